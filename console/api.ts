@@ -1,5 +1,6 @@
-import { call } from './call.ts';
-import { endSession, isUnauthorized } from './sign-in.ts';
+import { Refused, call } from './call.ts';
+import { signInAgain } from './sign-in-again.ts';
+import { endSession, findSession, isUnauthorized } from './sign-in.ts';
 
 export { Refused } from './call.ts';
 
@@ -7,15 +8,19 @@ export { Refused } from './call.ts';
 export const API = '/console/api';
 
 /**
- * Calls the operator API.
+ * Calls the operator API. Where it takes a newer sign-in, whoever is signed in is asked for that, and then it goes on.
  * @param path below the API, with percent-encoded ids
- * @throws Refused; a 401 also ends the session on screen
+ * @throws Refused; a 401 also ends the session on screen, and a role that is missing has it read anew
  */
 export async function ask<Answer>(...[method, path, options]: Parameters<typeof call>): Promise<Answer> {
   try {
     return await call<Answer>(method, API + path, options);
   } catch (error) {
     if (isUnauthorized(error)) endSession();
+    const code = error instanceof Refused ? error.reason?.code : undefined;
+    if (code === 'sign_in_again' && (await signInAgain())) return ask(method, path, options);
+    // What they may has changed since the page was shown.
+    if (code === 'role_missing') await findSession().catch(() => {});
     throw error;
   }
 }

@@ -15,8 +15,9 @@ const WebhooksPage = page(async () => (await import('./webhooks/webhooks-page.ts
 const LocationPage = page(async () => (await import('./locations/location-page.tsx')).LocationPage);
 const LocationsPage = page(async () => (await import('./locations/locations-page.tsx')).LocationsPage);
 const TrafficPage = page(async () => (await import('./traffic/traffic-page.tsx')).TrafficPage);
-
 const VendorsPage = page(async () => (await import('./vendors/vendors-page.tsx')).VendorsPage);
+const PeoplePage = page(async () => (await import('./people/people-page.tsx')).PeoplePage);
+const AuditPage = page(async () => (await import('./audit/audit-page.tsx')).AuditPage);
 
 /** A page that is loaded on its first visit. */
 function page(load: () => Promise<ComponentType>): ComponentType {
@@ -60,6 +61,8 @@ export function Console() {
             <Route path="/console/locations/:locationId" component={LocationPage} />
             <Route path="/console/traffic" component={TrafficPage} />
             <Route path="/console/vendors" component={VendorsPage} />
+            <Route path="/console/people" component={PeoplePage} />
+            <Route path="/console/audit" component={AuditPage} />
             <Route default component={NotFound} />
           </Router>
         </Unbroken>

@@ -3,21 +3,26 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
+import { may } from './may.ts';
+import { SignInAgainDialog } from './sign-in-again-dialog.tsx';
+import { signInProblem } from './sign-in-elsewhere.ts';
 import { logOut, session } from './sign-in.ts';
 
-const PAGES = [
+const PAGES: readonly { href: string; name: string; isForAdmins?: true }[] = [
   { href: '/console', name: 'Board' },
   { href: '/console/orders', name: 'Orders' },
   { href: '/console/webhooks', name: 'Webhooks' },
   { href: '/console/locations', name: 'Locations' },
   { href: '/console/traffic', name: 'Traffic' },
   { href: '/console/vendors', name: 'Vendors' },
+  { href: '/console/people', name: 'People' },
+  { href: '/console/audit', name: 'Audit', isForAdmins: true },
 ];
 
 /** The frame around every page. */
 export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState(signInProblem);
   const nav = useRef<HTMLElement>(null);
   // A narrow screen may not have room for all of them.
   useEffect(() => {
@@ -37,7 +42,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           The pass
         </a>
         <nav aria-label="Pages" ref={nav}>
-          {PAGES.map(({ href, name }) => (
+          {PAGES.filter((page) => !page.isForAdmins || may('admin', { anywhere: true })).map(({ href, name }) => (
             <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
               {name}
             </a>
@@ -46,6 +51,11 @@ export function Layout({ children }: { children: ComponentChildren }) {
         <span class="problem" role="alert">
           {problem}
         </span>
+        {session.value.state === 'in' && (
+          <span class="who" title={`Signed in as ${session.value.name}`}>
+            {session.value.name}
+          </span>
+        )}
         <button type="button" class="quiet" onClick={leave} title={versionOf()}>
           Log out
         </button>
@@ -54,6 +64,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
         <Outage />
         {children}
       </main>
+      <SignInAgainDialog />
       <output class="unseen" aria-live="polite">
         {announced.value}
       </output>

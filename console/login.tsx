@@ -1,8 +1,11 @@
 import { useState } from 'preact/hooks';
-import { logIn } from './sign-in.ts';
+import { signInProblem, signInUrl } from './sign-in-elsewhere.ts';
+import { hasOidc, logIn } from './sign-in.ts';
 import { usePageTitle } from './parts/page.tsx';
+import { useLoaded } from './parts/use-loaded.ts';
 
 export function Login() {
+  const ways = useLoaded(hasOidc, []);
   const [token, setToken] = useState('');
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
@@ -13,18 +16,29 @@ export function Login() {
     setBusy(true);
     setProblem(undefined);
     try {
-      if (!(await logIn(token.trim()))) setProblem('That is not the operator token of this service.');
+      if (!(await logIn(token.trim()))) setProblem('That is no operator token of this service.');
     } catch (error) {
       setProblem(`You cannot be logged in: ${(error as Error).message}`);
     }
     setBusy(false);
   };
 
+  // What is there at first stays where it is.
+  if (ways.value === undefined && ways.problem === undefined) return <main class="alone" aria-busy="true" />;
   return (
     <main class="alone">
       <form class="login" onSubmit={(event) => void submit(event)}>
         <h1>The pass</h1>
-        <p id="token-hint">Log in with the operator token: the service has it as OPERATOR_TOKEN.</p>
+        {signInProblem !== undefined && <p class="problem">{signInProblem}</p>}
+        {ways.value === true && (
+          <a class="button primary" href={signInUrl()}>
+            Sign in
+          </a>
+        )}
+        <p id="token-hint">
+          {ways.value === true ? 'Or log' : 'Log'} in with a token: a named one, or the one that the service has as
+          OPERATOR_TOKEN.
+        </p>
         {!isSecureContext && (
           <p class="problem">This page came by plain http, and so would the token go: open it by https.</p>
         )}
@@ -42,7 +56,7 @@ export function Login() {
         <p id="token-problem" class="problem" role="alert">
           {problem}
         </p>
-        <button type="submit" class="primary" disabled={busy}>
+        <button type="submit" class={ways.value === true ? '' : 'primary'} disabled={busy}>
           Log in
         </button>
       </form>

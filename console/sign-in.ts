@@ -1,8 +1,20 @@
 import { signal } from '@preact/signals';
 import { Refused, call } from './call.ts';
+import type { Right } from './wire.ts';
 
 /** The session as the page knows it. No script can read the cookie itself. */
-export type Session = { state: 'unknown' } | { state: 'out' } | { state: 'in'; until: string; version: string };
+export type Session =
+  | { state: 'unknown' }
+  | { state: 'out' }
+  | {
+      state: 'in';
+      kind: 'person' | 'token' | 'operator_token';
+      name: string;
+      rights: readonly Right[];
+      until: string;
+      signedInAt: string;
+      version: string;
+    };
 
 export const session = signal<Session>({ state: 'unknown' });
 
@@ -11,10 +23,15 @@ const PATH = '/console/session';
 const pages = new BroadcastChannel(PATH);
 pages.addEventListener('message', endSession);
 
+/** Tells whether people can sign in without a token. */
+export async function hasOidc(): Promise<boolean> {
+  return (await call<{ oidc: boolean }>('GET', `${PATH}/ways`)).oidc;
+}
+
 /** @throws Refused, except if there is no session */
 export async function findSession(): Promise<void> {
   try {
-    session.value = { state: 'in', ...(await call<{ until: string; version: string }>('GET', PATH)) };
+    session.value = { state: 'in', ...(await call<Omit<Session & { state: 'in' }, 'state'>>('GET', PATH)) };
   } catch (error) {
     if (!isUnauthorized(error)) throw error;
     endSession();
@@ -34,9 +51,9 @@ export async function logIn(token: string): Promise<boolean> {
   return true;
 }
 
-/** @throws Refused; then the session continues */
-export async function logOut(): Promise<void> {
-  await call('DELETE', PATH);
+/** @param everywhere in every browser of theirs @throws Refused; then the session continues */
+export async function logOut(everywhere = false): Promise<void> {
+  await call('DELETE', everywhere ? '/console/sessions' : PATH);
   endSession();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- no other origin has this channel
   pages.postMessage('out');

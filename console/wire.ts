@@ -22,6 +22,11 @@ import type * as replays from '../src/core/replay/replay-webhooks.ts';
 import type * as webhook from '../src/core/replay/show-webhook.ts';
 import type * as traffic from '../src/core/traffic/read-traffic.ts';
 import type * as answers from '../src/http/operator/answers.ts';
+import type * as acts from '../src/core/operators/read-audit.ts';
+import type * as operators from '../src/core/operators/operator.ts';
+import type * as grants from '../src/core/operators/operator-grants.ts';
+import type * as sessions from '../src/core/operators/operator-sessions.ts';
+import type * as named from '../src/core/operators/operator-tokens.ts';
 import type * as spill from '../src/http/operator/spill-answer.ts';
 import type * as orderRequests from '../src/http/operator/order-requests.ts';
 import type * as webhookRequests from '../src/http/operator/webhook-requests.ts';
@@ -70,6 +75,16 @@ export type ShownLocation = Answer<typeof location.ShownLocation>;
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
 export type RevokedToken = Answer<typeof tokens.RevokedToken>;
 export type PausedLocation = Answer<typeof pause.PausedLocation>;
+
+export type Role = operators.Role;
+export type Right = Answer<typeof operators.Right>;
+export type OperatorToken = Answer<typeof named.OperatorToken>;
+export type OperatorGrant = Answer<typeof grants.OperatorGrant>;
+export type OpenSession = Answer<typeof sessions.OpenSession>;
+export type OwnSession = OpenSession & { current: boolean };
+export type ListedActs = Answer<typeof acts.ListedActs>;
+export type ListedAct = ListedActs['acts'][number];
+export type ToldAct = Answer<typeof acts.ToldAct>;
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;
 export type Scorecard = Scorecards['scorecards'][number];

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Time } from '../parts/time.tsx';
+import { WithRole } from '../parts/with-role.tsx';
 import type { CheckedLocation } from '../wire.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
@@ -27,9 +28,11 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
     <section class="sheet" aria-labelledby="location-connection">
       <div class="page-head">
         <h2 id="location-connection">Connection</h2>
-        <button type="button" onClick={() => void check()} aria-disabled={isBusy} aria-describedby="location-test">
-          {isBusy ? 'Testing …' : 'Test connection'}
-        </button>
+        <WithRole needs="operator" at={locationId} to="To test it">
+          <button type="button" onClick={() => void check()} aria-disabled={isBusy} aria-describedby="location-test">
+            {isBusy ? 'Testing …' : 'Test connection'}
+          </button>
+        </WithRole>
       </div>
       <div id="location-test" aria-live="polite">
         {test === undefined ? (

@@ -1,6 +1,8 @@
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
+import { Acts } from '../audit/acts.tsx';
+import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/confirm.tsx';
@@ -9,6 +11,7 @@ import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
 import { connectionTone } from './assess-location.ts';
@@ -66,7 +69,9 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
         <section class="sheet" aria-labelledby="location-now">
           <div class="page-head">
             <h2 id="location-now">Now</h2>
-            <PauseOrResume location={location} onDone={loaded.again} />
+            <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
+              <PauseOrResume location={location} onDone={loaded.again} />
+            </WithRole>
           </div>
           <dl class="locations-facts">
             <dt>Orders</dt>
@@ -153,6 +158,14 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
         <OldToken location={location} />
         <Tokens location={location} onRevoked={loaded.again} />
       </section>
+
+      {location.acts.length > 0 && (
+        <section class="sheet" aria-labelledby="location-acts">
+          <h2 id="location-acts">What operators did</h2>
+          <Acts acts={location.acts} at={locationId} label="What operators did here, newest first" />
+          {may('admin', locationId) && <a href={`/console/audit${query({ location: locationId })}`}>In the audit</a>}
+        </section>
+      )}
 
       <CommandLine location={location} />
     </>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
+import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
@@ -22,10 +23,12 @@ const TONES: Record<Token['state'], Tone> = {
 export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
   const [asked, setAsked] = useState<Token>();
   const { tokens } = location;
+  const canRevoke = may('admin', location.locationId);
   if (tokens.length === 0) return <p>There is no token yet, so its POS cannot report anything.</p>;
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>
+      {!canRevoke && <p class="faint">To revoke one takes the role admin here.</p>}
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
           <li key={token.tokenId}>
@@ -47,7 +50,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
                 </span>
               </span>
             </div>
-            {(token.state === 'valid' || token.state === 'of another integration') && (
+            {canRevoke && (token.state === 'valid' || token.state === 'of another integration') && (
               <button
                 type="button"
                 aria-label={`Revoke ${token.label ?? token.tokenId}`}

@@ -1,6 +1,7 @@
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
+import { describeAct } from '../audit/describe-act.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
@@ -14,7 +15,7 @@ export type StoryLine = {
   reason?: string;
   /** The webhook or replay that brought it. */
   webhookId?: string;
-  /** True if it says nothing new. */
+  /** True if it says nothing new, or changed nothing. */
   isKnown?: true;
   /** True if it contradicts what we know: a person should look. */
   isConflict?: true;
@@ -68,12 +69,14 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
   }
 }
 
-function acted({ by, did, outcome, before, after, subject }: Act): StoryLine {
-  const became = [before, after].filter((each) => each !== null);
+function acted(act: Act): StoryLine {
+  const { isChange, sentence, tone, more } = describeAct(act);
   return {
-    sentence: `An operator: ${did}`,
-    tone: outcome === 'refused' || outcome === 'failed' ? 'warn' : 'plain',
-    more: [by.name, outcome ?? 'how it ended is unknown', became.join(' to '), subject ?? ''].filter(Boolean),
+    sentence,
+    tone,
+    more,
+    ...(act.webhookId !== null && { webhookId: act.webhookId }),
+    ...(!isChange && { isKnown: true }),
   };
 }
 

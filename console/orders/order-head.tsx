@@ -6,11 +6,12 @@ import { Ago, Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
+import { locationOf } from './location-of.ts';
 
 /** The order at a glance. */
 export function OrderHead({ story }: { story: ShownOrder }) {
   const { serviceOrderId, traceId, placement, order, posIds } = story;
-  const locationId = order?.locationId ?? placement.locationId;
+  const locationId = locationOf(story);
   return (
     <section class="sheet" aria-labelledby="orders-head">
       <h2 id="orders-head">The order</h2>
@@ -107,8 +108,9 @@ export function OrderHead({ story }: { story: ShownOrder }) {
 }
 
 /** What the POS said last. Where its webhooks were dropped, nobody knows. */
-function Status({ story: { order, placement, droppedSince } }: { story: ShownOrder }) {
-  const locationId = order?.locationId ?? placement.locationId;
+function Status({ story }: { story: ShownOrder }) {
+  const { order, droppedSince } = story;
+  const locationId = locationOf(story);
   return (
     <>
       {order?.status ? (

@@ -79,7 +79,7 @@ function Contents({ order, onReveal }: { order: ShownOrder; onReveal: () => void
   return (
     <>
       {order.ordered && <WhatWasOrdered ordered={order.ordered} />}
-      <Reveal what="member and notes" onReveal={onReveal}>
+      <Reveal what="member and notes" at={order.order.locationId} onReveal={onReveal}>
         {() => <OrderContents serviceOrderId={order.serviceOrderId} />}
       </Reveal>
     </>

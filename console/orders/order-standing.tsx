@@ -8,9 +8,11 @@ import { Copyable } from '../parts/copyable.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
+import { WithRole } from '../parts/with-role.tsx';
 import type { Retried, ShownOrder } from '../wire.ts';
 import { CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
+import { locationOf } from './location-of.ts';
 import { ResolveDialog } from './resolve-dialog.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
@@ -24,6 +26,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const standing = whatToDo(story);
   const cancel = howCancelStands(story);
   const conflicts = conflictsOf(story);
+  const at = locationOf(story);
 
   const isDone = useRef(false);
   const done = (said: string): void => {
@@ -42,24 +45,30 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       {standing !== undefined && (
         <Banner standing={standing}>
           {standing.canRetry && (
-            <button type="button" onClick={() => setAsking('retry')}>
-              Retry now
-            </button>
+            <WithRole needs="operator" at={at} to="To retry it">
+              <button type="button" onClick={() => setAsking('retry')}>
+                Retry now
+              </button>
+            </WithRole>
           )}
           {standing.canResolve && (
-            <button type="button" class="primary" onClick={() => setAsking('resolve')}>
-              Say what you saw
-            </button>
+            <WithRole needs="operator" at={at} to="To say what was seen">
+              <button type="button" class="primary" onClick={() => setAsking('resolve')}>
+                Say what you saw
+              </button>
+            </WithRole>
           )}
         </Banner>
       )}
       {cancel !== undefined && (
         <Banner standing={cancel}>
-          {cancel.canCancel && <CancelButton onPress={() => setAsking('cancel')} />}
+          {cancel.canCancel && <CancelButton at={at} onPress={() => setAsking('cancel')} />}
           {cancel.canConclude && (
-            <button type="button" class="primary" onClick={() => setAsking('conclude')}>
-              Say what it said
-            </button>
+            <WithRole needs="operator" at={at} to="To say what it said">
+              <button type="button" class="primary" onClick={() => setAsking('conclude')}>
+                Say what it said
+              </button>
+            </WithRole>
           )}
         </Banner>
       )}
@@ -74,7 +83,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       )}
       {canBeCancelled(story) && (
         <div class="buttons">
-          <CancelButton onPress={() => setAsking('cancel')} />
+          <CancelButton at={at} onPress={() => setAsking('cancel')} />
         </div>
       )}
       {asking === 'cancel' && <CancelDialog story={story} onDone={done} onClose={close} />}
@@ -109,11 +118,13 @@ function Banner({ standing, children }: { standing: Banner; children: ComponentC
   );
 }
 
-function CancelButton({ onPress }: { onPress: () => void }) {
+function CancelButton({ at, onPress }: { at: string | null; onPress: () => void }) {
   return (
-    <button type="button" onClick={onPress}>
-      Cancel at the POS
-    </button>
+    <WithRole needs="operator" at={at} to="To cancel it">
+      <button type="button" onClick={onPress}>
+        Cancel at the POS
+      </button>
+    </WithRole>
   );
 }
 

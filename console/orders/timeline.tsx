@@ -2,10 +2,12 @@ import { useState } from 'preact/hooks';
 import { ReplayDialog } from '../webhooks/replay-dialog.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { duration } from '../parts/duration.ts';
+import { may } from '../may.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { essentials, type Essential } from './essentials.ts';
+import { locationOf } from './location-of.ts';
 import { foldTries } from './fold-tries.ts';
 import { storyLines, type Line } from './story-lines.ts';
 
@@ -29,6 +31,7 @@ export function Timeline({
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
   const all = storyLines(story);
+  const canReplay = may('operator', locationOf(story));
   const lines: Essential[] = isWhole ? all : essentials(foldTries(all), story).slice(-NEWEST);
   return (
     <section class="sheet" aria-labelledby="orders-story">
@@ -42,7 +45,12 @@ export function Timeline({
       </div>
       <ol class="orders-story">
         {lines.map((line) => (
-          <StoryLine key={line.key} line={line} isRevealed={isRevealed} onReplay={setReplaying} />
+          <StoryLine
+            key={line.key}
+            line={line}
+            isRevealed={isRevealed}
+            onReplay={canReplay ? setReplaying : undefined}
+          />
         ))}
       </ol>
       {replaying !== undefined && (
@@ -59,7 +67,8 @@ function StoryLine({
 }: {
   line: Essential;
   isRevealed: boolean;
-  onReplay: (webhookId: string) => void;
+  /** Undefined for whoever may not. */
+  onReplay: ((webhookId: string) => void) | undefined;
 }) {
   const { at, what, waitMs, tone, sentence, more, reason, webhookId, isConflict, told } = line;
   return (
@@ -89,7 +98,7 @@ function StoryLine({
         {webhookId !== undefined && what !== 'status' && (
           <span class="orders-links">
             <a href={pageOf.webhook(webhookId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
-            {what === 'webhook' && (
+            {what === 'webhook' && onReplay && (
               <button type="button" aria-label="Replay this webhook" onClick={() => onReplay(webhookId)}>
                 Replay
               </button>

@@ -1,13 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { WithRole } from './with-role.tsx';
 
-/** Member data, not loaded before somebody wants to see it. Reading it is logged by the service. */
+/** Member data, not loaded before somebody wants to see it. Who reads it is in the audit. */
 export function Reveal({
   what,
+  at,
   onReveal,
   children,
 }: {
   what: string;
+  /** Its location. */
+  at: string | null;
   /** Called to reveal other masked parts of the page. */
   onReveal?: () => void;
   children: () => ComponentChildren;
@@ -29,16 +33,18 @@ export function Reveal({
   return (
     <div class="masked">
       <span aria-hidden="true">••••••••••••</span>
-      <button
-        type="button"
-        onClick={() => {
-          setShown(true);
-          onReveal?.();
-        }}
-      >
-        Reveal {what}
-      </button>
-      <span class="faint">It is logged that it was read.</span>
+      <WithRole needs="member-data" at={at} to={`To reveal ${what}`}>
+        <button
+          type="button"
+          onClick={() => {
+            setShown(true);
+            onReveal?.();
+          }}
+        >
+          Reveal {what}
+        </button>
+        <span class="faint">It is written down that you read it.</span>
+      </WithRole>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
+import { may } from '../may.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import type { ReplayMany, ReplayedMany } from '../wire.ts';
 import { replayOf, type WebhookFilter } from './webhook-filter.ts';
@@ -36,7 +37,9 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
     else if (stageBefore.current !== undefined) begin.current?.focus();
     stageBefore.current = stage?.is;
   }, [stage?.is]);
-  const asked = replayOf(filter);
+  const asked = may('operator', filter.location || { anywhere: true })
+    ? replayOf(filter)
+    : { why: 'That takes the role operator here.' };
 
   if ('why' in asked) {
     return (

@@ -10,6 +10,7 @@ import { Reveal } from '../parts/reveal.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WithRole } from '../parts/with-role.tsx';
 import type { ShownWebhook } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { bytesInWords } from './bytes-in-words.ts';
@@ -62,7 +63,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
               {shown.erased ? (
                 <p>Headers and body went with what told of the member of its order.</p>
               ) : (
-                <Reveal what="headers and body">
+                <Reveal what="headers and body" at={shown.locationId}>
                   {() => <WebhookContents key={replays} webhookId={webhookId} onLoaded={setRevealed} />}
                 </Reveal>
               )}
@@ -133,9 +134,11 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
   const { outcome, reason, today, replays } = shown;
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
   const button = (
-    <button type="button" class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
-      Replay …
-    </button>
+    <WithRole needs="operator" at={shown.locationId} to="To replay it">
+      <button type="button" class={isWorthIt ? 'primary' : ''} disabled={!canReplay} onClick={onReplay}>
+        Replay …
+      </button>
+    </WithRole>
   );
   if (outcome !== 'dropped') {
     return (

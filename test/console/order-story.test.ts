@@ -61,7 +61,7 @@ describe('a happening is told in words', () => {
       'The update went out to the platform',
       'The POS is asked to take the order',
       'There was no usable answer',
-      'An operator: retry',
+      'Grace tried it again',
       'The POS is asked to take the order',
       'The POS has the order',
       'The member is told: sent',
@@ -290,7 +290,7 @@ describe('in short', () => {
     expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'The member is told: placed'],
       ['There was no usable answer'],
-      ['An operator: retry'],
+      ['Grace tried it again'],
       ['The ticket is at the POS: it is placed', 'The member is told: sent'],
       ['The platform changed it after it was sent'],
       ['Its member cancelled it'],

@@ -26,7 +26,7 @@ describe('who opens a link without a session', () => {
   it('is told that a token is wrong, and nothing else', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
-    expect(await page.getByRole('alert').textContent()).toBe('That is not the operator token of this service.');
+    expect(await page.getByRole('alert').textContent()).toBe('That is no operator token of this service.');
     expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
     expect(await context.cookies()).toEqual([]);
     expect(await page.getByRole('navigation').count()).toBe(0);
@@ -45,7 +45,7 @@ describe('who opens a link without a session', () => {
     await logIn(page, OPERATOR_TOKEN);
     await heading(page, 'Board').waitFor();
     const cookies = await context.cookies(`${pass.system.urls[0]}/console/`);
-    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/console' }]);
+    expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/' }]);
     expect(await page.evaluate('document.cookie')).toBe('');
     expect(JSON.stringify(await context.storageState())).not.toContain(OPERATOR_TOKEN);
     expect(await page.content()).not.toContain(OPERATOR_TOKEN);

@@ -288,6 +288,22 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     },
   ],
   [
+    'people',
+    async (page) => {
+      await page.goto('/console/people');
+      await text(page, 'this browser');
+      await press(page, /^Issue a token/);
+      await dialog(page);
+    },
+  ],
+  [
+    'the audit',
+    async (page) => {
+      await page.goto('/console/audit');
+      await text(page, 'OPERATOR_TOKEN signed in');
+    },
+  ],
+  [
     'what is not there',
     async (page) => {
       await page.goto('/console/none');
@@ -325,7 +341,7 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
     ({ page } = await pass.openLoggedOut());
     await page.getByLabel('Operator token').fill('wrong');
     await press(page, 'Log in');
-    await text(page, 'That is not the operator token');
+    await text(page, 'That is no operator token');
     await isFine();
   });
 });

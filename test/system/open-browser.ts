@@ -47,9 +47,9 @@ export function openBrowser(): Promise<Browser> {
  */
 export async function openPage(
   browser: Browser,
-  about: BrowserContextOptions & { url: string; asks?: string; token?: string },
+  about: BrowserContextOptions & { url: string; asks?: string | readonly string[]; token?: string },
 ): Promise<Opened> {
-  const { url, asks = url, token, ...options } = about;
+  const { url, asks = [], token, ...options } = about;
   const context = await browser.newContext({ baseURL: url, locale: 'en-GB', timezoneId: inTheEvening(), ...options });
   context.setDefaultTimeout(WAIT_MS);
   if (token !== undefined) {
@@ -62,7 +62,7 @@ export async function openPage(
   await context.exposeFunction('tellTest', (complaint: string) => void complaints.push(complaint));
   await context.addInitScript(tellViolations);
   context.on('request', (request) => {
-    if (![url, asks].includes(new URL(request.url()).origin))
+    if (![url, ...[asks].flat()].includes(new URL(request.url()).origin))
       complaints.push(`elsewhere: ${request.method()} ${request.url()}`);
   });
   context.on('requestfailed', (request) => {

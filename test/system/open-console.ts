@@ -8,7 +8,7 @@ export type Console = {
   /** Somebody who has logged in, in a browser profile of their own, on the page of that path. */
   open(path?: string, about?: BrowserContextOptions & { url?: string }): Promise<Opened>;
   /** Somebody who has not. */
-  openLoggedOut(path?: string): Promise<Opened>;
+  openLoggedOut(path?: string, about?: { asks?: readonly string[] }): Promise<Opened>;
   /** What should not have happened in any page since it was asked last; see `Opened`. */
   complaints(): string[];
   stop(): Promise<void>;
@@ -31,7 +31,7 @@ export async function openConsole(about: Parameters<typeof startSystem>[0] = {})
   return {
     system,
     open: (path = '/console/', options = {}) => open(path, { url, token: OPERATOR_TOKEN, ...options }),
-    openLoggedOut: (path = '/console/') => open(path, { url }),
+    openLoggedOut: (path = '/console/', options = {}) => open(path, { url, ...options }),
     complaints: () => all.flatMap(({ complaints }) => complaints.splice(0)),
     async stop() {
       await close(browser);

@@ -1,0 +1,107 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { ask, query } from '../api.ts';
+import { may } from '../may.ts';
+import { Choice } from '../parts/choice.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Page } from '../parts/page.tsx';
+import { useFilters } from '../parts/use-filters.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { When, Written } from '../parts/written.tsx';
+import type { ListedActs } from '../wire.ts';
+import { Acts } from './acts.tsx';
+import './audit.css';
+import { ACT_CODES } from './describe-act.ts';
+
+const LIMIT = 50;
+const FILTERS = ['actor', 'did', 'location', 'order', 'outcome', 'since', 'until'] as const;
+
+/** What operators did, looked into and were refused, newest first. */
+export function AuditPage() {
+  if (may('admin', { anywhere: true })) return <Audit />;
+  return (
+    <Page title="Audit">
+      <p>To read the audit takes the role admin. What was done about an order stands in its story.</p>
+    </Page>
+  );
+}
+
+function Audit() {
+  const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
+  const asked = query({ ...filter, cursor, limit: LIMIT });
+  const found = useLoaded((signal) => ask<ListedActs>('GET', `/audit${asked}`, { signal }), [asked]);
+  const list = useRef<HTMLDivElement>(null);
+  const shownFrom = useRef(cursor);
+  // The link to another page, which had the focus, is gone.
+  useEffect(() => {
+    if (found.value === undefined || shownFrom.current === cursor) return;
+    shownFrom.current = cursor;
+    list.current?.focus();
+  }, [found.value]);
+  const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
+  const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
+  return (
+    <Page
+      title="Audit"
+      beside={
+        <button type="button" onClick={found.again} disabled={found.isLoading}>
+          Refresh
+        </button>
+      }
+    >
+      <search class="filters" aria-label="Which acts">
+        <Written id="audit-actor" label="By whom" value={filter.actor} onWrite={(actor) => set({ actor })} />
+        <Choice
+          id="audit-did"
+          label="What"
+          value={filter.did}
+          options={[['', 'anything'], ...ACT_CODES.map((code) => [code, code] as const)]}
+          onChoose={(did) => set({ did })}
+        />
+        <Choice
+          id="audit-outcome"
+          label="How it ended"
+          value={filter.outcome}
+          options={[['', 'any'], ...['done', 'refused', 'failed', 'unknown'].map((each) => [each, each] as const)]}
+          onChoose={(outcome) => set({ outcome })}
+        />
+        <Written
+          id="audit-location"
+          label="Location"
+          value={filter.location}
+          onWrite={(location) => set({ location })}
+        />
+        <Written id="audit-order" label="Order id" isCode value={filter.order} onWrite={(order) => set({ order })} />
+        <When id="audit-since" label="Since" value={filter.since} onSay={(since) => set({ since })} />
+        <When id="audit-until" label="and before" value={filter.until} onSay={(until) => set({ until })} />
+        {Object.values(filter).some((value) => value !== '') && (
+          <a class="button" href="/console/audit">
+            Clear
+          </a>
+        )}
+      </search>
+      <Loading loaded={found}>
+        {({ acts, next }) => (
+          <div ref={list} class="sheet audit-sheet" tabIndex={-1} aria-busy={found.isLoading}>
+            {acts.length > 0 ? (
+              <Acts acts={acts} label="What was done" />
+            ) : (
+              <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
+            )}
+            <nav class="buttons audit-pages" aria-label="Older and newer">
+              {cursor !== '' && (
+                <a class="button" href={at('')}>
+                  Newest
+                </a>
+              )}
+              {next !== null && (
+                <a class="button" href={at(next)}>
+                  {acts.length > 0 ? 'Older' : 'Look further back'}
+                </a>
+              )}
+            </nav>
+          </div>
+        )}
+      </Loading>
+    </Page>
+  );
+}

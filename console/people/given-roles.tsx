@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Choice } from '../parts/choice.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { OperatorGrant } from '../wire.ts';
+import { RightFields } from './right-fields.tsx';
+import { rightInWords } from './right-in-words.ts';
+import { NOTHING, rightOf } from './right-of.ts';
+
+/** The roles of people who sign in without a token. */
+export function GivenRoles() {
+  const loaded = useLoaded((signal) => ask<{ grants: OperatorGrant[] }>('GET', '/operators/grants', { signal }), []);
+  const [isGiving, setGiving] = useState(false);
+  const [taken, setTaken] = useState<OperatorGrant>();
+  return (
+    <section class="sheet" aria-labelledby="people-roles">
+      <div class="page-head">
+        <h2 id="people-roles">Roles</h2>
+        <button type="button" onClick={() => setGiving(true)}>
+          Give roles …
+        </button>
+      </div>
+      <p class="faint">Of people who sign in: those of their address and of all their groups. Within five seconds.</p>
+      <Loading loaded={loaded}>
+        {({ grants }) =>
+          grants.length === 0 ? (
+            <p>Nobody was given any yet.</p>
+          ) : (
+            <ul class="people-list" aria-labelledby="people-roles">
+              {grants.map((grant) => (
+                <li key={grant.grantId}>
+                  <div>
+                    <b>{whose(grant)}</b>
+                    <div>{rightInWords(grant)}</div>
+                    <div class="faint">
+                      given <Ago at={grant.createdAt} />
+                    </div>
+                  </div>
+                  <button
+                    type="button"
+                    aria-label={`Take from ${whose(grant)}: ${rightInWords(grant)}`}
+                    onClick={() => setTaken(grant)}
+                  >
+                    Take …
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loading>
+      {isGiving && <GiveDialog onDone={loaded.again} onClose={() => setGiving(false)} />}
+      {taken !== undefined && (
+        <Confirm
+          title={`Take these roles from ${whose(taken)}?`}
+          action="Take them"
+          isDangerous
+          onConfirm={async () => {
+            await ask('POST', `/operators/grants/${taken.grantId}/remove`);
+            announce('The roles are taken');
+            loaded.again();
+          }}
+          onClose={() => setTaken(undefined)}
+        >
+          <p>{rightInWords(taken)}. Sessions go on with what is left; with nothing left they are over.</p>
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function GiveDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+  const [to, setTo] = useState<'email' | 'group'>('email');
+  const [name, setName] = useState('');
+  const [draft, setDraft] = useState(NOTHING);
+  const right = rightOf(draft);
+  const give = async (): Promise<void> => {
+    await ask('POST', '/operators/grants', { body: { [to]: name.trim(), ...right } });
+    announce('The roles are given');
+    onDone();
+  };
+  return (
+    <Confirm
+      title="Give roles"
+      action="Give them"
+      isReady={name.trim() !== '' && right !== undefined}
+      onConfirm={give}
+      onClose={onClose}
+    >
+      <div class="people-form">
+        <Choice
+          id="people-to"
+          label="To"
+          value={to}
+          options={[
+            ['email', 'whoever has this address'],
+            ['group', 'all of this group'],
+          ]}
+          onChoose={(to) => setTo(to === 'group' ? 'group' : 'email')}
+        />
+        <div class="field">
+          <label htmlFor="people-name">{to === 'email' ? 'Address' : 'Group, as the issuer names it'}</label>
+          <input
+            id="people-name"
+            value={name}
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={255}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </div>
+        <RightFields draft={draft} onChange={setDraft} />
+      </div>
+    </Confirm>
+  );
+}
+
+function whose({ email, group }: OperatorGrant): string {
+  return email ?? `group ${group}`;
+}

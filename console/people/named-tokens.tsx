@@ -1,0 +1,145 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { now } from '../parts/clock.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { Copyable } from '../parts/copyable.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Ago, Time } from '../parts/time.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { OperatorToken } from '../wire.ts';
+import { RightFields } from './right-fields.tsx';
+import { rightInWords } from './right-in-words.ts';
+import { NOTHING, rightOf } from './right-of.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Tokens of programs, and of people where there is no other way to sign in. */
+export function NamedTokens() {
+  const loaded = useLoaded((signal) => ask<{ tokens: OperatorToken[] }>('GET', '/operators/tokens', { signal }), []);
+  const [isIssuing, setIssuing] = useState(false);
+  const [revoked, setRevoked] = useState<OperatorToken>();
+  return (
+    <section class="sheet" aria-labelledby="people-tokens">
+      <div class="page-head">
+        <h2 id="people-tokens">Named tokens</h2>
+        <button type="button" onClick={() => setIssuing(true)}>
+          Issue a token …
+        </button>
+      </div>
+      <Loading loaded={loaded}>
+        {({ tokens }) =>
+          tokens.length === 0 ? (
+            <p>There is none yet.</p>
+          ) : (
+            <ul class="people-list" aria-labelledby="people-tokens">
+              {tokens.map((token) => (
+                <li key={token.tokenId}>
+                  <div>
+                    <b>{token.name}</b> <Badge tone={token.state === 'valid' ? 'good' : 'plain'}>{token.state}</Badge>
+                    <div>{rightInWords(token)}</div>
+                    <div class="faint">
+                      {token.lastUsedAt === null ? (
+                        'never used'
+                      ) : (
+                        <>
+                          used <Ago at={token.lastUsedAt} />
+                        </>
+                      )}
+                      , issued <Ago at={token.createdAt} />
+                      {token.expiresAt !== null && (
+                        <>
+                          , until <Time at={token.expiresAt} />
+                        </>
+                      )}
+                    </div>
+                  </div>
+                  {token.state === 'valid' && (
+                    <button type="button" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
+                      Revoke …
+                    </button>
+                  )}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loading>
+      {isIssuing && <IssueDialog onDone={loaded.again} onClose={() => setIssuing(false)} />}
+      {revoked !== undefined && (
+        <Confirm
+          title={`Revoke ${revoked.name}?`}
+          action="Revoke"
+          isDangerous
+          onConfirm={async () => {
+            await ask('POST', `/operators/tokens/${revoked.tokenId}/revoke`);
+            announce(`${revoked.name} is revoked`);
+            loaded.again();
+          }}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>Within five seconds it opens nothing, and the sessions that it opened are over. It cannot be undone.</p>
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('90');
+  const [draft, setDraft] = useState(NOTHING);
+  const right = rightOf(draft);
+  const issue = async () => {
+    const expiresAt = days === '' ? {} : { expiresAt: new Date(now.peek() + Number(days) * DAY_MS).toISOString() };
+    const { token } = await ask<{ token: string }>('POST', '/operators/tokens', {
+      body: { name: name.trim(), ...right, ...expiresAt },
+    });
+    announce('The token is issued');
+    onDone();
+    return (
+      <>
+        <p>This is the token, shown this once: copy it now to where it is used.</p>
+        <Copyable label="the token" text={token} />
+      </>
+    );
+  };
+  return (
+    <Confirm
+      title="Issue a named token"
+      action="Issue it"
+      isReady={name.trim() !== '' && right !== undefined}
+      onConfirm={issue}
+      onClose={onClose}
+    >
+      <div class="people-form">
+        <div class="field">
+          <label htmlFor="people-name">Name, which stands in the audit</label>
+          <input
+            id="people-name"
+            value={name}
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={100}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </div>
+        <RightFields draft={draft} onChange={setDraft} />
+        <Choice
+          id="people-expires"
+          label="Expires"
+          value={days}
+          options={[
+            ['30', 'after 30 days'],
+            ['90', 'after 90 days'],
+            ['365', 'after a year'],
+            ['', 'never'],
+          ]}
+          onChoose={setDays}
+        />
+      </div>
+    </Confirm>
+  );
+}

@@ -1,0 +1,62 @@
+import { useState } from 'preact/hooks';
+import { may } from '../may.ts';
+import { announce } from '../parts/announce.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { Page } from '../parts/page.tsx';
+import { logOut, session } from '../sign-in.ts';
+import { GivenRoles } from './given-roles.tsx';
+import { NamedTokens } from './named-tokens.tsx';
+import './people.css';
+import { rightInWords } from './right-in-words.ts';
+import { OthersSessions, OwnSessions } from './sessions.tsx';
+
+/** Where somebody is signed in; and for admins who may what. */
+export function PeoplePage() {
+  const [isAsked, setAsked] = useState(false);
+  if (session.value.state !== 'in') return null;
+  const { name, rights } = session.value;
+  const everywhere = async (): Promise<void> => {
+    await logOut(true);
+    announce('You are logged out everywhere');
+  };
+  return (
+    <Page
+      title="People"
+      beside={
+        <button type="button" onClick={() => setAsked(true)}>
+          Log out everywhere …
+        </button>
+      }
+    >
+      <section class="sheet" aria-labelledby="people-you">
+        <h2 id="people-you">You</h2>
+        <p>
+          You are <b>{name}</b>:
+        </p>
+        <ul>
+          {rights.map((right) => (
+            <li key={rightInWords(right)}>{rightInWords(right)}</li>
+          ))}
+        </ul>
+        <OwnSessions />
+      </section>
+      {may('admin', { anywhere: true }) && (
+        <>
+          <GivenRoles />
+          <NamedTokens />
+        </>
+      )}
+      {may('admin', null) && <OthersSessions />}
+      {isAsked && (
+        <Confirm
+          title="Log out everywhere?"
+          action="Log out everywhere"
+          onConfirm={everywhere}
+          onClose={() => setAsked(false)}
+        >
+          <p>Every browser in which {name} is signed in is out within five seconds, this one too.</p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,62 @@
+import { adminOf } from '../may.ts';
+import { Choice } from '../parts/choice.tsx';
+import type { Role } from '../wire.ts';
+import type { Draft } from './right-of.ts';
+
+const ROLES: readonly (readonly [role: Role, means: string])[] = [
+  ['operator', 'retry, resolve, cancel, replay, pause, test'],
+  ['member-data', 'reveal what members ordered and wrote'],
+  ['admin', 'tokens, roles, sessions, the audit'],
+];
+
+/** The inputs for roles, and where they hold. */
+export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
+  const own = adminOf();
+  return (
+    <>
+      <fieldset class="people-roles">
+        <legend>Roles, beside reading what is not member data (viewer)</legend>
+        {ROLES.map(([role, means]) => (
+          <label key={role}>
+            <input
+              type="checkbox"
+              checked={draft.roles.includes(role)}
+              onChange={({ currentTarget }) =>
+                onChange({
+                  ...draft,
+                  roles: [...draft.roles.filter((each) => each !== role), ...(currentTarget.checked ? [role] : [])],
+                })
+              }
+            />{' '}
+            {role}: {means}
+          </label>
+        ))}
+      </fieldset>
+      <Choice
+        id="people-where"
+        label="Where"
+        value={draft.where}
+        options={[
+          ['', 'Choose …'],
+          ...(own === null ? ([['all', 'at all locations, new ones too']] as const) : []),
+          ['some', 'only at these locations'],
+        ]}
+        onChoose={(where) => onChange({ ...draft, where: where as Draft['where'] })}
+      />
+      {draft.where === 'some' && (
+        <div class="field">
+          <label htmlFor="people-locations">Their ids, one in each line</label>
+          <textarea
+            id="people-locations"
+            class="mono"
+            rows={3}
+            spellcheck={false}
+            placeholder={own?.join('\n')}
+            value={draft.ids}
+            onInput={(event) => onChange({ ...draft, ids: event.currentTarget.value })}
+          />
+        </div>
+      )}
+    </>
+  );
+}

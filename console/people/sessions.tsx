@@ -1,0 +1,108 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { call } from '../call.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Ago, Time } from '../parts/time.tsx';
+import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
+import type { OpenSession, OwnSession } from '../wire.ts';
+import { browserOf } from './browser-of.ts';
+
+/** The browsers in which somebody is signed in themselves. */
+export function OwnSessions() {
+  const loaded = useLoaded((signal) => call<{ sessions: OwnSession[] }>('GET', '/console/sessions', { signal }), []);
+  return (
+    <>
+      <h3 id="people-own">Where you are signed in</h3>
+      <Sessions
+        loaded={loaded}
+        labelledBy="people-own"
+        end={({ sessionId }) => call('DELETE', `/console/sessions/${sessionId}`)}
+      />
+    </>
+  );
+}
+
+/** All of them, for an admin of all locations. */
+export function OthersSessions() {
+  const loaded = useLoaded((signal) => ask<{ sessions: OpenSession[] }>('GET', '/operators/sessions', { signal }), []);
+  return (
+    <section class="sheet" aria-labelledby="people-sessions">
+      <h2 id="people-sessions">Who is signed in</h2>
+      <p class="faint">
+        Of a lost laptop, end the session: it is out within five seconds. Whoever it is may sign in again.
+      </p>
+      <Sessions
+        loaded={loaded}
+        labelledBy="people-sessions"
+        end={({ sessionId }) => ask('POST', `/operators/sessions/${sessionId}/revoke`)}
+      />
+    </section>
+  );
+}
+
+type Listed = OpenSession & { current?: boolean };
+
+function Sessions({
+  loaded,
+  labelledBy,
+  end,
+}: {
+  loaded: Loaded<{ sessions: Listed[] }>;
+  labelledBy: string;
+  end: (session: Listed) => Promise<unknown>;
+}) {
+  const [asked, setAsked] = useState<Listed>();
+  return (
+    <Loading loaded={loaded}>
+      {({ sessions }) => (
+        <>
+          <ul class="people-list" aria-labelledby={labelledBy}>
+            {sessions.map((each) => (
+              <li key={each.sessionId}>
+                <div>
+                  <b>{each.name}</b> {each.current && <Badge tone="good">this browser</Badge>}
+                  <div>{inWords(each)}</div>
+                  <div class="faint">
+                    seen <Ago at={each.lastSeenAt} />, signed in <Time at={each.signedInAt} />, until{' '}
+                    <Time at={each.expiresAt} />
+                  </div>
+                </div>
+                {!each.current && (
+                  <button
+                    type="button"
+                    aria-label={`End ${each.name}, ${inWords(each)}`}
+                    onClick={() => setAsked(each)}
+                  >
+                    End …
+                  </button>
+                )}
+              </li>
+            ))}
+          </ul>
+          {asked !== undefined && (
+            <Confirm
+              title={`End the session of ${asked.name}?`}
+              action="End it"
+              isDangerous
+              onConfirm={async () => {
+                await end(asked);
+                announce('The session is over');
+                loaded.again();
+              }}
+              onClose={() => setAsked(undefined)}
+            >
+              <p>{inWords(asked)}. It opens nothing any more within five seconds.</p>
+            </Confirm>
+          )}
+        </>
+      )}
+    </Loading>
+  );
+}
+
+function inWords({ userAgent, source }: Listed): string {
+  return `${browserOf(userAgent)}${source === null ? '' : ` from ${source}`}`;
+}

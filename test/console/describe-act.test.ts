@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { ACT_CODES, describeAct } from '../../console/audit/describe-act.ts';
+import { browserOf } from '../../console/people/browser-of.ts';
+import { rightOf } from '../../console/people/right-of.ts';
+import type { ToldAct } from '../../console/wire.ts';
+import { ACCESS } from '../../src/http/operator/access.ts';
+
+const act: ToldAct = {
+  auditId: '7',
+  at: '2027-01-31T18:00:01+00:00',
+  by: { kind: 'person', id: 'https://issuer.example.com 7', name: 'Grace' },
+  did: 'retry',
+  locationId: 'club-1',
+  serviceOrderId: 'order-4711',
+  webhookId: null,
+  subject: null,
+  before: 'held',
+  outcome: 'done',
+  after: 'sent',
+};
+
+describe('an act', () => {
+  it('says who did what, and what came of it', () => {
+    expect(describeAct(act)).toEqual({
+      sentence: 'Grace tried it again',
+      tone: 'plain',
+      more: ['held → sent'],
+      isChange: true,
+    });
+  });
+
+  it('has words wherever a route has a name for it', () => {
+    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.did ?? []].flat());
+    expect(named.filter((did) => !ACT_CODES.includes(did))).toEqual([]);
+  });
+
+  it('of a newer service is told by its code', () => {
+    expect(describeAct({ ...act, did: 'bake' }).sentence).toBe('Grace did “bake”');
+  });
+
+  it('that was refused is not told as if it were done', () => {
+    const refused = describeAct({ ...act, outcome: 'refused', after: null });
+    expect(refused).toMatchObject({ sentence: 'Grace was refused: “retry”', tone: 'warn', isChange: false });
+    const { sentence } = describeAct({ ...act, did: 'be refused', outcome: 'refused', after: null });
+    expect(sentence).toBe('Grace was refused');
+  });
+
+  it('whose end was not written down says so', () => {
+    expect(describeAct({ ...act, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
+    expect(describeAct({ ...act, outcome: 'failed', after: null })).toMatchObject({ tone: 'bad', more: ['it failed'] });
+  });
+
+  it('says how whoever it was came in, where it was no person', () => {
+    const by = (kind: ToldAct['by']['kind'], name: string): string =>
+      describeAct({ ...act, by: { kind, id: 'x', name } }).sentence;
+    expect(by('token', 'nightly')).toBe('nightly (token) tried it again');
+    expect(by('command_line', 'ops')).toBe('ops (command line) tried it again');
+    expect(by('nobody', 'nobody')).toBe('Somebody who did not sign in tried it again');
+  });
+
+  it('that only looked is no change', () => {
+    expect(describeAct({ ...act, did: 'read contents' }).isChange).toBe(false);
+  });
+});
+
+describe('a browser', () => {
+  it.each([
+    [
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
+      'Chrome on Linux',
+    ],
+    [
+      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0',
+      'Edge on Windows',
+    ],
+    [
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Mobile Safari/604.1',
+      'Safari on iPhone',
+    ],
+    ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:143.0) Gecko/20100101 Firefox/143.0', 'Firefox on Mac'],
+    ['curl/8.1', 'curl/8.1'],
+  ])('%s', (userAgent, name) => {
+    expect(browserOf(userAgent)).toBe(name);
+  });
+
+  it('may say nothing', () => {
+    expect(browserOf(null)).toBe('A browser');
+  });
+});
+
+describe('roles to give', () => {
+  it('are not given anywhere before it was said where', () => {
+    expect(rightOf({ roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
+    expect(rightOf({ roles: ['admin'], where: 'some', ids: ' \n' })).toBeUndefined();
+  });
+
+  it('hold at the locations that stand in the lines, each once', () => {
+    expect(rightOf({ roles: [], where: 'some', ids: ' club-1 \n\nclub, two\nclub-1' })).toEqual({
+      roles: ['viewer'],
+      locations: ['club-1', 'club, two'],
+    });
+    expect(rightOf({ roles: ['operator'], where: 'all', ids: 'club-1' })).toEqual({
+      roles: ['viewer', 'operator'],
+      locations: null,
+    });
+  });
+});

@@ -1,0 +1,357 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ACCESS } from '../../src/http/operator/access.ts';
+import { freePort } from '../support/free-port.ts';
+import { startOidcProvider, type OidcProvider } from '../support/start-oidc-provider.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { askAxe } from './open-browser.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+/** Time in which who may no longer read a stream is cut off. */
+const SOON_MS = 5_000;
+/** Time for which a process believes what it knows of a session. */
+const FRESH_MS = 2_000;
+/** Everything that changes something, or shows member data, as its button is called. */
+const ACTS = /^(Retry now|Say what|Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
+
+let oidc: OidcProvider;
+let pos: Pos;
+let pass: Console;
+let other: System;
+let webhookId: string;
+const ORDER = 'order-held';
+
+beforeAll(async () => {
+  const consoleUrl = `http://127.0.0.1:${await freePort()}`;
+  [oidc, pos] = await Promise.all([startOidcProvider({ consoleUrl }), startPos()]);
+  pass = await openConsole({ env: { ...oidc.env, PORT: new URL(consoleUrl).port } });
+  const { system } = pass;
+  other = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl });
+  for (const [login, groups] of [
+    ['vera', ['managers']],
+    ['grace', ['team']],
+    ['ada', ['team']],
+    ['nobody', ['team']],
+    ['mallory', []],
+  ] as const) {
+    oidc.people.set(login, { email: `${login}@club.example`, email_verified: true, groups });
+  }
+  await system.query(
+    `INSERT INTO operator_grants (grant_id, email, roles, locations)
+     VALUES (gen_random_uuid(), 'vera@club.example', '{viewer}', '{club-1}'),
+            (gen_random_uuid(), 'grace@club.example', '{viewer,operator}', NULL),
+            (gen_random_uuid(), 'ada@club.example', '{viewer,admin}', NULL)`,
+  );
+  for (const locationId of ['club-1', 'club-2']) await system.addLocation(locationId, { ordersUrl: pos.ordersUrl });
+  await system.seedOrder({ serviceOrderId: 'order-sent', locationId: 'club-1' });
+  await system.seedOrder({ serviceOrderId: 'order-elsewhere', locationId: 'club-2' });
+  await pos.sendStatus(await system.webhookUrl('club-1'), { serviceOrderId: 'order-sent', status: 'RECEIVED' });
+  const [webhook] = await system.query('SELECT id::text AS id FROM webhooks LIMIT 1');
+  webhookId = String(webhook?.['id']);
+  pos.behave = () => ({ status: 404 });
+  await system.placeOrder({ serviceOrderId: ORDER });
+  await until(async () => (await system.placement(ORDER))?.['state'] === 'held');
+});
+afterEach(() => {
+  // What is refused, and streams that are cut off, is what this is about.
+  const refused = /^(401: \/console\/session|40[134]: \/console\/api\/|failed: .*\/live net::ERR_INCOMPLETE_CHUNKED)/;
+  expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
+});
+afterAll(async () => {
+  await pass?.stop();
+  await other?.stop();
+  await pos?.stop();
+  await oidc?.stop();
+});
+
+const heading = (page: Page, name: string): Promise<void> =>
+  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).click();
+const says = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+
+/** Somebody who has pressed the button and was at the issuer, on the page of that path. */
+async function signIn(login: string, path = '/console/'): Promise<Page> {
+  const { page } = await pass.openLoggedOut(path, { asks: [oidc.issuer, other.urls[0] ?? ''] });
+  await page.getByRole('link', { name: 'Sign in' }).click();
+  await signInThere(page, login);
+  return page;
+}
+
+async function signInThere(page: Page, login: string): Promise<void> {
+  await page.locator('[name=login]').fill(login);
+  await press(page, 'Sign in');
+}
+
+describe('who signs in by OpenID Connect', () => {
+  it('comes to the page of their link, and their name is there', async () => {
+    const page = await signIn('grace', '/console/webhooks?outcome=dropped');
+    await heading(page, 'Webhooks');
+    expect(new URL(page.url()).search).toBe('?outcome=dropped');
+    await page.getByTitle('Signed in as grace@club.example').waitFor();
+    expect(await page.evaluate('document.cookie')).toBe('');
+  });
+
+  it.each([
+    ['nobody', /^You have no role here yet: ask an admin/],
+    ['mallory', /^You may not sign in here: ask the platform team/],
+  ])('is told what to do when they are not let in: %s', async (login, words) => {
+    const page = await signIn(login);
+    await says(page, words);
+    expect(new URL(page.url()).search).toBe('');
+    expect(await askAxe(page)).toEqual([]);
+  });
+});
+
+describe('a manager who views one location', () => {
+  let page: Page;
+  beforeAll(async () => {
+    page = await signIn('vera');
+    await heading(page, 'Board');
+  });
+
+  it('sees that location, and of others not even that they are there', async () => {
+    await page.goto('/console/locations');
+    await says(page, '1 location');
+    expect(await page.getByRole('link', { name: 'club-2' }).count()).toBe(0);
+    await page.goto('/console/orders/order-elsewhere');
+    await says(page, 'No signal ever named an order');
+    await page.goto('/console/');
+    await page
+      .getByRole('link', { name: /order-held/ })
+      .first()
+      .waitFor();
+    expect(await page.getByText('order-elsewhere').count()).toBe(0);
+  });
+
+  it.each([
+    [`/console/orders/${ORDER}`, 'To retry it takes the role operator here.'],
+    ['/console/orders/order-sent', 'To cancel it takes the role operator here.'],
+    ['/console/orders/order-sent', 'To reveal member and notes takes the role member-data here.'],
+    ['/console/locations/club-1', 'To pause it takes the role operator here.'],
+    ['/console/webhooks?outcome=applied', 'That takes the role operator here.'],
+    ['/console/people', 'viewer at club-1'],
+  ])('on %s has no button that changes anything, and is told why: %s', async (path, why) => {
+    await page.goto(path);
+    await says(page, why);
+    const names = await page.getByRole('button').evaluateAll((all) => all.map(({ textContent }) => textContent));
+    const enabled = await page.locator('button:enabled').allTextContents();
+    expect(enabled.filter((name) => ACTS.test(name.trim()))).toEqual([]);
+    expect(names.length).toBeGreaterThan(0);
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+  });
+
+  it('and of a webhook neither', async () => {
+    await page.goto(`/console/webhooks/${webhookId}`);
+    await says(page, 'To replay it takes the role operator here.');
+    await says(page, 'To reveal headers and body takes the role member-data here.');
+    expect((await page.locator('button:enabled').allTextContents()).filter((name) => ACTS.test(name))).toEqual([]);
+  });
+
+  it('is refused every act that their page could call by itself, and nothing comes of one', async () => {
+    await page.goto('/console/people');
+    await heading(page, 'People');
+    const before = await footprint();
+    const tokenId = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+    const call = async (route: string, ids: Record<string, string>): Promise<{ status: number; code?: string }> => {
+      const [method = '', path = ''] = route.split(' ');
+      const at = path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? tokenId);
+      return page.evaluate(
+        async ([asked, url]) => {
+          const answer = await fetch(`/console/api${url}`, {
+            method: asked ?? '',
+            ...(asked === 'POST' && { headers: { 'content-type': 'application/json' }, body: '{}' }),
+          });
+          const { cause } = (await answer.json().catch(() => ({}))) as { cause?: { code: string } };
+          return { status: answer.status, ...(cause && { code: cause.code }) };
+        },
+        [method, at],
+      );
+    };
+    const own = { serviceOrderId: 'order-sent', webhookId, locationId: 'club-1' };
+    const theirs = { serviceOrderId: 'order-elsewhere', webhookId, locationId: 'club-2' };
+    const acts = Object.entries(ACCESS).filter(([, { does, role }]) => does !== undefined || role === 'admin');
+    expect(acts.length).toBeGreaterThan(15);
+    for (const [route, { of }] of acts) {
+      expect(await call(route, own), route).toEqual({ status: 403, code: 'role_missing' });
+      if (of === 'order' || of === 'location') expect((await call(route, theirs)).status, route).toBe(404);
+    }
+    for (const revealing of [`GET /orders/order-sent?contents=true`, `GET /webhooks/${webhookId}`]) {
+      expect(await call(revealing, {}), revealing).toEqual({ status: 403, code: 'role_missing' });
+    }
+    expect(await footprint()).toEqual(before);
+  });
+});
+
+/** What acts would change. */
+async function footprint(): Promise<unknown> {
+  return pass.system.query(
+    `SELECT (SELECT count(*) FROM webhooks) AS webhooks, (SELECT count(*) FROM cancellations) AS cancellations,
+            (SELECT count(*) FROM operator_tokens) AS tokens, (SELECT count(*) FROM operator_grants) AS grants,
+            (SELECT count(*) FROM locations WHERE paused_at IS NOT NULL) AS paused,
+            (SELECT count(*) FROM audit WHERE did <> 'be refused' AND actor_name LIKE 'vera%' AND did <> 'sign in') AS acts`,
+  );
+}
+
+describe('an operator', () => {
+  it('replays a webhook and pauses a location, and their name stands in both stories', async () => {
+    const page = await signIn('grace', `/console/webhooks/${webhookId}`);
+    await press(page, 'Replay …');
+    await press(page, 'Replay it');
+    await says(page, 'It is done');
+    await page.goto('/console/orders/order-sent');
+    const story = page.getByRole('region', { name: 'Its story' });
+    await story.getByText('grace@club.example replayed a webhook').waitFor();
+
+    await page.goto('/console/locations/club-1');
+    await press(page, 'Pause …');
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    const acts = page.getByRole('list', { name: /^What operators did here/ });
+    await acts.getByText('grace@club.example paused the location').waitFor();
+    await says(acts.page(), 'open → paused');
+    await press(page, 'Resume …');
+    await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
+    await acts.getByText('grace@club.example resumed the location').waitFor();
+    expect(await askAxe(page)).toEqual([]);
+  });
+
+  it('whose role is taken meanwhile is told so in words, and no longer offered it', async () => {
+    const page = await signIn('grace', `/console/orders/${ORDER}`);
+    await press(page, 'Retry now');
+    const grants = (roles: string): Promise<unknown> =>
+      pass.system.query('UPDATE operator_grants SET roles = $1::text[] WHERE email = $2', [
+        roles,
+        'grace@club.example',
+      ]);
+    await grants('{viewer}');
+    await new Promise((later) => setTimeout(later, FRESH_MS));
+    await press(page, 'Try it now');
+    await page.getByRole('alert').getByText('this takes the role operator there').waitFor();
+    await press(page, 'Back');
+    await says(page, 'To retry it takes the role operator here.');
+    await grants('{viewer,operator}');
+  });
+});
+
+describe('an admin', () => {
+  it('gives a role after signing in once more, in the tab that opens, and what they typed is still there', async () => {
+    const page = await signIn('ada', '/console/people');
+    await heading(page, 'People');
+    expect(await askAxe(page)).toEqual([]);
+    await pass.system.query(
+      "UPDATE operator_sessions SET signed_in_at = now() - interval '16 minutes' WHERE name LIKE 'ada%'",
+    );
+    await page.reload();
+    await press(page, 'Give roles …');
+    const dialog = page.getByRole('dialog', { name: 'Give roles' });
+    expect(await askAxe(page)).toEqual([]);
+    await dialog.getByLabel('Address').fill('Nobody@club.example');
+    await dialog.getByLabel('Where').selectOption('some');
+    await dialog.getByLabel('Their ids, one in each line').fill('club-1\n');
+    await new Promise((later) => setTimeout(later, FRESH_MS));
+    await dialog.getByRole('button', { name: 'Give them' }).click();
+
+    const again = page.getByRole('dialog', { name: 'Sign in once more' });
+    const link = again.getByRole('link', { name: 'Sign in, in a new tab' });
+    await link.waitFor();
+    expect(await askAxe(page)).toEqual([]);
+    await again.getByRole('button', { name: 'Go on' }).click();
+    await again.getByText('You have not signed in once more yet.').waitFor();
+    const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
+    await signInThere(tab, 'ada');
+    await heading(tab, 'People');
+    await tab.close();
+    await again.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor();
+
+    const nobody = await signIn('nobody', '/console/locations');
+    await says(nobody, '1 location');
+    await press(page, /^Take from nobody@club\.example/);
+    await press(page, 'Take them');
+    await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor({ state: 'detached' });
+    await nobody.getByLabel('Operator token').waitFor();
+  });
+
+  it('issues a token, which is shown this once, signs in, and is out once it is revoked', async () => {
+    const page = await signIn('ada', '/console/people');
+    await press(page, 'Issue a token …');
+    const dialog = page.getByRole('dialog', { name: 'Issue a named token' });
+    await dialog.getByLabel(/^Name/).fill('nightly');
+    await dialog.getByLabel(/operator:/).check();
+    await dialog.getByLabel('Where').selectOption('all');
+    await dialog.getByRole('button', { name: 'Issue it' }).click();
+    const token = (await dialog.locator('pre').textContent()) ?? '';
+    expect(token).toMatch(/^exo_/);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('list', { name: 'Named tokens' }).getByText('nightly').waitFor();
+    expect(await page.content()).not.toContain(token);
+
+    const { page: program } = await pass.openLoggedOut('/console/people');
+    await program.getByLabel('Operator token').fill(token);
+    await press(program, 'Log in');
+    await says(program, 'operator at all locations');
+    await press(page, 'Revoke nightly');
+    await press(page, /^Revoke$/);
+    await page.getByRole('list', { name: 'Named tokens' }).getByText('revoked').waitFor();
+    await program.getByLabel('Operator token').waitFor();
+  });
+
+  it("finds in the audit who replayed what, and ends a lost laptop's session", async () => {
+    const laptop = await signIn('grace', '/console/traffic');
+    await heading(laptop, 'Traffic');
+    const page = await signIn('ada', '/console/audit');
+    await page.getByLabel('What', { exact: true }).selectOption('replay');
+    const acts = page.getByRole('list', { name: 'What was done' });
+    await acts.getByText('grace@club.example replayed a webhook').waitFor();
+    await until(async () => (await acts.getByRole('listitem').count()) === 1);
+    await acts.getByText('from 127.0.0.1').waitFor();
+    expect(await askAxe(page)).toEqual([]);
+    await acts.getByRole('link', { name: 'the webhook' }).click();
+    await heading(page, 'Webhook');
+
+    await page.goto('/console/people');
+    const sessions = page.getByRole('list', { name: 'Who is signed in' });
+    await sessions
+      .getByRole('button', { name: /^End grace/ })
+      .first()
+      .waitFor();
+    for (;;) {
+      const left = await sessions.getByRole('button', { name: /^End grace/ }).count();
+      if (left === 0) break;
+      await sessions
+        .getByRole('button', { name: /^End grace/ })
+        .first()
+        .click();
+      await press(page, 'End it');
+      await until(async () => (await sessions.getByRole('button', { name: /^End grace/ }).count()) < left);
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    await laptop.getByLabel('Operator token').waitFor();
+  });
+});
+
+it('logging out everywhere ends the open board of another browser, at another process, within five seconds', async () => {
+  const desk = await signIn('vera', '/console/people');
+  await heading(desk, 'People');
+  const phone = await signIn('vera');
+  await phone.goto(`${other.urls[0]}/console/`);
+  await phone.getByText(/^Live$/).waitFor();
+  // Beside the page's own, which the page closes when it hears of the end in another way.
+  await phone.evaluate(`void (window.ended = new Promise((resolve) => {
+    const stream = new EventSource('/console/api/live');
+    stream.addEventListener('complete', () => { window.isOpen = true; });
+    stream.addEventListener('error', () => { stream.close(); resolve(Date.now()); });
+  }))`);
+  await until(async () => (await phone.evaluate('window.isOpen')) === true);
+
+  await desk.getByRole('button', { name: 'Log out everywhere …' }).click();
+  const at = Date.now();
+  await press(desk, /^Log out everywhere$/);
+  const ms = Number(await phone.evaluate('window.ended')) - at;
+  expect(ms).toBeLessThan(SOON_MS);
+  await desk.getByRole('link', { name: 'Sign in' }).waitFor();
+  await phone.getByRole('link', { name: 'Sign in' }).waitFor();
+  expect(Date.now() - at).toBeLessThan(2 * SOON_MS);
+});
