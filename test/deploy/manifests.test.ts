@@ -465,7 +465,7 @@ it('what people read with goes against a standby', async () => {
     expect(await run(...args), args.join(' ')).toMatchObject({ code: 0, error: '' });
   }
   expect(await run('order', 'show', 'none')).toMatchObject({ code: 3 });
-  expect(await run('location', 'pause', 'none')).toMatchObject({
+  expect(await run('operator', 'grant', 'add', '--group', 'team', '--role', 'viewer')).toMatchObject({
     code: 1,
     error: expect.stringContaining('read-only'),
   });

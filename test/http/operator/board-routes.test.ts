@@ -4,6 +4,8 @@ import { status } from '@grpc/grpc-js';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
+import { makeToken } from '../../../src/core/domain/make-token.ts';
+import { digest } from '../../../src/core/operators/find-operator.ts';
 import { statusAt } from '../../../src/core/domain/lifecycle.ts';
 import {
   BoardComplete,
