@@ -1,9 +1,8 @@
-import { useEffect, useRef } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Choice } from '../parts/choice.tsx';
-import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
+import { Paged } from '../parts/paged.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
@@ -29,14 +28,6 @@ function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
   const found = useLoaded((signal) => ask<ListedActs>('GET', `/audit${asked}`, { signal }), [asked]);
-  const list = useRef<HTMLDivElement>(null);
-  const shownFrom = useRef(cursor);
-  // The link to another page, which had the focus, is gone.
-  useEffect(() => {
-    if (found.value === undefined || shownFrom.current === cursor) return;
-    shownFrom.current = cursor;
-    list.current?.focus();
-  }, [found.value]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
   return (
@@ -79,29 +70,15 @@ function Audit() {
           </a>
         )}
       </search>
-      <Loading loaded={found}>
-        {({ acts, next }) => (
-          <div ref={list} class="sheet audit-sheet" tabIndex={-1} aria-busy={found.isLoading}>
-            {acts.length > 0 ? (
-              <Acts acts={acts} label="What was done" />
-            ) : (
-              <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
-            )}
-            <nav class="buttons audit-pages" aria-label="Older and newer">
-              {cursor !== '' && (
-                <a class="button" href={at('')}>
-                  Newest
-                </a>
-              )}
-              {next !== null && (
-                <a class="button" href={at(next)}>
-                  {acts.length > 0 ? 'Older' : 'Look further back'}
-                </a>
-              )}
-            </nav>
-          </div>
-        )}
-      </Loading>
+      <Paged name="audit" found={found} cursor={cursor} at={at} isEmpty={({ acts }) => acts.length === 0}>
+        {({ acts, next }) =>
+          acts.length > 0 ? (
+            <Acts acts={acts} label="What was done" />
+          ) : (
+            <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
+          )
+        }
+      </Paged>
     </Page>
   );
 }

@@ -1,8 +1,7 @@
-import { useEffect, useRef } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
+import { Paged } from '../parts/paged.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
@@ -24,14 +23,6 @@ export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
   const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }), [asked]);
-  const list = useRef<HTMLDivElement>(null);
-  const shownFrom = useRef(cursor);
-  // The link to another page, which had the focus, is gone.
-  useEffect(() => {
-    if (found.value === undefined || shownFrom.current === cursor) return;
-    shownFrom.current = cursor;
-    list.current?.focus();
-  }, [found.value]);
   const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <Page
@@ -44,29 +35,15 @@ export function WebhooksPage() {
     >
       <WebhooksFilters filter={filter} change={(some) => change({ ...some, cursor: '' })} />
       <ReplayAll key={query(filter)} filter={filter} onReplayed={found.again} />
-      <Loading loaded={found}>
-        {({ webhooks, next }) => (
-          <div ref={list} class="sheet webhooks-sheet" tabIndex={-1} aria-busy={found.isLoading}>
-            {webhooks.length > 0 ? (
-              <Rows webhooks={webhooks} />
-            ) : (
-              <Nothing isStretch={next !== null} isLater={cursor !== ''} />
-            )}
-            <nav class="buttons webhooks-pages" aria-label="Older and newer">
-              {cursor !== '' && (
-                <a class="button" href={at('')}>
-                  Newest
-                </a>
-              )}
-              {next !== null && (
-                <a class="button" href={at(next)}>
-                  {webhooks.length > 0 ? 'Older' : 'Look further back'}
-                </a>
-              )}
-            </nav>
-          </div>
-        )}
-      </Loading>
+      <Paged name="webhooks" found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
+        {({ webhooks, next }) =>
+          webhooks.length > 0 ? (
+            <Rows webhooks={webhooks} />
+          ) : (
+            <Nothing isStretch={next !== null} isLater={cursor !== ''} />
+          )
+        }
+      </Paged>
     </Page>
   );
 }
