@@ -18,13 +18,14 @@ CREATE UNIQUE INDEX operator_tokens_by_name ON operator_tokens (name) WHERE revo
 CREATE TABLE operator_grants (
   grant_id uuid PRIMARY KEY,
   email text COLLATE "C" CHECK (email = lower(email)),
-  group_name text,
+  group_name text COLLATE "C",
   roles text[] NOT NULL CHECK (cardinality(roles) > 0),
   locations text[] CHECK (cardinality(locations) > 0), -- NULL: all of them
   created_at timestamptz NOT NULL DEFAULT now(),
   CHECK (num_nonnulls(email, group_name) = 1)
 );
 CREATE INDEX operator_grants_by_email ON operator_grants (email);
+CREATE INDEX operator_grants_by_group ON operator_grants (group_name);
 
 -- A browser that signed in. The cookie is 32 random bytes, of which this has the SHA-256.
 CREATE TABLE operator_sessions (
@@ -33,8 +34,8 @@ CREATE TABLE operator_sessions (
   kind text NOT NULL CHECK (kind IN ('person', 'token', 'operator_token')),
   actor_id text COLLATE "C" NOT NULL,     -- of a person the issuer and its subject; the id of a token
   name text NOT NULL,
-  email text CHECK (email = lower(email)), -- verified by the issuer
-  groups text[] NOT NULL DEFAULT '{}',
+  email text COLLATE "C" CHECK (email = lower(email)), -- verified by the issuer
+  groups text[] COLLATE "C" NOT NULL DEFAULT '{}',
   operator_token_sha256 bytea,            -- of the OPERATOR_TOKEN that opened it: another one ends it
   source text,
   user_agent text,

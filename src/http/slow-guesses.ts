@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { GuessDoor, Observe } from '../core/domain/observed.ts';
-import { digest } from '../core/operators/find-operator.ts';
+import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './source-of.ts';
 
 /** Wrong credentials of one source that are judged without a pause, and how many more a second. */
@@ -76,7 +76,7 @@ export function slowGuesses(about: { observe: Observe; now?: () => number }): Ju
     if (shown.length === 0) return undefined;
     const source = sourceOf(request);
     const refused = (): void => observe({ what: 'guess', door, outcome: 'refused', source });
-    const key = shown.length === 1 ? `${digest(shown[0] ?? '').toString('base64')} ${source}` : undefined;
+    const key = shown.length === 1 ? `${digest(shown[0] ?? '')} ${source}` : undefined;
     const note = (isRight: boolean): void => {
       if (key === undefined) return;
       rightAt.delete(key);

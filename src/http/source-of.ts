@@ -3,6 +3,11 @@ import type { FastifyRequest } from 'fastify';
 
 type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
 
+/** What the audit says of a request. */
+export function actFrom(request: FastifyRequest): { source: string; requestId: string } {
+  return { source: addressOf(request), requestId: request.id };
+}
+
 /** The address that a request comes from: its sender's, or what a proxy of TRUSTED_PROXIES says, if that is one. */
 export function addressOf({ ip, raw }: Sent): string {
   const address = isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;

@@ -45,7 +45,7 @@ describe('expediter operator token', () => {
     const revoked = await runCli(env, ['operator', 'token', 'revoke', issued.tokenId]);
     expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('revoked') });
     await until(async () => (await statusOf(issued.token, '/locations/club-1')) === 401);
-    const after = 'anna: viewer,operator,member-data at club-1';
+    const after = `${issued.tokenId} anna: viewer,operator,member-data at club-1`;
     expect((await acts()).slice(0, 2)).toEqual([
       { ...by, did: 'revoke token', subject: issued.tokenId, outcome: 'done', after },
       { ...by, did: 'issue token', subject: null, outcome: 'done', after },
@@ -102,11 +102,16 @@ describe('expediter operator grant', () => {
     });
     expect(await runCli(env, ['operator', 'grant', 'remove', anna.grantId])).toMatchObject({ code: 3 });
     expect(await runJson(env, ['operator', 'grant', 'list'])).toMatchObject([{ grantId: group.grantId }]);
-    const after = 'anna@example.com: viewer at club-1';
+    const after = `${anna.grantId} anna@example.com: viewer at club-1`;
     expect((await acts()).slice(0, 4)).toMatchObject([
       { did: 'take roles', outcome: 'refused', subject: anna.grantId },
       { did: 'take roles', outcome: 'done', subject: anna.grantId, after },
-      { ...by, did: 'give roles', outcome: 'done', after: 'kitchen managers: viewer at all locations' },
+      {
+        ...by,
+        did: 'give roles',
+        outcome: 'done',
+        after: expect.stringMatching(/^[0-9a-f-]{36} kitchen managers: viewer at all locations$/) as string,
+      },
       { ...by, did: 'give roles', outcome: 'done', after },
     ]);
   });

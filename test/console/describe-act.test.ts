@@ -17,6 +17,7 @@ const act: ToldAct = {
   before: 'held',
   outcome: 'done',
   after: 'sent',
+  endedAt: null,
 };
 
 describe('an act', () => {

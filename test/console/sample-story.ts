@@ -98,6 +98,7 @@ export function sampleStory(): ShownOrder {
         before: 'waiting',
         outcome: 'done',
         after: 'waiting',
+        endedAt: null,
       },
     ],
     changes: [{ seenAt: at('02'), paths: ['items.0.quantity', 'notes'] }],

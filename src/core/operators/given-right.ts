@@ -29,9 +29,15 @@ export function rightInWords({ roles, locations }: Right): string {
   return `${roles.join(',')} at ${locations?.join(',') ?? 'all locations'}`;
 }
 
-/** What somebody was given, or is taken, for the audit. */
-export function givenInWords(
-  given: Right & { name?: string | undefined; email?: string | null | undefined; group?: string | null | undefined },
-): string {
-  return `${given.name ?? given.email ?? given.group}: ${rightInWords(given)}`;
+type Given = Right & {
+  tokenId?: string;
+  grantId?: string;
+  name?: string | undefined;
+  email?: string | null | undefined;
+  group?: string | null | undefined;
+};
+
+/** What somebody was given, or is taken, for the audit: by its id, once there is one. */
+export function givenInWords({ tokenId, grantId, name, email, group, ...right }: Given): string {
+  return `${[tokenId ?? grantId ?? [], name ?? email ?? group].flat().join(' ')}: ${rightInWords(right)}`;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
+import { inTransaction } from '../postgres/in-transaction.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { Right } from './operator.ts';
 
@@ -42,8 +43,11 @@ export async function addOperatorGrant(
   const right = inOrder(given);
   const refused = await refuseUnknown(pool, right);
   if (refused !== undefined) return { refused };
-  const { rows } = await pool.query<OperatorGrant>(
-    `WITH same AS (
+  // Two at once would each find none.
+  const { rows } = await inTransaction(pool, async (client) => {
+    await client.query('LOCK TABLE operator_grants IN SHARE ROW EXCLUSIVE MODE');
+    return client.query<OperatorGrant>(
+      `WITH same AS (
        SELECT * FROM operator_grants
        WHERE email IS NOT DISTINCT FROM $2::text AND group_name IS NOT DISTINCT FROM $3::text
          AND roles = $4::text[] AND locations IS NOT DISTINCT FROM $5::text[]
@@ -52,8 +56,9 @@ export async function addOperatorGrant(
        SELECT $1::uuid, $2::text, $3::text, $4::text[], $5::text[] WHERE NOT EXISTS (SELECT FROM same) RETURNING *
      )
      SELECT ${SHOWN} FROM (SELECT * FROM same UNION ALL SELECT * FROM added) AS grants LIMIT 1`,
-    [randomUUID(), email ?? null, group ?? null, right.roles, right.locations],
-  );
+      [randomUUID(), email ?? null, group ?? null, right.roles, right.locations],
+    );
+  });
   if (rows[0] === undefined) throw new Error('a grant was not written down');
   return rows[0];
 }

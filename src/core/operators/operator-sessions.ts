@@ -19,6 +19,8 @@ export type SignedIn = Actor & {
   groups?: readonly string[] | undefined;
   /** OPERATOR_TOKEN, if that was shown. */
   operatorToken?: string | undefined;
+  /** When they proved who they are, if that was before now: an issuer may remember it for days. */
+  provedAt?: Date | undefined;
   /** By default a new one. Opening a second one of the same id throws. */
   sessionId?: string;
   source: string;
@@ -50,8 +52,9 @@ export async function openSession(pool: Pool, who: SignedIn, replaced: readonly 
        UPDATE operator_sessions SET ended_at = now() WHERE session_id = ANY ($11::uuid[]) AND ended_at IS NULL
      )
      INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, groups, operator_token_sha256, source,
-                                    user_agent, expires_at)
-     VALUES ($1, $2, $3, $4, $5, lower($6), $7, $8, $9, $10, now() + make_interval(secs => ${SESSION_S}))`,
+                                    user_agent, expires_at, signed_in_at)
+     VALUES ($1, $2, $3, $4, $5, lower($6), $7, $8, $9, $10, now() + make_interval(secs => ${SESSION_S}),
+             least(now(), $12::timestamptz))`,
     [
       who.sessionId ?? randomUUID(),
       digest(cookie),
@@ -64,6 +67,7 @@ export async function openSession(pool: Pool, who: SignedIn, replaced: readonly 
       who.source,
       who.userAgent?.slice(0, USER_AGENT_MAX) ?? null,
       replaced,
+      who.provedAt ?? null,
     ],
   );
   return cookie;

@@ -28,6 +28,7 @@ export const ListedAct = z
       .nullable()
       .meta({ description: 'Null: it is under way, or its process died before it was over.' }),
     after: z.string().nullable(),
+    endedAt: Instant.nullable(),
   })
   .meta({ id: 'ListedAct' });
 export type ListedAct = z.infer<typeof ListedAct>;
@@ -134,12 +135,12 @@ const ACT = `json_build_object(
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
   'source', a.source, 'requestId', a.request_id, 'did', a.did, 'locationId', a.location_id,
   'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
-  'outcome', o.outcome, 'after', o.after)`;
+  'outcome', o.outcome, 'after', o.after, 'endedAt', o.at)`;
 
 /** SQL for the act `a` of an id `k`, and its end `o`. Looked up one by one. */
 const OF_ID = `
   CROSS JOIN LATERAL (SELECT * FROM audit WHERE audit_id = k.audit_id OFFSET 0) AS a
-  LEFT JOIN LATERAL (SELECT outcome, after FROM audit_outcomes WHERE audit_id = k.audit_id OFFSET 0) AS o ON true`;
+  LEFT JOIN LATERAL (SELECT outcome, after, at FROM audit_outcomes WHERE audit_id = k.audit_id OFFSET 0) AS o ON true`;
 
 /**
  * SQL for the ids that one index finds, in its order. An index that has all that is asked for is what Postgres reads;

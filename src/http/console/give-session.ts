@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { audited } from '../../core/operators/audit.ts';
 import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Identify } from '../operator/identify.ts';
-import { addressOf } from '../source-of.ts';
+import { actFrom, addressOf } from '../source-of.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
@@ -17,10 +18,9 @@ export async function giveSession(
 ): Promise<void> {
   const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
   const userAgent = request.headers['user-agent'];
-  const { id: requestId } = request;
-  const source = addressOf(request);
-  const cookie = await audited(pool, who, { did: 'sign in', source, requestId }, () =>
-    openSession(pool, { ...who, source, userAgent }, replaced),
+  const sessionId = randomUUID();
+  const cookie = await audited(pool, who, { did: 'sign in', subject: sessionId, ...actFrom(request) }, () =>
+    openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
   );
   identify.lookAnew();
   const { name, attributes } = sessionCookie(plain);
@@ -28,7 +28,7 @@ export async function giveSession(
 }
 
 /** The sessions that cookies are of. */
-export async function sessionsOf(identify: Identify, cookies: readonly string[]): Promise<string[]> {
+async function sessionsOf(identify: Identify, cookies: readonly string[]): Promise<string[]> {
   const found = await Promise.all(cookies.map((cookie) => identify.bySession([cookie])));
   return found.flatMap((operator) => operator?.session?.sessionId ?? []);
 }

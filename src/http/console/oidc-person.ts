@@ -22,17 +22,23 @@ export function readPerson(said: readonly Claims[], settings: OidcSettings): Oid
   // An address counts with the word of the same answer that it is theirs.
   const told = said.find((claims) => claims['email'] !== undefined);
   const address = told?.['email_verified'] === true ? told['email'] : undefined;
-  const email = typeof address === 'string' ? address.toLowerCase() : undefined;
-  const groups = [first(settings.groupsClaim)].flat().filter((group) => typeof group === 'string');
+  const email = isName(address) ? address.toLowerCase() : undefined;
+  const groups = [first(settings.groupsClaim)].flat().filter(isName);
   const username = first('preferred_username');
   return {
     kind: 'person',
     id: `${iss} ${sub}`,
-    name: email ?? (typeof username === 'string' && username !== '' ? username : sub),
+    // A name that somebody may have chosen is not taken for an address.
+    name: email ?? (isName(username) ? `${username} (${sub})` : sub),
     email,
     groups,
     isAllowed: isOfDomain(email, first('hd'), settings) || groups.some((group) => settings.groups.includes(group)),
   };
+}
+
+/** Whether it is a text that fits a line. */
+function isName(text: unknown): text is string {
+  return typeof text === 'string' && text !== '' && text.length <= 255 && !/\p{C}/u.test(text);
 }
 
 /**

@@ -6,11 +6,11 @@ import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited, recordAct } from '../../core/operators/audit.ts';
 import { hasGrant } from '../../core/operators/has-grant.ts';
-import { SESSION_S, openSession } from '../../core/operators/operator-sessions.ts';
+import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
-import { addressOf } from '../source-of.ts';
+import { actFrom, addressOf } from '../source-of.ts';
 import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
 import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
 import { readPerson, type OidcPerson } from './oidc-person.ts';
@@ -115,7 +115,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         if (!(await hasGrant(pool, person.email, person.groups))) {
           return refuse(request, reply, 'no_role', 'no_role', person);
         }
-        const cookie = await signIn(request, person, flow);
+        const cookie = await signIn(request, { ...person, provedAt: timeOf(said[0]?.['auth_time']) }, flow);
         if (cookie === undefined) return refuse(request, reply, 'expired', 'used', person);
         return reply
           .setCookie(session.name, cookie, { ...session.attributes, maxAge: SESSION_S })
@@ -125,13 +125,17 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   };
 
   /** @returns the session's cookie; undefined if this sign-in opened one before */
-  async function signIn(request: FastifyRequest, person: OidcPerson, flow: Flow): Promise<string | undefined> {
+  async function signIn(
+    request: FastifyRequest,
+    person: OidcPerson & Pick<SignedIn, 'provedAt'>,
+    flow: Flow,
+  ): Promise<string | undefined> {
     const { isAllowed: _isAllowed, ...who } = person;
     const replaced = flow.replaces === undefined ? [] : [flow.replaces];
     const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
     try {
       const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
-      const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...from(request) }, open);
+      const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actFrom(request) }, open);
       identify.lookAnew();
       return cookie;
     } catch (error) {
@@ -151,7 +155,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   ): Promise<FastifyReply> {
     request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined) {
-      await recordAct(pool, person, { did: 'sign in', ...from(request) }, { outcome: 'refused', after: why });
+      await recordAct(pool, person, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused', after: why });
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);
   }
@@ -159,13 +163,14 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
 
 const UNIQUE_VIOLATION = '23505';
 
-function from(request: FastifyRequest): { source: string; requestId: string } {
-  return { source: addressOf(request), requestId: request.id };
+/** When the issuer saw them, which not every issuer says. */
+function timeOf(authTime: unknown): Date | undefined {
+  return typeof authTime === 'number' && authTime >= 0 && authTime < 1e11 ? new Date(authTime * 1000) : undefined;
 }
 
-/** Whether the issuer saw them since they were sent there: seconds, which an issuer that looked nobody up leaves out. */
+/** Whether the issuer saw them since they were sent there. */
 function isRecent(authTime: unknown, { startedAt }: Flow): boolean {
-  return typeof authTime === 'number' && authTime * 1000 >= startedAt - CLOCK_MS;
+  return (timeOf(authTime)?.getTime() ?? 0) >= startedAt - CLOCK_MS;
 }
 
 /** The code of an error of the library, or its cause's: their messages may quote tokens. */

@@ -8,7 +8,7 @@ import { version } from '../../version.ts';
 import { SessionParams } from '../operator/operator-session-routes.ts';
 import { unauthorized } from '../operator/token-gate.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
-import { addressOf } from '../source-of.ts';
+import { actFrom } from '../source-of.ts';
 import { giveSession, type GiveSessionDeps } from './give-session.ts';
 import { isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
@@ -99,10 +99,6 @@ export function sessionRoutes(
     identify.lookAnew();
     return reply.code(204).send();
   });
-}
-
-function actFrom(request: FastifyRequest): { source: string; requestId: string } {
-  return { source: addressOf(request), requestId: request.id };
 }
 
 function forgetCookies(reply: FastifyReply): FastifyReply {

@@ -6,7 +6,7 @@ import { has, locationsOf, type Operator, type Right, type Role } from '../../co
 import { listTokens } from '../../core/locations/webhook-tokens.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { findWebhook } from '../../core/replay/stored-webhook.ts';
-import { addressOf } from '../source-of.ts';
+import { actFrom } from '../source-of.ts';
 import { ACCESS, type Access } from './access.ts';
 import type { AccessCause } from './answers.ts';
 import { noSuch } from './no-such.ts';
@@ -29,7 +29,9 @@ declare module 'fastify' {
 }
 
 /** Time for which a browser that signed in may change who may what. Later it signs in once more. */
-export const RECENT_MS = 15 * 60_000;
+const RECENT_MS = 15 * 60_000;
+/** Refusals of one operator, token or person, that are written down in a minute. */
+const MOST_REFUSALS = 300;
 
 /**
  * Lets each route only be used by whom `ACCESS` says, where it says, and writes down what they do, and what they were
@@ -97,6 +99,18 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     });
   });
 
+  /** Refusals of this minute, by whom. Whoever asks again and again for what they may not fills no audit. */
+  const refusals = new Map<string, number>();
+  let minute = 0;
+  const isWritten = ({ id }: Operator): boolean => {
+    const at = Math.floor(performance.now() / 60_000);
+    if (at !== minute) refusals.clear();
+    minute = at;
+    const count = (refusals.get(id) ?? 0) + 1;
+    refusals.set(id, count);
+    return count <= MOST_REFUSALS;
+  };
+
   async function refuseUnless(
     may: boolean,
     request: FastifyRequest,
@@ -111,8 +125,12 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const subject = request.routeOptions.config.access?.route;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
-    const act = { did: 'be refused', subject, ...about, ...sourceOf(request) };
-    await recordAct(pool, operator, act, { outcome: 'refused' });
+    const act = { did: 'be refused', subject, ...about };
+    if (isWritten(operator)) {
+      const { kind, name } = operator;
+      request.log.info({ ...act, outcome: 'refused', by: { kind, name } }, 'operator');
+      await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
+    }
     if (may) {
       throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
         cause: { code: 'sign_in_again' } satisfies AccessCause,
@@ -202,7 +220,7 @@ async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefin
   const did = access.does ?? (reveals ? access.reveals?.did : undefined);
   if (did === undefined) return undefined;
   const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
-  const act = { did, ...idsOf(request), subject: tokenId ?? sessionId ?? grantId, ...sourceOf(request) };
+  const act = { did, ...idsOf(request), subject: tokenId ?? sessionId ?? grantId, ...actFrom(request) };
   const { of } = access;
   if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(request)) };
   const found = await findThing(pool, of, params);
@@ -217,8 +235,4 @@ async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefin
 function idsOf({ params }: FastifyRequest): Pick<Act, 'serviceOrderId' | 'webhookId'> {
   const { serviceOrderId, webhookId } = params as Record<string, string | undefined>;
   return { serviceOrderId, webhookId };
-}
-
-function sourceOf(request: FastifyRequest): Pick<Act, 'source' | 'requestId'> {
-  return { source: addressOf(request), requestId: request.id };
 }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
-import { mayBeToken } from '../../core/domain/make-token.ts';
+// What a credential is known by here: none is kept.
+import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
@@ -18,8 +19,8 @@ export type Identify = {
 
 /** Time for which who it is is not asked again. With an open stream's `LOOK_MS` it is below five seconds. */
 const FRESH_MS = 2_000;
-/** Time for which what was known of a credential holds while Postgres is away. */
-const KNOWN_MS = 15 * 60_000;
+/** Time for which what was known of a credential holds while Postgres is away: nothing can be done then, and is measured. */
+const KNOWN_MS = 24 * 60 * 60_000;
 /** Credentials that are known at once, those that came last. */
 const KNOWN_MAX = 1_000;
 
@@ -92,9 +93,4 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
       anewSince = performance.now();
     },
   };
-}
-
-/** What a credential is known by here: none is kept. */
-function keyOf(credential: string): string {
-  return digest(credential).toString('base64');
 }

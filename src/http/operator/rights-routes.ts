@@ -84,6 +84,7 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
       note(request, request.body);
       const issued = await issueOperatorToken(pool, request.body);
       if ('refused' in issued) throw scope.httpErrors.conflict(issued.refused);
+      note(request, issued);
       return issued;
     },
   );
@@ -139,6 +140,7 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
       note(request, request.body);
       const added = await addOperatorGrant(pool, request.body);
       if ('refused' in added) throw scope.httpErrors.conflict(added.refused);
+      note(request, added);
       identify.lookAnew();
       return added;
     },

@@ -197,7 +197,7 @@ it('an address counts only with the word of the same answer that it is theirs', 
   };
   expect(await comeBack((await goThere()).callback)).toBe('/console/');
   const [session] = await system.query('SELECT name, email FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
-  expect(session).toEqual({ name: 'eve', email: null });
+  expect(session).toEqual({ name: 'eve (ada)', email: null });
 });
 
 it('a code that the issuer takes twice opens one session', async () => {

@@ -137,7 +137,7 @@ describe('a person', () => {
     const isKnown = 'email_verified' in claims && claims.email_verified === true;
     expect(await newestAct()).toMatchObject({
       actor_id: `${oidc.issuer} ${login}`,
-      actor_name: isKnown ? claims.email.toLowerCase() : 'eve',
+      actor_name: isKnown ? claims.email.toLowerCase() : `eve (${login})`,
       did: 'sign in',
       outcome: 'refused',
       after: problem,

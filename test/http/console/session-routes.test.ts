@@ -118,7 +118,7 @@ describe('a login', () => {
     await sendLogin(urls[0] ?? '', 'a-token-that-somebody-mistyped');
     expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
       did: 'sign in',
-      subject: null,
+      subject: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       source: expect.stringMatching(/^10\./) as string,
       outcome: 'done',
     });

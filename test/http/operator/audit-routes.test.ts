@@ -72,6 +72,7 @@ describe('the audit', () => {
       before: 'open',
       outcome: 'done',
       after: 'paused',
+      endedAt: expect.any(String),
     });
     const { source: _source, requestId, ...told } = act ?? {};
     expect(((await operator.get('/locations/club-1')).body['acts'] as Act[])[0]).toEqual(told);

@@ -90,18 +90,18 @@ describe('who somebody is', () => {
 });
 
 describe('while Postgres is away', () => {
-  it('what was known holds for fifteen minutes, and no longer', async () => {
+  it('what was known holds for a day, and no longer', async () => {
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
     answer = away;
-    for (let minutes = 1; minutes < 15; minutes += 1) {
-      vi.advanceTimersByTime(MINUTE_MS);
+    for (let hours = 1; hours < 24; hours += 1) {
+      vi.advanceTimersByTime(60 * MINUTE_MS);
       expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
     }
     // Not asked for by each of its requests.
     const before = asked;
     await identify.byToken(token);
     expect(asked).toBe(before);
-    vi.advanceTimersByTime(MINUTE_MS);
+    vi.advanceTimersByTime(60 * MINUTE_MS);
     await expect(identify.byToken(token)).rejects.toThrow(AWAY);
     answer = right;
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });

@@ -13,7 +13,8 @@ import { sampleOrder } from '../../support/sample-order.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
-const CALLS = 10_000;
+/** CALLS=10000 for more of them. */
+const CALLS = Number(process.env['CALLS'] ?? 2_000);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 
 /** Every id of a place begins with its name, and what is its members' is named after it. */
@@ -560,7 +561,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     refused.sorted(),
   );
   // Each of them came about.
-  for (const status of [200, 400, 403, 404, 409]) expect(statuses.get(status), String(status)).toBeGreaterThan(50);
+  for (const status of [200, 400, 403, 404, 409]) expect(statuses.get(status), String(status)).toBeGreaterThan(CALLS / 400);
 }, 180_000);
 
 /** @returns what opens something there, or everywhere */
