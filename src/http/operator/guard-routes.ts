@@ -31,7 +31,7 @@ declare module 'fastify' {
 /** Time for which a browser that signed in may change who may what. Later it signs in once more. */
 const RECENT_MS = 15 * 60_000;
 /** Refusals of one operator, token or person, that are written down in a minute. */
-const MOST_REFUSALS = 300;
+const MOST_REFUSALS = 1_000;
 
 /**
  * Lets each route only be used by whom `ACCESS` says, where it says, and writes down what they do, and what they were
