@@ -561,7 +561,8 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     refused.sorted(),
   );
   // Each of them came about.
-  for (const status of [200, 400, 403, 404, 409]) expect(statuses.get(status), String(status)).toBeGreaterThan(CALLS / 400);
+  for (const status of [200, 400, 403, 404, 409])
+    expect(statuses.get(status), String(status)).toBeGreaterThan(CALLS / 400);
 }, 180_000);
 
 /** @returns what opens something there, or everywhere */
