@@ -200,6 +200,27 @@ it('an address counts only with the word of the same answer that it is theirs', 
   expect(session).toEqual({ name: 'eve (ada)', email: null });
 });
 
+it('a sign-in that the issuer remembered counts from when it saw the person, and a time to come from now', async () => {
+  const signedInAgo = async (authTime: number): Promise<number> => {
+    says = { claims: { auth_time: authTime } };
+    expect(await comeBack((await goThere()).callback)).toBe('/console/');
+    const [session] = await system.query(
+      `SELECT extract(epoch FROM now() - signed_in_at)::int AS ago FROM operator_sessions ORDER BY created_at DESC LIMIT 1`,
+    );
+    return Number(session?.['ago']);
+  };
+  expect(await signedInAgo(seconds() - 3_600)).toBeGreaterThan(3_590);
+  expect(await signedInAgo(seconds() + 3_600)).toBeLessThan(10);
+});
+
+it('what is no name is left out: it would be a line of its own in a terminal, or an error of Postgres', async () => {
+  const wrong = ['team\0', 'a\nb', 'x'.repeat(256), '', 7];
+  says = { claims: { groups: ['team', ...wrong], email: undefined, preferred_username: 'ada\u001b[2J' } };
+  expect(await comeBack((await goThere()).callback)).toBe('/console/');
+  const [session] = await system.query('SELECT name, groups FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
+  expect(session).toEqual({ name: 'ada', groups: ['team'] });
+});
+
 it('a code that the issuer takes twice opens one session', async () => {
   const { callback } = await goThere();
   const flow = browser.cookies.get(url)?.get('expediter_sign_in') ?? '';

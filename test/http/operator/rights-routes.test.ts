@@ -276,6 +276,8 @@ describe('a grant', () => {
     const again = { group: 'twice', roles: ['viewer', 'admin', 'viewer'], locations: locations.toReversed() };
     expect((await add(again)).grantId).toBe(first.grantId);
     expect((await add({ ...again, locations: null })).grantId).not.toBe(first.grantId);
+    const atOnce = await Promise.all(Array.from({ length: 5 }, () => add({ group: 'at once', roles: ['viewer'] })));
+    expect(new Set(atOnce.map(({ grantId }) => grantId)).size).toBe(1);
   });
 
   it('of elsewhere is not there for an admin of one location', async () => {
