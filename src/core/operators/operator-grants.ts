@@ -73,7 +73,7 @@ export async function listOperatorGrants(pool: Pool, within?: readonly string[])
 }
 
 /**
- * Takes roles back, within five seconds.
+ * Takes roles back, within five seconds. Sessions of whoever has none left are over: given back, they would open anew.
  * @param within as of `listOperatorGrants`
  * @returns what was taken; undefined if there is no such grant
  */
@@ -82,10 +82,17 @@ export async function removeOperatorGrant(
   grantId: string,
   within?: readonly string[],
 ): Promise<OperatorGrant | undefined> {
-  const { rows } = await pool.query<OperatorGrant>(
-    `DELETE FROM operator_grants WHERE grant_id::text = $1::text AND ($2::text[] IS NULL OR locations <@ $2)
-     RETURNING ${SHOWN}`,
-    [grantId, within ?? null],
-  );
-  return rows[0];
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<OperatorGrant>(
+      `DELETE FROM operator_grants WHERE grant_id::text = $1::text AND ($2::text[] IS NULL OR locations <@ $2)
+       RETURNING ${SHOWN}`,
+      [grantId, within ?? null],
+    );
+    await client.query(
+      `UPDATE operator_sessions s SET ended_at = now()
+       WHERE s.kind = 'person' AND s.ended_at IS NULL AND s.expires_at > now()
+         AND NOT EXISTS (SELECT FROM operator_grants g WHERE g.email = s.email OR g.group_name = ANY (s.groups))`,
+    );
+    return rows[0];
+  });
 }

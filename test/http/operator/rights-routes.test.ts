@@ -255,8 +255,11 @@ describe('a grant', () => {
     expect((await admin.post(`/operators/grants/${grant.grantId}/remove`)).status).toBe(200);
     await within(() => get('/locations/club-1'), 401);
     expect((await admin.post(`/operators/grants/${grant.grantId}/remove`)).status).toBe(404);
+    // What was given back opens no session of before.
+    await add({ email: 'anna@example.com', roles: ['viewer'] });
+    await within(() => get('/locations/club-2'), 401);
     const given = `${grant.grantId} anna@example.com: viewer at club-1`;
-    expect(await acts('give roles', 'anna@example.com')).toMatchObject([{ outcome: 'done', after: given }]);
+    expect((await acts('give roles', 'anna@example.com'))[0]).toMatchObject({ outcome: 'done', after: given });
     expect(await acts('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
   });
 
