@@ -17,7 +17,7 @@ export const RIGHTS = {
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   looks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-  operator_grants: ['SELECT', 'INSERT', 'DELETE'],
+  operator_grants: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_tokens: ['SELECT', 'INSERT', 'UPDATE'],
   order_changes: ['SELECT', 'INSERT', 'DELETE'],

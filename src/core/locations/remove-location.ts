@@ -31,9 +31,22 @@ export async function removeLocation(
        INSERT INTO removed_tokens (sha256) SELECT sha256 FROM removed`,
       [locationId],
     );
+    await takeRights(client, locationId);
     await client.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
     return { tokens: tokens.rowCount ?? 0 };
   });
+}
+
+/** Takes from operators what they may there: configured again, the id may be somebody else's. */
+async function takeRights(client: PoolClient, locationId: string): Promise<void> {
+  for (const last of [
+    'DELETE FROM operator_grants WHERE locations = ARRAY[$1]',
+    'UPDATE operator_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE locations = ARRAY[$1]',
+    'UPDATE operator_grants SET locations = array_remove(locations, $1) WHERE $1 = ANY (locations)',
+    'UPDATE operator_tokens SET locations = array_remove(locations, $1) WHERE $1 = ANY (locations) AND cardinality(locations) > 1',
+  ]) {
+    await client.query(last, [locationId]);
+  }
 }
 
 /** Names an open order, which would lose its statuses or wait for a location that is gone. */

@@ -19,8 +19,8 @@ export type SignedIn = Actor & {
   groups?: readonly string[] | undefined;
   /** OPERATOR_TOKEN, if that was shown. */
   operatorToken?: string | undefined;
-  /** When they proved who they are, if that was before now: an issuer may remember it for days. */
-  provedAt?: Date | undefined;
+  /** When they proved who they are, if that was before now: an issuer may remember it for days, or not say. */
+  provedAt?: Date;
   /** By default a new one. Opening a second one of the same id throws. */
   sessionId?: string;
   source: string;

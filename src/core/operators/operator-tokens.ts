@@ -4,13 +4,16 @@ import { z } from 'zod';
 import { makeToken } from '../domain/make-token.ts';
 import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
-import { Right } from './operator.ts';
+import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
 export const NewOperatorToken = GivenRight.extend({
   name: z
     .string()
     .trim()
     .regex(/^[^\p{C}]{1,100}$/u, { error: 'is not 1 to 100 characters of one line' })
+    .refine((name) => !name.includes('@') && name !== BY_OPERATOR_TOKEN.name, {
+      error: 'may be taken for somebody else: no address, and not OPERATOR_TOKEN',
+    })
     .meta({
       description: 'Whose it is, as the audit names them; of no other valid token.',
       examples: ['nightly-report'],

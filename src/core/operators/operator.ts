@@ -35,6 +35,8 @@ export type Actor = z.infer<typeof Actor>;
 /** Who is at an operators' door. */
 export type Operator = Actor & {
   rights: readonly Right[];
+  /** True if nobody could be asked whether it still is so: Postgres did not answer. */
+  isStale?: true;
   /** Of a browser's session. */
   session?: { sessionId: string; signedInAt: Date; expiresAt: Date };
 };

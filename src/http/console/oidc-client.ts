@@ -1,5 +1,6 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import { isLoopback } from '../../config.ts';
+import { SESSION_S } from '../../core/operators/operator-sessions.ts';
 import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
 
 /** Where people sign in, and what of their claims counts. */
@@ -70,7 +71,8 @@ export function oidcClient(settings: OidcSettings): OidcClient {
         nonce,
         code_challenge: await library.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        ...(again && { prompt: 'login', max_age: '0' }),
+        // With an age it has to say when it saw them (auth_time), whatever the age.
+        ...(again ? { prompt: 'login', max_age: '0' } : { max_age: String(SESSION_S) }),
       });
     },
     async finish(search, { state, nonce, verifier }) {

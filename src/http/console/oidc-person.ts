@@ -22,7 +22,8 @@ export function readPerson(said: readonly Claims[], settings: OidcSettings): Oid
   // An address counts with the word of the same answer that it is theirs.
   const told = said.find((claims) => claims['email'] !== undefined);
   const address = told?.['email_verified'] === true ? told['email'] : undefined;
-  const email = isName(address) ? address.toLowerCase() : undefined;
+  // Letters of other alphabets may become an ASCII one, and the address somebody else's.
+  const email = isName(address) && /^[\x21-\x7e]+$/.test(address) ? address.toLowerCase() : undefined;
   const groups = [first(settings.groupsClaim)].flat().filter(isName);
   const username = first('preferred_username');
   return {

@@ -9,7 +9,7 @@ import { hasGrant } from '../../core/operators/has-grant.ts';
 import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
-import type { JudgeSlowly } from '../slow-guesses.ts';
+import { TooManyGuesses, type JudgeSlowly } from '../slow-guesses.ts';
 import { actFrom, addressOf } from '../source-of.ts';
 import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
 import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
@@ -24,7 +24,16 @@ const CLOCK_MS = 60_000;
 /** What the console says to somebody who was not let in. */
 type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
 /** Why, for the audit and the log. */
-type Why = 'no_flow' | 'state' | 'issuer_away' | 'not_valid' | 'other_person' | 'not_recent' | 'used' | Problem;
+type Why =
+  | 'no_flow'
+  | 'state'
+  | 'slowed'
+  | 'issuer_away'
+  | 'not_valid'
+  | 'other_person'
+  | 'not_recent'
+  | 'used'
+  | Problem;
 
 type Deps = {
   pool: Pool;
@@ -85,26 +94,31 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
     callback(scope) {
       scope.get('/session/callback', { exposeHeadRoute: false }, async (request, reply) => {
         const search = /\?.*/s.exec(request.url)?.[0] ?? '';
-        reply.clearCookie(flowName, flowAttributes);
-        let wrong: [Problem, Why, code?: string] = ['expired', 'no_flow'];
-        // Whoever sends what nobody was given would have us ask the issuer, each time.
+        const flow = await openFlow(keys, request.cookies[flowName], now());
+        // Any page may send a browser here: what it did not begin itself is no guess of its, and asks nobody.
+        if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
+        if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
+        let wrong: [Why, code?: string] = ['not_valid'];
+        // Whoever sends codes that nobody was given would have us ask the issuer, each time.
         const finished = await judge(request, 'oidc', [search], async () => {
-          const flow = await openFlow(keys, request.cookies[flowName], now());
-          if (flow === undefined) return undefined;
-          wrong = ['expired', 'state'];
-          if (new URLSearchParams(search).get('state') !== flow.state) return undefined;
           try {
-            return { flow, said: await client.finish(search, flow) };
+            return { said: await client.finish(search, flow) };
           } catch (error) {
             const isAway = error instanceof IssuerAway;
-            wrong = ['failed', isAway ? 'issuer_away' : 'not_valid', codeOf(error)];
-            return isAway ? { flow, said: undefined } : undefined;
+            wrong = [isAway ? 'issuer_away' : 'not_valid', codeOf(error)];
+            return isAway ? { said: undefined } : undefined;
           }
+        }).catch((error: unknown) => {
+          if (!(error instanceof TooManyGuesses)) throw error;
+          return 'slowed' as const;
         });
-        const { flow, said } = finished ?? {};
-        if (flow === undefined || said === undefined) {
-          const [problem, why, code] = wrong;
-          return refuse(request, reply, problem, why, undefined, code);
+        // The way back stays open: nobody has looked at it.
+        if (finished === 'slowed') return refuse(request, reply, 'failed', 'slowed');
+        reply.clearCookie(flowName, flowAttributes);
+        const { said } = finished ?? {};
+        if (said === undefined) {
+          const [why, code] = wrong;
+          return refuse(request, reply, 'failed', why, undefined, code);
         }
         const person = readPerson(said, settings);
         if (flow.again !== undefined) {
@@ -115,7 +129,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         if (!(await hasGrant(pool, person.email, person.groups))) {
           return refuse(request, reply, 'no_role', 'no_role', person);
         }
-        const cookie = await signIn(request, { ...person, provedAt: timeOf(said[0]?.['auth_time']) }, flow);
+        const cookie = await signIn(request, { ...person, provedAt: timeOf(said[0]?.['auth_time']) ?? LONG_AGO }, flow);
         if (cookie === undefined) return refuse(request, reply, 'expired', 'used', person);
         return reply
           .setCookie(session.name, cookie, { ...session.attributes, maxAge: SESSION_S })
@@ -127,7 +141,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   /** @returns the session's cookie; undefined if this sign-in opened one before */
   async function signIn(
     request: FastifyRequest,
-    person: OidcPerson & Pick<SignedIn, 'provedAt'>,
+    person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
     flow: Flow,
   ): Promise<string | undefined> {
     const { isAllowed: _isAllowed, ...who } = person;
@@ -163,6 +177,9 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
 
 const UNIQUE_VIOLATION = '23505';
 
+/** When an issuer saw somebody that does not say so. */
+const LONG_AGO = new Date(0);
+
 /** When the issuer saw them, which not every issuer says. */
 function timeOf(authTime: unknown): Date | undefined {
   return typeof authTime === 'number' && authTime >= 0 && authTime < 1e11 ? new Date(authTime * 1000) : undefined;
@@ -170,7 +187,7 @@ function timeOf(authTime: unknown): Date | undefined {
 
 /** Whether the issuer saw them since they were sent there. */
 function isRecent(authTime: unknown, { startedAt }: Flow): boolean {
-  return (timeOf(authTime)?.getTime() ?? 0) >= startedAt - CLOCK_MS;
+  return (timeOf(authTime) ?? LONG_AGO).getTime() >= startedAt - CLOCK_MS;
 }
 
 /** The code of an error of the library, or its cause's: their messages may quote tokens. */

@@ -13,6 +13,8 @@ export type Access = {
    * - `none`: it is about no location
    */
   of: 'order' | 'webhook' | 'location' | 'list' | 'given' | 'all' | 'none';
+  /** It asks Postgres nothing, so whom it was known to be open to may go on while that is away. */
+  whileAway?: true;
   /** The act's name in the audit. Every route that changes something has one. */
   does?: string;
   /**
@@ -65,8 +67,8 @@ export const ACCESS: Readonly<Record<string, Access>> = {
 
   'GET /traffic': { role: 'viewer', of: 'list' },
   'GET /scorecards': { role: 'viewer', of: 'list' },
-  'GET /spill': { role: 'viewer', of: 'none' },
-  'GET /metrics': { role: 'viewer', of: 'all' },
-  'GET /openapi.json': { role: 'viewer', of: 'none' },
-  'GET /docs': { role: 'viewer', of: 'none' },
+  'GET /spill': { role: 'viewer', of: 'none', whileAway: true },
+  'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
+  'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
+  'GET /docs': { role: 'viewer', of: 'none', whileAway: true },
 };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
 import { Id } from '../../core/domain/order.ts';
@@ -46,6 +47,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const operator = operatorOf(request);
     const { access } = request.routeOptions.config;
     if (access === undefined) return;
+    if (operator.isStale === true && access.whileAway !== true) {
+      throw scope.httpErrors.serviceUnavailable('nobody can say now who may what: ask again later');
+    }
     const roles = rolesFor(access, request);
     const { of } = access;
     if (of === 'order' || of === 'webhook' || of === 'location') {
@@ -83,6 +87,11 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     }
     const act = await actOf(pool, request);
     if (act === undefined) return;
+    // Its body may have taken long to come.
+    const again = await request.identifyAgain();
+    if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
+      throw scope.httpErrors.forbidden('what you may has changed meanwhile: ask again');
+    }
     request.act = { ...act, id: await beginAct(pool, operatorOf(request), act) };
   });
 

@@ -56,8 +56,9 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
     } catch (error) {
       const seen = knownOf(key);
       if (seen === undefined || !isDatabaseAway(error)) throw error;
-      keep(key, { ...seen, lookedAt });
-      return seen.operator;
+      const operator = { ...seen.operator, isStale: true as const };
+      keep(key, { ...seen, operator, lookedAt });
+      return operator;
     }
   };
   const identify = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {

@@ -16,6 +16,7 @@ import { auditRoutes } from './audit-routes.ts';
 import { boardRoutes } from './board-routes.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import type { EventStream } from './event-stream.ts';
+import type { Operator } from '../../core/operators/operator.ts';
 import type { Identify } from './identify.ts';
 import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
@@ -63,8 +64,8 @@ export type Shared = {
   /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
   closing: AbortSignal;
   now: Now;
-  /** The open event streams. */
-  streams: Set<EventStream>;
+  /** The open event streams, and who reads each. */
+  streams: Map<EventStream, Operator>;
 };
 
 /**
@@ -77,10 +78,10 @@ export type Shared = {
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
-  const shared: Shared = { closing: ending.signal, now: deps.now, streams: new Set() };
+  const shared: Shared = { closing: ending.signal, now: deps.now, streams: new Map() };
   app.addHook('preClose', async () => {
     ending.abort();
-    for (const stream of shared.streams) stream.end();
+    for (const stream of shared.streams.keys()) stream.end();
   });
   return (scope) => {
     speakJson(scope);

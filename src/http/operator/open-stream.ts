@@ -1,31 +1,40 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { locationsOf } from '../../core/operators/operator.ts';
 import { eventStream, type EventStream } from './event-stream.ts';
+import { operatorOf } from './guard-routes.ts';
 import type { Shared } from './mount-routes.ts';
 
 /** Streams of one process. Each holds a connection, and the board's some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
+/** Those of one operator who has some locations: a club's staff leave room for the others. */
+const OF_SOME_MAX = 40;
 
 /** Time after which a stream's reader is looked at again: who may no longer read it is cut off within five seconds. */
 const LOOK_MS = 2_000;
 
-/** Opens a stream, for either door, for as long as its reader may what they may now, and no longer than their session. @throws 503 if there are too many */
+/**
+ * Opens a stream, for either door, for as long as its reader may what they may now, and no longer than their session.
+ * @throws 503 if there are too many
+ */
 export function openStream(
   scope: FastifyInstance,
   request: FastifyRequest,
   { closing, now, streams }: Shared,
 ): EventStream {
-  if (streams.size >= STREAMS_MAX)
+  const reader = operatorOf(request);
+  const own = [...streams.values()].filter(({ kind, id }) => kind === reader.kind && id === reader.id).length;
+  if (streams.size >= STREAMS_MAX || (locationsOf(reader, 'viewer') !== null && own >= OF_SOME_MAX))
     throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
-  streams.add(stream);
+  streams.set(stream, reader);
   const look = async (): Promise<void> => {
     // Who cannot be asked for any more is nobody.
     const operator = await request.identifyAgain().catch(() => undefined);
-    if (!isDeepStrictEqual(operator?.rights, request.operator?.rights)) stream.cutOff();
+    if (!isDeepStrictEqual(operator?.rights, reader.rights)) stream.cutOff();
   };
   const looking = setInterval(() => void look(), LOOK_MS).unref();
-  const { session } = request.operator ?? {};
+  const { session } = reader;
   const expiry = session && setTimeout(stream.cutOff, session.expiresAt.getTime() - now().getTime()).unref();
   stream.onClose(() => {
     streams.delete(stream);

@@ -201,7 +201,7 @@ it('an address counts only with the word of the same answer that it is theirs', 
 });
 
 it('a sign-in that the issuer remembered counts from when it saw the person, and a time to come from now', async () => {
-  const signedInAgo = async (authTime: number): Promise<number> => {
+  const signedInAgo = async (authTime: number | undefined): Promise<number> => {
     says = { claims: { auth_time: authTime } };
     expect(await comeBack((await goThere()).callback)).toBe('/console/');
     const [session] = await system.query(
@@ -211,6 +211,8 @@ it('a sign-in that the issuer remembered counts from when it saw the person, and
   };
   expect(await signedInAgo(seconds() - 3_600)).toBeGreaterThan(3_590);
   expect(await signedInAgo(seconds() + 3_600)).toBeLessThan(10);
+  // Who does not say when may have seen them last year.
+  expect(await signedInAgo(undefined)).toBeGreaterThan(3_600);
 });
 
 it('what is no name is left out: it would be a line of its own in a terminal, or an error of Postgres', async () => {
@@ -250,8 +252,24 @@ it('whoever comes back with what nobody was given has the issuer asked twice a s
     answers.push(await comeBack(callback.replace('a-code', `code-${nth}`)));
   }
   expect(answers.at(0)).toBe('/console/?problem=failed');
-  expect(answers.at(-1)).toBe('429');
+  expect(answers.at(-1)).toBe('/console/?problem=failed');
   expect(tokenRequests.length).toBeLessThan(15);
+});
+
+it('a browser that another page sends back by the dozen has guessed nothing', async () => {
+  const { callback } = await goThere();
+  for (let nth = 0; nth < 30; nth += 1) {
+    const image = await fetch(`${url}/console/session/callback?x=${nth}`, { redirect: 'manual' });
+    expect(image.headers.get('location')).toBe('/console/?problem=expired');
+  }
+  expect(await comeBack(callback)).toBe('/console/');
+});
+
+it("an address with a letter that becomes an ASCII one is nobody else's", async () => {
+  says = { claims: { email: 'ada@ban\u212a.example' } };
+  expect(await comeBack((await goThere()).callback)).toBe('/console/');
+  const [session] = await system.query('SELECT email FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
+  expect(session).toEqual({ email: null });
 });
 
 describe('a sign-in that was begun', () => {
