@@ -6,7 +6,6 @@ import { guardRoutes } from '../operator/guard-routes.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
 import { unauthorized } from '../operator/token-gate.ts';
 import { BUILT, pageFiles } from './page-files.ts';
-import { oidcRoutes } from './oidc-routes.ts';
 import { isSameOrigin } from './same-origin.ts';
 import { secureHeaders } from './secure-headers.ts';
 import { sessionCookies } from './session-cookie.ts';
@@ -26,7 +25,16 @@ export async function sessionDoor(
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
   const { pool, identify, judge, operatorToken, now, oidc: settings } = deps;
-  const oidc = settings && oidcRoutes({ pool, now, identify, judge, keys: deps.translating.keys, settings });
+  const oidc =
+    settings &&
+    (await import('./oidc-routes.ts')).oidcRoutes({
+      pool,
+      now,
+      identify,
+      judge,
+      keys: deps.translating.keys,
+      settings,
+    });
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
   scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
