@@ -8,7 +8,14 @@ export type Mutation = {
   noticedBy: readonly string[];
 };
 
-const vitest = (file: string, test: string): string[] => ['node_modules/vitest/vitest.mjs', 'run', file, '-t', test];
+const vitest = (file: string, test: string): string[] => [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  `--config=${file.startsWith('test/process/') ? 'vitest.process.config.ts' : 'vitest.config.ts'}`,
+  file,
+  '-t',
+  test,
+];
 const chaos = (only: string, seconds = 15, ordersPerSecond = 8): string[] => [
   'chaos/chaos.ts',
   '--seed=7',
@@ -99,7 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
         'return attemptLimit({ ...provider, attemptWithinS: 15 }) + SPARE_S;',
       ],
     ],
-    noticedBy: vitest('test/core/placements/slow-pos.test.ts', 'called by no other process'),
+    noticedBy: vitest('test/process/slow-pos.test.ts', 'called by no other process'),
   },
   {
     guard: 'the member is told of an order that ended before it was placed',
@@ -117,7 +124,7 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'findOrder before a retry',
     file: 'src/core/placements/settle-doubt.ts',
     edits: [['    : deduplicates\n', '    : deduplicates !== undefined\n']],
-    noticedBy: vitest('test/process.test.ts', 'POS that can be asked'),
+    noticedBy: vitest('test/process/process.test.ts', 'POS that can be asked'),
   },
   {
     guard: 'the attempt is written down before the call',
@@ -128,7 +135,7 @@ export const MUTATIONS: readonly Mutation[] = [
         'INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at) SELECT $1, attempts, $3, now() FROM p',
       ],
     ],
-    noticedBy: vitest('test/process.test.ts', 'does not repeat it blindly'),
+    noticedBy: vitest('test/process/process.test.ts', 'does not repeat it blindly'),
   },
   {
     guard: 'the outbox in the same commit',
@@ -183,7 +190,7 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'the drain',
     file: 'src/serve.ts',
     edits: [['  await running.drain();\n', '']],
-    noticedBy: vitest('test/process.test.ts', 'is not ready at once'),
+    noticedBy: vitest('test/process/process.test.ts', 'is not ready at once'),
   },
   {
     guard: 'what is sealed opens in its own row alone',
@@ -282,7 +289,7 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'a connection to a server that takes no writes is not lent again',
     file: 'src/core/postgres/with-client.ts',
     edits: [['(?:21|22|23|40|54|55|57014)', '(?:21|22|23|25006|40|54|55|57014)']],
-    noticedBy: vitest('test/core/statuses/failover.test.ts', 'leads to the old primary'),
+    noticedBy: vitest('test/process/failover.test.ts', 'leads to the old primary'),
   },
   {
     guard: 'a connection whose state is unknown is not lent again',
@@ -357,13 +364,13 @@ export const MUTATIONS: readonly Mutation[] = [
     guard: 'strangers make room where connections are too many',
     file: 'src/http/bound-connections.ts',
     edits: [['if (open.size > most) makeRoom(socket);', '']],
-    noticedBy: vitest('test/process.test.ts', '1,500 strangers'),
+    noticedBy: vitest('test/process/process.test.ts', '1,500 strangers'),
   },
   {
     guard: 'an address with more strangers than others makes room among its own',
     file: 'src/http/bound-connections.ts',
     edits: [['if (!crowds || from === own) return socket;', 'return socket;']],
-    noticedBy: vitest('test/process.test.ts', 'come again at once'),
+    noticedBy: vitest('test/process/process.test.ts', 'come again at once'),
   },
   {
     guard: 'the relay starts where it was, below which an old snapshot keeps what is published',

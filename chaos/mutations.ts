@@ -21,6 +21,7 @@ const PARTS = [
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',
+  'vitest.process.config.ts',
   '.env.example',
 ];
 const PATIENCE_MS = 400_000;
@@ -35,7 +36,7 @@ if (chosen.length === 0) {
 const passes = new Map<string, boolean>();
 let unnoticed = 0;
 for (const { guard, file, edits, noticedBy } of chosen) {
-  const name = noticedBy.filter((part) => part !== 'node_modules/vitest/vitest.mjs' && part !== 'run').join(' ');
+  const name = noticedBy.filter((part) => !/^(node_modules|run$|--config)/.test(part)).join(' ');
   if (!passes.has(name)) passes.set(name, await succeeds(noticedBy));
   const noticed = passes.get(name) === true && !(await succeeds(noticedBy, { file, edits }));
   if (!noticed) unnoticed += 1;

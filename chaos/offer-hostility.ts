@@ -1,8 +1,8 @@
 /** A hostile sender in a process of its own. Its first message names the target; it ends by itself. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Target } from '../test/hostile/hostile-input.ts';
-import { webhookInputs } from '../test/hostile/inputs-by-door.ts';
-import { sendRaw } from '../test/hostile/send-raw.ts';
+import type { Target } from '../test/process/hostile/hostile-input.ts';
+import { webhookInputs } from '../test/process/hostile/inputs-by-door.ts';
+import { sendRaw } from '../test/process/hostile/send-raw.ts';
 
 /** The attack. `token` is valid for the location `club`. */
 export type Hostility = { port: number; token: string; perSecond: number; seconds: number };

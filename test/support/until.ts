@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Polls until there is an answer. @throws after `ms`, with the last answer */
+/**
+ * Polls until there is an answer.
+ * @param ms only protects against hanging, so it is long: a slow machine must not fail a test
+ * @throws after `ms`
+ */
 export async function until<Result>(
   ask: () => Result | undefined | false | Promise<Result | undefined | false>,
-  ms = 10_000,
+  ms = 60_000,
 ): Promise<Result> {
   const deadline = Date.now() + ms;
   for (;;) {

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runDemo } from '../demo/run-demo.ts';
+import { runDemo } from '../process/demo/run-demo.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 import { until } from '../support/until.ts';
 import { openBrowser, openPage } from './open-browser.ts';

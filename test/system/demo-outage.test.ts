@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { runDemo } from '../demo/run-demo.ts';
+import { runDemo } from '../process/demo/run-demo.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 
 it('npm run demo -- --outage: the member hears of all that came while Postgres was away, in order', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { PosFault } from '../../support/start-pos.ts';
-import { until } from '../../support/until.ts';
+import type { PosFault } from '../support/start-pos.ts';
+import { until } from '../support/until.ts';
 import { startVendors, type Vendors } from './start-vendors.ts';
 
 describe('a vendor whose POS is silent everywhere', () => {

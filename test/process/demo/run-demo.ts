@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const DEMO = fileURLToPath(new URL('../../demo/demo.ts', import.meta.url));
+const DEMO = fileURLToPath(new URL('../../../demo/demo.ts', import.meta.url));
 
 export type Run = {
   child: ChildProcess;

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeToken } from '../src/core/domain/make-token.ts';
-import { rankOf } from '../src/core/domain/lifecycle.ts';
-import { OPERATOR_TOKEN, scrape } from './observe/scrape.ts';
-import { freePort } from './support/free-port.ts';
-import { holdConnections } from './support/hold-connections.ts';
-import { logIn } from './support/log-in.ts';
-import { sampleOrder } from './support/sample-order.ts';
-import { runMain, spawnMain, type MainProcess } from './support/run-main.ts';
-import { sealUnbound } from './support/seal-unbound.ts';
-import { startPos, type Pos } from './support/start-pos.ts';
-import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from './support/start-system.ts';
-import { until } from './support/until.ts';
+import { makeToken } from '../../src/core/domain/make-token.ts';
+import { rankOf } from '../../src/core/domain/lifecycle.ts';
+import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
+import { freePort } from '../support/free-port.ts';
+import { holdConnections } from '../support/hold-connections.ts';
+import { logIn } from '../support/log-in.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { runMain, spawnMain, type MainProcess } from '../support/run-main.ts';
+import { sealUnbound } from '../support/seal-unbound.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 let system: System;
 let plain: Pos;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   env = {
     ...system.env,
     PROVIDER_MODULES: ['pos-without-deduplication.ts', 'findable-pos.ts']
-      .map((file) => fileURLToPath(new URL(`support/${file}`, import.meta.url)))
+      .map((file) => fileURLToPath(new URL(`../support/${file}`, import.meta.url)))
       .join(','),
     DRAIN_DELAY_MS: '300',
   };
@@ -462,7 +462,7 @@ describe.each([
     const pos = await startPos({ secret });
     const locationId = `club-${offMs}`;
     await system.addLocation(locationId, { ordersUrl: pos.ordersUrl, secret });
-    const clock = new URL('./support/shift-clock.ts', import.meta.url).href;
+    const clock = new URL('../support/shift-clock.ts', import.meta.url).href;
     const main = await runMain({ ...env, NODE_OPTIONS: `--import ${clock}`, CLOCK_OFF_MS: String(offMs) });
     try {
       const serviceOrderId = await place(main, locationId);

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
-import { commandsOf } from '../../console/locations/commands.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { sendAsIs } from '../support/ask-operator.ts';
-import { logIn } from '../support/log-in.ts';
-import { runProgram } from '../support/run-program.ts';
-import { startPubsub } from '../support/start-pubsub.ts';
-import { until } from '../support/until.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-platform.ts';
+import { commandsOf } from '../../../console/locations/commands.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { sendAsIs } from '../../support/ask-operator.ts';
+import { logIn } from '../../support/log-in.ts';
+import { runProgram } from '../../support/run-program.ts';
+import { startPubsub } from '../../support/start-pubsub.ts';
+import { until } from '../../support/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 const WHOLE_RUN_MS = 60_000;
@@ -133,7 +133,7 @@ describe('npm run demo -- --cancel', () => {
 });
 
 describe('npm run demo -- --platform', () => {
-  const module = fileURLToPath(new URL('../../examples/platform-mapper/map-order.ts', import.meta.url));
+  const module = fileURLToPath(new URL('../../../examples/platform-mapper/map-order.ts', import.meta.url));
   const own = ['--platform', module, '--once', '--json', '--order'];
 
   it(

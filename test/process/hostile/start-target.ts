@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { PROBED, memoryOf, type Memory } from '../support/memory-of.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { PROBED, memoryOf, type Memory } from '../../support/memory-of.ts';
+import { runMain, type MainProcess } from '../../support/run-main.ts';
+import { sendJson, serveHttp } from '../../support/serve-http.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
 import type { Target } from './hostile-input.ts';
 import { FOLLOW_ENV } from './follow-inputs.ts';
 import { listPos } from './list-pos.ts';

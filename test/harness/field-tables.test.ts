@@ -10,10 +10,10 @@ import { registry } from '../../src/providers/index.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { POS_NAMES, SIMULATORS, type PosName } from './index.ts';
-import type { Simulator } from './simulator.ts';
-import { startHubrise, type HubriseSimulator } from './start-hubrise.ts';
-import { startSquare } from './start-square.ts';
+import { POS_NAMES, SIMULATORS, type PosName } from '../simulators/index.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
+import { startSquare } from '../simulators/start-square.ts';
 
 /** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
 const REQUESTS = {

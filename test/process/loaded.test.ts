@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runMain } from '../support/run-main.ts';
 import { startSystem, type System } from '../support/start-system.ts';
-import { OPERATOR_TOKEN } from './scrape.ts';
+import { OPERATOR_TOKEN } from '../observe/scrape.ts';
 
 let system: System;
 beforeAll(async () => {

@@ -5,13 +5,13 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sign } from '../../src/providers/standard/sign.ts';
-import { freePort } from '../support/free-port.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
-import { until } from '../support/until.ts';
+import { sign } from '../../../src/providers/standard/sign.ts';
+import { freePort } from '../../support/free-port.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
+import { until } from '../../support/until.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../demo/certify-bridge.ts', import.meta.url));
-const page = readFileSync(new URL('../../docs/connect-your-pos.md', import.meta.url), 'utf8');
+const SCRIPT = fileURLToPath(new URL('../../../demo/certify-bridge.ts', import.meta.url));
+const page = readFileSync(new URL('../../../docs/connect-your-pos.md', import.meta.url), 'utf8');
 const codeOf = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? '';
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Provider } from '../../../src/core/domain/provider.ts';
-import { standard } from '../../../src/providers/standard/index.ts';
-import type { Simulator } from '../../simulators/simulator.ts';
-import { startToast } from '../../simulators/start-toast.ts';
-import { findable } from '../../support/pos-without-deduplication.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
+import { standard } from '../../src/providers/standard/index.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { startToast } from '../simulators/start-toast.ts';
+import { findable } from '../support/pos-without-deduplication.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 const slow = standard as Provider;
 /** Providers that differ in how long they are waited for. */

@@ -6,8 +6,8 @@ import { MARKER, type HostileInput } from './hostile-input.ts';
 import { byKind } from './inputs-by-door.ts';
 import { SECRET } from './secrets.ts';
 import { isLarge, send, sendInputs, sendSlowInputs } from './send-inputs.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, statusWebhook } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
 
 const MIB = 2 ** 20;
 const ROUND = 1_500;

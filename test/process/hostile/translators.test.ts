@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StatusEvent } from '../../src/core/domain/order.ts';
-import type { Webhook } from '../../src/core/domain/provider.ts';
-import { DropCause } from '../../src/core/domain/webhook-cause.ts';
-import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
-import { registry } from '../../src/providers/index.ts';
-import { anyText } from '../support/any-text.ts';
-import { replacePart } from '../support/replace-part.ts';
+import { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Webhook } from '../../../src/core/domain/provider.ts';
+import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
+import { verifyAndTranslate } from '../../../src/core/statuses/verify-and-translate.ts';
+import { registry } from '../../../src/providers/index.ts';
+import { anyText } from '../../support/any-text.ts';
+import { replacePart } from '../../support/replace-part.ts';
 import { MARKER } from './hostile-input.ts';
 import { NOW, signSamples } from './signed-samples.ts';
 

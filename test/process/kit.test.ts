@@ -11,14 +11,14 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../src/core/domain/errors.ts';
+import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { runDemo } from './demo/run-demo.ts';
-import { OPERATOR_TOKEN, sendAsIs } from './support/ask-operator.ts';
-import { createDatabase } from './support/create-database.ts';
-import { runToEnd } from './support/run-program.ts';
-import { startSystem } from './support/start-system.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { runToEnd } from '../support/run-program.ts';
+import { startSystem } from '../support/start-system.ts';
 
-const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
 const MODULES = join(PROJECT, 'node_modules');
 
@@ -28,7 +28,7 @@ const LIMIT_BYTES = 15_000_000;
 /** Whatever the machine's own npm is told to do. */
 const OFFLINE = ['--offline', '--ignore-scripts=false'];
 
-type Kit = typeof import('../src/provider-kit.ts');
+type Kit = typeof import('../../src/provider-kit.ts');
 type Package = {
   version: string;
   dependencies: Record<string, string>;

@@ -1,5 +1,5 @@
 import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import { AUDIENCE, SERVICE_ACCOUNT } from '../support/start-system.ts';
+import { AUDIENCE, SERVICE_ACCOUNT } from '../../support/start-system.ts';
 import type { PushTokenChanges } from './hostile-input.ts';
 
 export type PushTokenSigner = {

@@ -1,10 +1,10 @@
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
-import type { Provider, Registry, Webhook } from '../../src/core/domain/provider.ts';
-import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
-import { sign } from '../../src/providers/standard/sign.ts';
-import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
-import { SIMULATORS, type PosName } from '../simulators/index.ts';
-import { sampleOrder } from '../support/sample-order.ts';
+import { CanonicalOrder } from '../../../src/core/domain/order.ts';
+import type { Provider, Registry, Webhook } from '../../../src/core/domain/provider.ts';
+import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
+import { sign } from '../../../src/providers/standard/sign.ts';
+import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
+import { SIMULATORS, type PosName } from '../../simulators/index.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import { MARKER, statusText } from './hostile-input.ts';
 import { SECRET } from './secrets.ts';
 

@@ -1,4 +1,4 @@
-import { bodyAsItCame } from '../support/body-as-it-came.ts';
+import { bodyAsItCame } from '../../support/body-as-it-came.ts';
 import type { HostileInput } from './hostile-input.ts';
 import { sendRaw, type RawAnswer } from './send-raw.ts';
 import type { RunningTarget } from './start-target.ts';

@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
-import { migrate } from '../../../src/migrate.ts';
-import { OPERATOR_TOKEN, scrape } from '../../observe/scrape.ts';
-import { startPostgres, type Postgres } from '../../support/start-postgres.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
+import { migrate } from '../../src/migrate.ts';
+import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
+import { startPostgres, type Postgres } from '../support/start-postgres.ts';
+import { post, startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 let primary: Postgres;
 let standby: Postgres;

@@ -1,4 +1,4 @@
-import { followSigner, signFollowToken, type FollowSigner } from '../support/sign-follow-token.ts';
+import { followSigner, signFollowToken, type FollowSigner } from '../../support/sign-follow-token.ts';
 import { MARKER, toFollow, type Expected, type HostileInput, type Request } from './hostile-input.ts';
 
 const AUDIENCE = 'https://expediter.test/follow';
