@@ -7,16 +7,32 @@ const read = (path: string): string => readFileSync(new URL(`../${path}`, import
 type Step = { uses?: string; run?: string; with?: Record<string, unknown> };
 type Job = { uses?: string; needs?: string; permissions?: Record<string, string>; steps?: Step[] };
 type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Record<Jobs, Job> };
-const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'system'>;
+const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'process' | 'system'>;
+const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'chaos'>;
 const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image'>;
-const steps = [workflow, release].flatMap(({ jobs }) => Object.values<Job>(jobs).flatMap((job) => job.steps ?? []));
+const steps = [workflow, nightly, release].flatMap(({ jobs }) =>
+  Object.values<Job>(jobs).flatMap((job) => job.steps ?? []),
+);
 
 describe('the workflow', () => {
-  it("runs the README's test command, the tests of the test machinery, and what needs Debian's packages", () => {
+  it('has a job for each tier of tests, the first with the command of the README', () => {
     const [, command = ''] = /^```sh\n(.* npm test)\n```$/m.exec(read('README.md')) ?? [];
     expect(command).not.toBe('');
-    expect(workflow.jobs.test.steps?.slice(-2).map(({ run }) => run)).toEqual([command, 'npm run test:harness']);
-    expect(workflow.jobs.system.steps?.at(-1)?.run).toMatch(/&& npm run test:system$/);
+    const { test, process, system } = workflow.jobs;
+    expect(test.steps?.at(-1)?.run).toBe(command);
+    expect(process.steps?.at(-1)?.run).toBe('npm ci && npm run test:process');
+    expect(system.steps?.at(-1)?.run).toMatch(/&& npm run test:system$/);
+    const script = read('.ci/run');
+    expect(script.indexOf(command)).toBeGreaterThan(0);
+    expect(script.indexOf('npm run test:process')).toBeGreaterThan(script.indexOf(command));
+  });
+
+  it('runs the test machinery and chaos every night, with a fresh seed that is printed', () => {
+    expect(nightly.on).toHaveProperty('schedule');
+    expect(nightly.jobs.harness.steps?.at(-1)?.run).toBe('npm ci && npm run test:harness');
+    const runs = nightly.jobs.chaos.steps?.filter(({ run }) => run?.startsWith('npm run chaos')) ?? [];
+    expect(runs.length).toBeGreaterThan(0);
+    for (const { run } of runs) expect(run).toContain('--seed "$GITHUB_RUN_ID"');
   });
 
   it('uses actions by their commit, which Renovate moves, as it does the digests of images', () => {
