@@ -65,6 +65,7 @@ export function openDatabase(
       connectMs: 1_000,
       statementMs: 4_000,
       // Whatever is in the same batch waits as long, and a sender's patience is 1.5 s.
+      // guard: brief-lock-wait
       lockMs: 150,
       // Arrays of one element would be planned again at every call.
       settings: '-c plan_cache_mode=force_generic_plan',

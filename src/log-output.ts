@@ -46,6 +46,7 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
         chunk = chunk.subarray(writeSync(fd, chunk));
         isRead = true;
       } catch (error) {
+        // guard: unread-log
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
         // The reader is gone, or the disk is full.
         isRead = false;

@@ -73,6 +73,7 @@ export function periodicWork(deps: {
   const checkDatabase = async (): Promise<void> => {
     // Idle connections of the flushers, too: a webhook should not be the one to find out. And they are kept by it: in a
     // quiet hour each webhook would wait for a new connection and the statement's plan. One of them is the watch's.
+    // guard: kept-connections
     const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
     await Promise.all([watch.look(), databaseState(pool), clock.follow().catch(() => {})]);
     await Promise.all(flushing);

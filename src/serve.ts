@@ -24,6 +24,7 @@ try {
     (error: unknown) => Promise.reject(error),
   );
   await Promise.race([stop, failed]);
+  // guard: drain
   await running.drain();
   process.exit(0);
 } catch (error) {

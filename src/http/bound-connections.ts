@@ -73,6 +73,7 @@ export function boundConnections(most: number, log: Log): Connections {
   const outstayed = (newcomer: Socket): Socket => {
     const own = strangers.get(newcomer) ?? '';
     const crowds = (strangersFrom.get(own) ?? 0) > strangers.size / strangersFrom.size;
+    // guard: among-its-own
     for (const [socket, from] of strangers) if (!crowds || from === own) return socket;
     return newcomer;
   };
@@ -107,6 +108,7 @@ export function boundConnections(most: number, log: Log): Connections {
         strangers.set(socket, from);
         strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
         socket.once('close', () => forget(socket));
+        // guard: makes-room
         if (open.size > most) makeRoom(socket);
       });
       // Before whoever answers.

@@ -139,6 +139,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
   ): Promise<void> | undefined => {
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { scope, token, began } = about;
+    // guard: own-location
     if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(request, reply);
     if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
     recognise(reply.raw);
@@ -210,6 +211,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       const id = randomUUIDv7();
       const { rawHeaders, url: target = '' } = request.raw;
       const headers = flattenHeaders(rawHeaders);
+      // guard: postgres-clock
       const arrived = { id, locationId, integration, receivedAt: deps.now(), target, token, headers, ...read };
       const about = { requestId: request.id, trace: traceOf(request.headers) };
       const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });

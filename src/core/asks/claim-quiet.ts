@@ -81,6 +81,7 @@ const CLAIM = `
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
           integration = excluded.integration, next_ask_at = excluded.next_ask_at
       -- Another process was quicker.
+      -- guard: asked-once
       WHERE a.next_ask_at <= now()
     RETURNING location_id
   ), noted AS (

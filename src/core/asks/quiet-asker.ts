@@ -133,6 +133,7 @@ async function answerAbout(
 /** It is what was asked about, whether or not the answer repeats our id. @throws Poison if it names another */
 function aboutIt({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[]): StatusEvent[] {
   return checkEvents(events).map((event) => {
+    // guard: answer-about-order
     if ((event.serviceOrderId ?? serviceOrderId) !== serviceOrderId) throw new Poison('the answer is of another order');
     return { ...event, serviceOrderId };
   });

@@ -29,6 +29,7 @@ export async function beginCancel(
         WHERE placements.service_order_id = $1
         RETURNING attempts
       )
+      -- guard: cancel-written
       INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
       RETURNING attempt`,
     values: [claim.serviceOrderId, claim.leaseId, call, attemptLease(provider)],

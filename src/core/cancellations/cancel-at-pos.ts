@@ -12,6 +12,7 @@ import { beginCancel, endDied, holdClaim } from './begin-cancel.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 
+// guard: absent-after
 /** Seconds after a request for a ticket before "absent" counts: one that was cut off may still be on its way. */
 const ABSENT_AFTER_S = 60;
 
@@ -20,6 +21,7 @@ export type CancelDeps = CallDeps & { open: OpenSettings };
 /** Has the POS cancel an order, or finds out what became of that. Throws only if the database fails. */
 export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise<CancelDecision> {
   if (claim.callDied) await endDied(deps.pool, claim);
+  // guard: died-in-doubt
   const state = claim.callDied ? 'in_doubt' : claim.state;
   const location = await openLocation(deps, claim);
   if ('do' in location) return location;
@@ -27,6 +29,7 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   const { provider } = location;
   const { order } = claim;
   const ref = claim.providerOrderId === null ? {} : { providerOrderId: claim.providerOrderId };
+  // guard: doubt-not-repeated
   if (state === 'asked' || (state === 'in_doubt' && provider.deduplicatesCancels !== true)) {
     return readBack(deps, { ...claim, order }, location, ref, state);
   }
@@ -79,6 +82,7 @@ function absent({ doubt }: CancelClaim): CancelDecision {
 function decide(error: unknown, claim: CancelClaim, { provider }: Location): CancelDecision {
   const deduplicates = provider.deduplicatesCancels === true;
   const about = classifyError(error);
+  // guard: lost-in-doubt
   if (!deduplicates && perhapsTaken(error, { deduplicates })) {
     return { do: 'doubt', problem: about.problem, cause: { code: 'cancel_in_doubt' } };
   }

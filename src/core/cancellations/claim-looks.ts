@@ -48,9 +48,11 @@ export async function endLook(
     name: 'end-look',
     text: `
       WITH done AS (
+        -- guard: look-ends
         DELETE FROM looks WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
       )
       UPDATE looks SET lease_id = NULL, lease_until = NULL, failures = 0
+      -- guard: look-stays
       WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at > $3::timestamptz`,
     values: [serviceOrderId, leaseId, signalledAt],
   });

@@ -25,6 +25,7 @@ export type LockedOrder = {
 /** Locks an order until the transaction ends, and reads it then. Undefined if it was never read from the platform. */
 export async function lockOrder(client: ClientBase, serviceOrderId: string): Promise<LockedOrder | undefined> {
   // A statement of its own, so that the next one sees what was committed while this one waited.
+  // guard: cancel-lock
   await client.query('SELECT FROM orders WHERE service_order_id = $1::text FOR UPDATE', [serviceOrderId]);
   const { rows } = await client.query<LockedOrder>({
     name: 'lock-order',

@@ -100,6 +100,7 @@ async function follow(
   }
   if (changes.length === 0) return ended('unchanged');
   // What was sent once is repeated exactly as it was sent.
+  // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
     await postponeLook(client, look, SETTLED_MS, false);
     return { outcome: 'deferred' };

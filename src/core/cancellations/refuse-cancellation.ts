@@ -28,6 +28,7 @@ export async function refuseCancellation(
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
         RETURNING service_order_id
       ), o AS (
+        -- guard: refusal-told
         UPDATE orders SET cancellation = 'refused', sequence = ${nextSequence('sequence')}, updated_at = now()
         FROM c WHERE orders.service_order_id = $1
         RETURNING orders.service_order_id, sequence, rank, provider_order_id

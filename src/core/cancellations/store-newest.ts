@@ -18,6 +18,7 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
         UPDATE order_contents SET contents = $7::jsonb WHERE service_order_id = $1
       )
       UPDATE placements
+      -- guard: worker-lets-go
       SET location_id = $2, next_attempt_at = now(), failures = 0, lease_id = NULL, lease_until = NULL,
           deadline_at = greatest(deadline_at, $4::timestamptz + make_interval(secs => $5::int))
       WHERE service_order_id = $1 AND num_nulls(finished_at) = 1`,

@@ -20,5 +20,6 @@ export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted): number {
 
 /** The seconds of a lease that an attempt begins with: by its end the call is over. */
 export function attemptLease(provider: Attempted): number {
+  // guard: lease-covers-call
   return attemptLimit(provider) + SPARE_S;
 }

@@ -8,6 +8,7 @@ import { GiveUp, NeedsOperator, TryAgain } from './errors.ts';
 export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: boolean }): boolean {
   const isRefusal = error instanceof GiveUp || error instanceof NeedsOperator;
   if (!isRefusal && !(error instanceof TryAgain && !error.sent)) return true;
+  // guard: unsure-503
   if (deduplicates || error.httpStatus === undefined) return false;
   // 408: the request came late, or not at all. An error of ours that reads a documented refusal out of a 2xx counts.
   const { httpStatus } = error;

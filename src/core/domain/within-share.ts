@@ -4,5 +4,6 @@
  * for each of several, so that room is left for one more.
  */
 export function withinShare(own: number, held: number, limit: number): boolean {
+  // guard: free-share
   return own <= (limit - held) / 3;
 }

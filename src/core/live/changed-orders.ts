@@ -57,6 +57,7 @@ const isLate = (time: string): string =>
 
 /** Without a name, and so planned for its times, as they are. Without a time before, it reads nothing. */
 const LOOK = `
+  -- guard: slow-commit
   SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
          to_json(now()) #>> '{}' AS at, changed.*
   FROM (SELECT) AS once

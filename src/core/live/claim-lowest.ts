@@ -30,6 +30,7 @@ export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRo
 
   return async (pool, limit) => {
     const began = performance.now();
+    // guard: relay-start
     const since = startOf(began);
     if (began >= slowAt) slowAt = began + SLOW_EVERY_MS;
     try {
@@ -58,6 +59,7 @@ const CLAIM = `
     SELECT o.ctid
     FROM outbox o
     WHERE o.applied_at >= $2::timestamptz AND (o.lease_until IS NULL OR o.lease_until < now())
+      -- guard: stop-at-failed
       AND NOT EXISTS (SELECT FROM outbox e
                       WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence
                       OFFSET 0)

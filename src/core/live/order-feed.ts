@@ -57,6 +57,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     const read = await readLive(pool, oldest);
     for (const each of some) {
       if (!untold.delete(each)) continue;
+      // guard: own-order
       const news = read.get(each.serviceOrderId);
       const after = each.after ?? news?.state.sequence;
       const messages = news?.messages.filter(({ sequence }) => sequence > (after ?? 0)) ?? [];

@@ -59,6 +59,7 @@ export function publishLive(deps: {
       deps.observe({ what: 'live message', ...end, ...about, locationId, appliedAt, spanId, milliseconds });
     };
     try {
+      // guard: forget-when-out
       const messageId = await deps.publish(toLiveMessage(row), spanId);
       report({ outcome: 'published', messageId });
     } catch (error) {

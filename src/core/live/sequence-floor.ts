@@ -7,6 +7,7 @@ import type { Pool } from 'pg';
  */
 export function nextSequence(last: string): string {
   // Read once a statement. Without a floor it is null, and does not count.
+  // guard: sequence-floor
   return `greatest(${last}, (SELECT floor FROM sequence_floor WHERE id)) + 1`;
 }
 

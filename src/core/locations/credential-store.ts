@@ -186,6 +186,7 @@ function notSent(error: unknown): TryAgain {
 
 /** The place that a grant is sealed for. @param key the SHA-256 of what it stems from, in hex */
 export function placeOfGrant(key: string): string {
+  // guard: grant-of-its-settings
   return `credentials/${key}`;
 }
 

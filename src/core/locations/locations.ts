@@ -82,6 +82,7 @@ const MOST_OPENED = 50_000;
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
   return async ({ locationId, integration, sealedSettings }) => {
+    // guard: opened-for-its-location
     const known = opened.get(locationId);
     if (known?.from === sealedSettings && known.integration === integration) return known.usable;
     const settings = await unseal(rules.keys, sealedSettings, placeOfSettings(locationId)).catch((error: Error) => {

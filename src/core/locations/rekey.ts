@@ -100,6 +100,7 @@ async function sealAnew(column: Column, keys: SettingsKeys, text: Sealed, dryRun
       const isMisplaced = error instanceof SealedElsewhere;
       return { result: 'unreadable', ...(isMisplaced ? { misplaced: place } : { missingKey: keyId }) };
     }
+    // guard: bound-to-its-row
     if (keyId === newest && isBound) return { result: 'current' };
     if (dryRun || (await column.replace(text.key, sealed, await seal(keys, value, place)))) {
       return { result: 'rewritten', wasUnbound: !isBound };

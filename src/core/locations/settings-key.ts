@@ -56,6 +56,7 @@ export async function unseal(keys: SettingsKeys, jwe: string, place: string): Pr
     { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] },
   );
   const { place: sealedFor = place } = protectedHeader;
+  // guard: sealed-for-its-row
   if (sealedFor !== place) throw new SealedElsewhere(`it was sealed for ${String(sealedFor)}, and lies in ${place}`);
   return JSON.parse(new TextDecoder().decode(plaintext));
 }

@@ -34,6 +34,7 @@ export async function callProvider<Result>(
   const number = await begin(deps.pool, job, name, location);
   if (number === undefined) return undefined;
   // The row remains without an end, which counts as a call that may have been made.
+  // guard: no-late-call
   if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();
   const { locationId, integration, provider } = location;

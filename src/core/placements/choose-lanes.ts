@@ -62,6 +62,7 @@ export function chooseLanes(lanes: ReadonlyMap<string, Lane>, room: Room): Chose
     const share = isOpen.has(integration) ? 1 : room.share;
     const underWay = (busyAt.get(locationId) ?? 0) + (chosen.get(lane)?.take ?? 0);
     const ofIntegration = busyOf.get(integration) ?? 0;
+    // guard: worker-share
     if (underWay >= share || ofIntegration >= room.sendersOfOne) return false;
     if (underWay < turn) {
       take(lane);
@@ -70,6 +71,7 @@ export function chooseLanes(lanes: ReadonlyMap<string, Lane>, room: Room): Chose
     return true;
   };
   let open: Iterable<Lane> = lanes.values();
+  // guard: worker-turns
   for (let turn = 1; turn <= room.share; turn += 1) {
     const next: Lane[] = [];
     for (const lane of open) {

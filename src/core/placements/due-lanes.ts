@@ -82,6 +82,7 @@ export function dueLanes(): DueLanes {
       if (began < lookAt) return add({ locationId: '', integration: null });
       const isEverything = began >= everythingAt;
       try {
+        // guard: due-start
         await look(pool, isEverything ? '-infinity' : mark, lost);
       } finally {
         const ended = performance.now();

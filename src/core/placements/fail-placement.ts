@@ -47,6 +47,7 @@ export async function failPlacement(
         RETURNING service_order_id, told_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
+        -- guard: told-of-early-end
         FROM o, p WHERE o.rank <= ${RANK_SENT}
         UNION ALL
         SELECT service_order_id, NULL, told_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)

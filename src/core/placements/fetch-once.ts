@@ -31,6 +31,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   if (read === undefined) {
     const missingS = await recordMissing(deps.pool, job);
     if (missingS === undefined) return { do: 'nothing' };
+    // guard: missing-since
     return missingS > deps.missingS
       ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
       : { do: 'try later', ...why({ code: 'order_missing_yet' }) };

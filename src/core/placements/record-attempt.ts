@@ -39,6 +39,7 @@ export async function beginAttempt(
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => $6::float8),
             requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
+          -- guard: no-ticket-after-cancel
           AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
                FROM known) -- the order's lock first, as everywhere
         RETURNING attempts
@@ -48,6 +49,7 @@ export async function beginAttempt(
       ), o AS (
         UPDATE orders SET integration = $4 FROM p WHERE service_order_id = $1 AND integration IS DISTINCT FROM $4
       )
+      -- guard: attempt-written
       INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
       RETURNING attempt`,
     values: [

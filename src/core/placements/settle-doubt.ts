@@ -27,6 +27,8 @@ export async function settleDoubt(
     return askOperator({ code: 'pos_account_changed' });
   }
   const { deduplicates, findOrder } = location.provider;
+  // guard: ask-before-retry
+  // guard: no-retry-once-cancelled
   const unrepeatable = cancelled
     ? ({ code: 'cancelled_in_doubt' } as const)
     : deduplicates

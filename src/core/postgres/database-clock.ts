@@ -41,6 +41,8 @@ export function databaseClock(pool: Pool): DatabaseClock {
       if (last !== undefined) {
         const knownWithinMs = last.withinMs + (at - last.at) * DRIFT;
         const mayBothBeRight = Math.abs(timeOrigin - last.timeOrigin) <= withinMs + knownWithinMs;
+        // guard: late-answer
+        // guard: set-clock
         if (mayBothBeRight && knownWithinMs < withinMs) return;
       }
       last = { timeOrigin, withinMs, at, suspendedMs };

@@ -1,5 +1,7 @@
 import pg, { type Pool, type PoolClient } from 'pg';
 
+// guard: stale-statement
+// guard: no-writes
 /**
  * SQLSTATEs of errors that are known to be about the statement: its values (21, 22, 23), a collision (40), a limit
  * (54), a lock (55), a time-out (57014). Any other may be about the connection or its server: read-only (25006), full
@@ -26,6 +28,7 @@ export async function withClient<Result>(pool: Pool, work: (client: PoolClient) 
     throw error;
   } finally {
     client.off('error', onError);
+    // guard: unknown-state
     client.release(broken);
   }
 }

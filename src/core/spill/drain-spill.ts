@@ -80,6 +80,7 @@ export function drainSpill(
 
   const open = async (message: SpillMessage): Promise<Opened | undefined> => {
     try {
+      // guard: spilled-id
       const spilled = await openSpilled(deps.keys, message.data);
       underWay.set(message, spilled.receivedAt);
       return { message, spilled };
@@ -101,6 +102,7 @@ export function drainSpill(
 
   const apply = async ({ message, spilled, looked, webhook }: Prepared): Promise<void> => {
     try {
+      // guard: ack-after-commit
       const { outcome, serviceOrderIds } =
         webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
       settle(message, 'ack');

@@ -25,11 +25,13 @@ const Sealed = z.object({
 
 /** Encrypts a webhook for the spill topic: a JWE in ASCII, nearly twice as long as the body. */
 export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): Promise<Buffer> {
+  // guard: spilled-sealed
   return Buffer.from(await seal(keys, { ...spilled, body: spilled.body.toString('base64') }, PLACE), 'latin1');
 }
 
 /** @throws Error if no key fits, if it was not sealed for the spill, or if it is of a version that this one cannot read */
 export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
+  // guard: spilled-opened
   const { trace, ...webhook } = Sealed.parse(await unseal(keys, Buffer.from(data).toString('latin1'), PLACE));
   return { ...webhook, trace };
 }

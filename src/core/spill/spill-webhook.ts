@@ -19,6 +19,7 @@ export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffe
   return async (spilled, { take, deadline }) => {
     const data = await sealSpilled(deps.keys, spilled);
     take(data.length);
+    // guard: answered-when-out
     await withTimeout(deadline - Date.now(), () => deps.publish(data), late);
   };
 }

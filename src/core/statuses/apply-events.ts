@@ -57,6 +57,7 @@ export function applyingEvents(
                     ${tells ? TOLD_OF('e') : 'NULL'}) AS service_order_id
     OFFSET 0 -- looked up once, not once for every mention
   ) AS known
+  -- guard: locked-by-key
   ORDER BY target, location_id, nth -- and locked so
 ), matched AS (
   SELECT event.*,
@@ -77,7 +78,9 @@ export function applyingEvents(
   FROM event
   LEFT JOIN LATERAL (
     SELECT * FROM orders
+    -- guard: event-location
     WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id
+    -- guard: order-lock
     FOR UPDATE
   ) AS o ON true
 ), judged AS (
@@ -95,6 +98,7 @@ export function applyingEvents(
          foreign_id OR ours AND (reached >= ${RANK_END} AND reached < ${RANK_FAILED} AND rank >= ${RANK_FAILED}
                                  OR order_failed_by_us AND rank < ${RANK_FAILED}) AS conflict
   FROM matched
+  -- guard: higher-rank
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (

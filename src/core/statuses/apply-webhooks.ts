@@ -40,6 +40,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
     (webhook) => JSON.stringify(webhook.headers),
     `CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END`,
   ],
+  // guard: erased-not-kept
   ['sealed', 'text', (webhook) => webhook.sealed, `CASE WHEN erased THEN NULL ELSE d.sealed END`],
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['zstd_of', 'integer', (webhook) => webhook.zstdOf],
@@ -107,6 +108,7 @@ const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN
  * @param about.busy whether one of them says that its kitchen takes orders, or not
  */
 const applyStatement = ({ tells = false, says = false, busy = false }): string => `
+-- guard: outbox-in-commit
 WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
                                   native_status, reason, occurred_at, ${says ? 'why, estimate, ' : ''}parked_at)
@@ -123,12 +125,14 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   WHERE NOT ours AND by_pos_id
   GROUP BY location_id, integration, provider_order_id, rank
   ORDER BY location_id, integration, provider_order_id, rank -- so that two batches do not wait in a circle
+  -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
       ${says ? ', why = coalesce(w.why, excluded.why), estimate = greatest(w.estimate, excluded.estimate)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
      ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR excluded.estimate > coalesce(w.estimate, '{}')` : ''}
+-- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
   FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
@@ -153,6 +157,7 @@ SELECT (SELECT outcomes FROM best) AS best,
                                             'providerOrderId', provider_order_id))
         FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited,
        -- Not a constant, which would be computed beforehand.
+       -- guard: told-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
                              WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
                                SELECT FROM pos_ids t
@@ -201,6 +206,7 @@ export async function applyWebhooks(
     awaited: PosId[] | null;
     heard?: number[];
   }>({
+    // guard: told-in-batch
     ...(words.length > 0
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
       : doTell(arrived)
@@ -215,6 +221,7 @@ export async function applyWebhooks(
       ...(words.length > 0 ? WORDS.values(words) : []),
     ],
   });
+  // guard: outbox-later
   const row = rows[0];
   const best = new Map<TranslatedWebhook, WebhookOutcome>(
     withEvents.map((webhook, i) => [webhook, outcomeOf(row?.best?.[i])]),

@@ -133,6 +133,7 @@ export function batchWebhooks(deps: {
   /** Sets those aside that wait for a lock, and flushes the rest. A lock that cannot be found is closed in on. */
   const flushAround = async (batch: readonly Waiting[]): Promise<void> => {
     const inTime = batch.filter(isInTime);
+    // guard: lock-aside
     if (inTime.length <= 1) return setAside(inTime);
     const { locked, free } = await partByLock(inTime);
     if (locked.length === 0) return flushParts(free);

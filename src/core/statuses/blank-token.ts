@@ -20,5 +20,6 @@ export function blankToken(value: string, token: string): string {
 export function holdsToken(body: Buffer, token: string): boolean {
   let run = '';
   for (const part of token.split(/[^A-Za-z0-9]/)) if (part.length > run.length) run = part;
+  // guard: body-with-token
   return body.includes(run, 'latin1');
 }

@@ -131,6 +131,7 @@ async function lease(
            SET day = greatest(d.day, excluded.day),
                bytes = excluded.bytes + CASE WHEN d.day < excluded.day THEN 0 ELSE d.bytes END,
                not_kept = CASE WHEN d.day < excluded.day THEN 0 ELSE d.not_kept END
+           -- guard: quota-of-all
            WHERE d.day < excluded.day OR d.bytes + excluded.bytes <= $4::bigint`,
     values: [about.locationId, about.date, about.bytes, about.limit],
   });

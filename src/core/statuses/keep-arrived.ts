@@ -45,6 +45,7 @@ export async function keepArrived(
   const { id, locationId, integration, receivedAt, target, token } = arrived;
   const isSealed = holdsToken(arrived.body, token);
   let { body } = arrived;
+  // guard: unproven-quota
   if (dropped?.unproven === true) {
     const rest = ROW_BYTES + SEALED * (lengthOf(arrived.headers) + target.length);
     const cost = (bytes: number): number => rest + bytes * (isSealed ? SEALED : 1);
@@ -85,8 +86,10 @@ function lengthOf(headers: Record<string, string>): number {
 /** The headers that are stored in clear, without our token. */
 function inClear(all: Record<string, string>, kept: ReadonlySet<string>, token: string): Record<string, string> {
   const headers: Record<string, string> = {};
+  // guard: kept-headers
   for (const name of kept) {
     const value = all[name];
+    // guard: no-token-in-headers
     if (value !== undefined) headers[name] = blankToken(value, token);
   }
   return headers;

@@ -28,6 +28,7 @@ export function knownLocked(): KnownLocked {
       return until.size;
     },
     has(webhook) {
+      // guard: known-locked
       if (until.size === 0) return false;
       forgetOld(performance.now());
       return namesOf(webhook).some((name) => until.has(name));

@@ -46,6 +46,7 @@ const FIRST_RECEIVED_AT = `(
 const REDRIVE = `
 WITH gone AS (
   DELETE FROM parked_events w
+  -- guard: parked-go-on
   WHERE w.location_id = $1::text AND w.integration = $2::text AND w.provider_order_id = $3::text
     AND (SELECT true FROM provider_orders p
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)

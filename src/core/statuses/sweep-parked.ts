@@ -28,6 +28,7 @@ export const SWEEP = `
     FROM provider_orders p
     -- A clock may be set back.
     WHERE p.created_at > (SELECT least(swept_until, now()) - interval '${UNSEEN_S} s' FROM parked_sweep)
+      -- guard: sweep-finds
       AND ${isAwaited('p')}
     ORDER BY p.created_at LIMIT ${SWEEP_BATCH}
   ), swept AS (

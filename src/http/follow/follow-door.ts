@@ -81,6 +81,7 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
       }
       reply.hijack();
       const last = lastOf(request);
+      // guard: told-meanwhile
       unfollow = deps.follow(serviceOrderId, last, writeNews(stream, last, deps));
       return reply;
     });

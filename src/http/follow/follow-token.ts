@@ -43,6 +43,7 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     const currentDate = now();
     const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
     // A list of audiences that has ours is not for us alone.
+    // guard: follow-audience
     if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
     if (exp > currentDate.getTime() / 1000 + LIFETIME_S + TOLERANCE_S) {
       throw new BadFollowToken('exp is missing, or more than a day ahead');

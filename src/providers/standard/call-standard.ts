@@ -22,6 +22,7 @@ export function callStandard(
   const secrets = secretsOf(settings);
   const headers = {
     accept: 'application/json',
+    // guard: pos-key
     ...(body !== undefined && { 'content-type': 'application/json', 'idempotency-key': id }),
     'webhook-id': id,
     'webhook-timestamp': timestamp,

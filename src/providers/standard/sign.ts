@@ -15,6 +15,7 @@ export const webhookAuth = {
 
 export const ID = 'webhook-id';
 export const TIMESTAMP = 'webhook-timestamp';
+// guard: named-headers
 /** They are signed as well. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
