@@ -278,7 +278,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
   },
   'a spilled webhook is acknowledged after its commit': {
-    edits: { 'ack-after-commit': [/await (.*);/s, '(void $1.catch(() => {}), {});'] },
+    edits: { 'ack-after-commit': [/(\w+) : await (.*);/s, '$1 : (void $2.catch(() => {}), $1);'] },
     noticedBy: vitest('test/core/spill/spill.test.ts', 'whose commit fails'),
   },
   'a spilled webhook is answered once Pub/Sub has it': {
