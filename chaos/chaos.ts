@@ -1,3 +1,4 @@
+import { runOrderings, type OrderingsResult } from './orderings/run-orderings.ts';
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
 import { runPhones, type PhonesResult } from './run-phones.ts';
@@ -29,7 +30,7 @@ if (args.help) {
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const ALONE = { silent: runSilent, phones: runPhones };
+const ALONE = { silent: runSilent, phones: runPhones, orderings: runOrderings };
 const { result, complaints, story } =
   args.alone === undefined ? await runChaos(args, say) : { ...(await ALONE[args.alone](args.seed, say)), story: [] };
 explain(result, complaints, story);
@@ -37,7 +38,7 @@ if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
 function explain(
-  result: Report['result'] | SilentResult | PhonesResult,
+  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult,
   complaints: readonly string[],
   story: Report['story'],
 ): void {

@@ -15,7 +15,7 @@ export type Arguments = {
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones'] as const;
+const ALONE = ['silent', 'phones', 'orderings'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The answer is the usage and exit code 2. */
@@ -49,6 +49,9 @@ Alone, and only if they are named, runs of which --seed alone can be chosen:
   silent  all vendors that can be asked lose their webhooks, for two minutes and then for good; some fourteen minutes
   phones  each order is followed by a phone, and their streams are cut 10,000 times: by the network, with processes that
           are killed or replaced, and while Postgres is away; some five minutes
+  orderings
+          events, and then cancels, changes and lost answers with them, in any order at all kinds of POS, without any
+          process that dies; a minute
 `;
 
 /** @throws WrongUsage */

@@ -12,7 +12,6 @@ import { registry as ownProviders } from '../../src/providers/index.ts';
 import { start, type Running } from '../../src/start.ts';
 import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
-import { createDatabase } from './create-database.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from './start-pubsub.ts';
@@ -76,7 +75,8 @@ export async function startSystem(
   } = {},
 ): Promise<System> {
   const [databaseUrl, pubsub, platform] = await Promise.all([
-    about.databaseUrl ?? createDatabase(),
+    // Only a test has the Postgres of all tests.
+    about.databaseUrl ?? import('./create-database.ts').then(({ createDatabase }) => createDatabase()),
     startPubsub(),
     startOrderingPlatform({ token: 'platform-token' }),
   ]);

@@ -1,18 +1,20 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { concludeByPhone } from '../../../src/core/cancellations/conclude-by-phone.ts';
-import { requestCancellation } from '../../../src/core/cancellations/request-cancellation.ts';
-import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
-import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
-import { rankOf } from '../../../src/core/domain/lifecycle.ts';
-import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
-import { resolveNotThere, resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
-import { AHEAD, prepareClock } from '../../support/move-clock.ts';
-import { postWithAgent } from '../../support/post-with-agent.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { startSystem } from '../../support/start-system.ts';
+import { concludeByPhone } from '../../src/core/cancellations/conclude-by-phone.ts';
+import { requestCancellation } from '../../src/core/cancellations/request-cancellation.ts';
+import type { LiveMessage } from '../../src/core/domain/live-message.ts';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { rankOf } from '../../src/core/domain/lifecycle.ts';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { resolveNotThere, resolveThere } from '../../src/core/placements/resolve-doubt.ts';
+import { migrate } from '../../src/migrate.ts';
+import { OPERATOR_TOKEN } from '../../test/support/ask-operator.ts';
+import { AHEAD, prepareClock } from '../../test/support/move-clock.ts';
+import { postWithAgent } from '../../test/support/post-with-agent.ts';
+import { sampleOrder } from '../../test/support/sample-order.ts';
+import { startPostgres } from '../../test/support/start-postgres.ts';
+import { startSystem, type System } from '../../test/support/start-system.ts';
 import { KINDS, end, happens, nameOf, scriptedTills, type Kind, type Till } from './scripted-tills.ts';
 import { ROUNDS, type Script, type Step } from './any-script.ts';
 
@@ -56,7 +58,7 @@ const STEP_S = 40;
 /** Seconds for what failed once to be tried again. */
 const BACKOFF_S = 8;
 /** How often something is posted that is answered 500, and the pause. */
-const TRIES = 5;
+const TRIES = 60;
 const AGAIN_MS = 500;
 /** The same afterwards, until nothing is due any more. */
 const LATER_S = [30, 60, 120, 200, 300, 600, 900, 1_800, 1_800, 3_600];
@@ -66,8 +68,6 @@ export const ORDERS = 18 * KINDS.length;
 /** The stored order as each request for a ticket begins, under the lock of the order. */
 const WATCH = `
   CREATE TABLE begun (service_order_id text NOT NULL, nth bigserial, notes text, cancellation text);
-  GRANT INSERT ON begun TO PUBLIC;
-  GRANT USAGE ON SEQUENCE begun_nth_seq TO PUBLIC;
   CREATE FUNCTION watch_begun() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
     INSERT INTO begun (service_order_id, notes, cancellation)
@@ -128,6 +128,9 @@ const ENDS = `
   WHERE p.service_order_id = ANY ($1)`;
 
 export type Players = {
+  system: System;
+  /** Posts, and once more whenever that is answered 500. @throws Error on any other answer but 200 and 204 */
+  post(url: string, body: object): Promise<void>;
   /** Plays scripts, all at once, until nothing is due any more. @param scripts by the number of their location */
   play(name: string, scripts: ReadonlyMap<number, Script>): Promise<Played[]>;
   stop(): Promise<void>;
@@ -139,7 +142,12 @@ export async function startPlayers(): Promise<Players> {
   const nowS = (): number => Date.now() / 1_000 + aheadS;
   const tills = scriptedTills(nowS);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const postgres = await startPostgres();
+  await migrate(postgres.url);
+  await prepareClock(postgres.url);
+  await run(postgres.url, WATCH);
   const system = await startSystem({
+    databaseUrl: postgres.url,
     providers: tills.providers,
     processes: 2,
     env: {
@@ -148,10 +156,6 @@ export async function startPlayers(): Promise<Players> {
       PUSH_AUTH: 'off',
       OPERATOR_TOKEN,
       LOG_LEVEL: 'error',
-    },
-    prepare: async (databaseUrl) => {
-      await prepareClock(databaseUrl);
-      await run(databaseUrl, WATCH);
     },
   });
   const locations = await Promise.all(
@@ -270,6 +274,8 @@ export async function startPlayers(): Promise<Players> {
   const read = async (ids: readonly string[]): Promise<Row[]> => (await system.query(ENDS, [ids])) as Row[];
 
   return {
+    system,
+    post,
     async play(name, scripts) {
       const plays = Array.from(scripts, ([nth, script]): Play => {
         const locationId = `till-${nth}`;
@@ -331,6 +337,7 @@ export async function startPlayers(): Promise<Players> {
       tills.release();
       agent.destroy();
       await system.stop();
+      await postgres.stop();
     },
   };
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
+import { STATUSES, type Status } from '../../src/core/domain/lifecycle.ts';
 import type { Fault, TillScript } from './scripted-tills.ts';
 
 /** Something that happens to one order, at one of two processes. */

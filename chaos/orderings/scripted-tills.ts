@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { RANK_END, rankOf, statusAt, type Status } from '../../../src/core/domain/lifecycle.ts';
-import type { KitchenOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
-import type { CancelAnswer, Provider } from '../../../src/core/domain/provider.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
+import { RANK_END, rankOf, statusAt, type Status } from '../../src/core/domain/lifecycle.ts';
+import type { KitchenOrder, OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
+import type { CancelAnswer, Provider } from '../../src/core/domain/provider.ts';
 
 /** What becomes of one request. `taken` is when the till does what a request asks whose answer does not come. */
 export type Fault = {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { RANK_CANCELLED, RANK_END, RANK_FAILED, memberStateAt, rankOf } from '../../../src/core/domain/lifecycle.ts';
-import { toldCancellation } from '../../../src/core/domain/live-message.ts';
+import { RANK_CANCELLED, RANK_END, RANK_FAILED, memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
+import { toldCancellation } from '../../src/core/domain/live-message.ts';
 import type { Played, Row } from './start-players.ts';
 import type { Till } from './scripted-tills.ts';
 
