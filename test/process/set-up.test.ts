@@ -1,44 +1,46 @@
 /** The script for Google Cloud against a `gcloud` that remembers what it was told to make, and makes nothing. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readConfigOf } from '../../src/config.ts';
+import { runProgram, type Ended } from '../support/run-program.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/google-cloud/set-up.sh', import.meta.url));
 
 /** Looks at what was made, or makes it; `calls` has every call with what came on standard input and in a file of flags. */
-const GCLOUD = `#!${process.execPath}
-const fs = require('node:fs');
-const words = process.argv.slice(2).filter((word) => !['--quiet', '--format=none'].includes(word));
-const state = process.env.STATE;
-const read = (name) => (fs.existsSync(state + name) ? fs.readFileSync(state + name, 'utf8') : '');
-const flag = (name) => words.find((word) => word.startsWith('--' + name + '='))?.slice(name.length + 3);
-const input = words.includes('--data-file=-') ? fs.readFileSync(0, 'utf8') : '';
-const file = flag('flags-file');
-fs.appendFileSync(state + 'calls', JSON.stringify({ words, input, flags: file ? fs.readFileSync(file, 'utf8') : '' }) + '\\n');
-const verb = words.findIndex((word) => ['create', 'describe', 'list', 'add', 'update'].includes(word));
-const [group, name] = [words.slice(0, verb).join(' '), (flag('secret') ?? words[verb + 1] ?? '').replace(/@.*/, '')];
-const made = (what) => read('made').split('\\n').includes(what);
-if (group === 'projects') console.log('123456789');
-else if (group === 'logging sinks' && words[verb] === 'describe') console.log(made('logging sinks _Default') ? 'expediter-webhooks;expediter-follow' : '');
-else if (words[verb] === 'list') console.log(['sql users postgres', ...read('made').split('\\n')].filter((each) => each.startsWith(group + ' ')).map((each) => each.slice(group.length + 1)).join('\\n'));
-else if (words[verb] === 'describe') process.exit(made(group + ' ' + name) ? 0 : 1);
-else if (verb >= 0) {
-  if (made(group + ' ' + name) && words[verb] === 'create') process.exit(1);
-  fs.appendFileSync(state + 'made', group + ' ' + name + '\\n');
-}
+const GCLOUD = `#!/bin/sh
+for word; do
+  case $word in
+  --quiet | --format=none) continue ;;
+  --data-file=-) input=$(cat && echo .) ;;
+  --flags-file=*) flags=$(cat "\${word#*=}") ;;
+  --secret=*) name=\${word#*=} ;;
+  esac
+  words="$words$word\t"
+  case $verb:$word in
+  :create | :describe | :list | :add | :update) verb=$word ;;
+  :*) group="\${group:+$group }$word" ;;
+  *) name=\${name:-\${word%%@*}} ;;
+  esac
+done
+printf '%s\\036%s\\036%s\\035' "$words" "\${input%.}" "$flags" >>"$STATE-calls"
+made() { grep -qxF "$group $name" "$STATE-made" 2>/dev/null; }
+case $group:$verb in
+projects:describe) echo 123456789 ;;
+'logging sinks:describe') if made; then echo 'expediter-webhooks;expediter-follow'; fi ;;
+*:list) (echo sql users postgres && cat "$STATE-made") | sed -n "s/^$group //p" ;;
+*:describe) made ;;
+*:create) ! made && echo "$group $name" >>"$STATE-made" ;;
+*:?*) echo "$group $name" >>"$STATE-made" ;;
+esac
 `;
 const OPENSSL = `#!/bin/sh
 case "$*" in *-base64*) echo ${Buffer.alloc(32, 7).toString('base64')} ;; *) od -An -N12 -tx1 /dev/urandom | tr -d ' ' ;; esac
 `;
 
 type Call = { words: string[]; input: string; flags: string };
-type Ended = { code: number | null; out: string; error: string };
 
 let folder: string;
 function makeFolder(): void {
@@ -48,27 +50,24 @@ function makeFolder(): void {
 }
 const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
 
-async function setUp(args: string[] = [], env: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn('bash', [SCRIPT, ...args], {
-    env: {
-      PATH: `${folder}:${process.env['PATH']}`,
-      STATE: join(folder, 'state-'),
-      TMPDIR: folder,
-      PROJECT: 'my-project',
-      REGION: 'europe-west1',
-      ORDER_API_TOKEN: 'platform-token',
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
+function setUp(args: string[] = [], env: Record<string, string> = {}): Promise<Ended> {
+  return runProgram('bash', [SCRIPT, ...args], {
+    PATH: `${folder}:${process.env['PATH']}`,
+    STATE: join(folder, 'state'),
+    TMPDIR: folder,
+    PROJECT: 'my-project',
+    REGION: 'europe-west1',
+    ORDER_API_TOKEN: 'platform-token',
+    ...env,
   });
-  const ended = once(child, 'close') as Promise<[number | null]>;
-  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { code, out, error };
 }
 
 function calls(): Call[] {
-  const lines = readFileSync(join(folder, 'state-calls'), 'utf8').trim().split('\n');
-  return lines.map((line) => JSON.parse(line) as Call);
+  const all = readFileSync(join(folder, 'state-calls'), 'utf8').split('\u001d').slice(0, -1);
+  return all.map((call) => {
+    const [words = '', input = '', flags = ''] = call.split('\u001e');
+    return { words: words.split('\t').slice(0, -1), input, flags };
+  });
 }
 
 /** The calls that begin with these words. */
@@ -188,7 +187,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     // The service's is made by the migration: whom `gcloud` makes may do almost everything.
     expect(called('sql', 'users', 'create').map(({ words }) => words[3])).toEqual(['expediter_owner']);
     const [user] = called('sql', 'users', 'create');
-    const password = /^--password: "(.+)"\n$/.exec(user?.flags ?? '')?.[1] ?? '';
+    const password = /^--password: "(.+)"$/.exec(user?.flags ?? '')?.[1] ?? '';
     expect(OWNER_DATABASE_URL).toBe(
       `postgres://expediter_owner:${password}@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter`,
     );

@@ -1,42 +1,46 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { report } from '../../src/cli/failures.ts';
+import { buildProgram } from '../../src/cli/program.ts';
 import type { Ended } from './run-program.ts';
 
 export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
-let running: { child: ChildProcess; exited: Promise<unknown> } | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs the command line with this environment only. One process runs one command after the other: its start takes as
- * long as ten of them. To run two at once, or to test the process itself, use `runToEnd` with `CLI`.
+ * Runs the command line in this process, with this environment only, one command after the other. To run two at once,
+ * or to test the process itself, use `runToEnd` with `CLI`.
  */
 export function runCli(env: Record<string, string>, args: readonly string[], input = ''): Promise<Ended> {
-  const ended = last.then(async () => {
-    running ??= start();
-    const { child, exited } = running;
-    child.send({ env, args, input });
-    const [answer] = (await Promise.race([once(child, 'message'), exited])) as [Ended | undefined];
-    if (answer === undefined) throw new Error(`the process ended at ${args.join(' ')}`);
-    return answer;
-  });
+  const ended = last.then(() => runHere(env, args, input));
   last = ended.catch(() => {});
   return ended;
 }
 
-/** Starts the process. It listens to our channel, so it ends with us. */
-function start(): NonNullable<typeof running> {
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const child = fork(fileURLToPath(new URL('./cli-child.ts', import.meta.url)), {
-    env: { PATH, NODE_COMPILE_CACHE },
-    execArgv: [],
-  });
-  const exited = new Promise<[undefined]>((ended) => {
-    child.once('exit', () => {
-      running = undefined;
-      ended([undefined]);
-    });
-  });
-  return { child, exited };
+/** Does what `cli.ts` does. One at a time, since it replaces globals of the process. */
+async function runHere(env: Record<string, string>, args: readonly string[], input: string): Promise<Ended> {
+  const { env: ownEnv, stdout, stderr, exitCode } = process;
+  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') ?? {};
+  // What the rest of this process may read meanwhile, such as a Pub/Sub client of the service.
+  const { PATH, NODE_COMPILE_CACHE, METADATA_SERVER_DETECTION, PUBSUB_EMULATOR_HOST } = ownEnv;
+  const [writeOut, writeError] = [stdout.write, stderr.write];
+  const said = { out: '', error: '' };
+  process.env = { PATH, NODE_COMPILE_CACHE, METADATA_SERVER_DETECTION, PUBSUB_EMULATOR_HOST, ...env };
+  process.exitCode = 0;
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true });
+  stdout.write = (words: string | Uint8Array) => ((said.out += String(words)), true);
+  stderr.write = (words: string | Uint8Array) => ((said.error += String(words)), true);
+  try {
+    await buildProgram()
+      .parseAsync(args, { from: 'user' })
+      .catch((error: unknown) => (process.exitCode = report(error)));
+    return { code: process.exitCode, ...said };
+  } finally {
+    process.env = ownEnv;
+    process.exitCode = exitCode;
+    Object.defineProperty(process, 'stdin', stdin);
+    stdout.write = writeOut;
+    stderr.write = writeError;
+  }
 }
