@@ -1,4 +1,4 @@
-/** `expediter certify`, as an operator runs it; what it asks of a POS is in test/certify. */
+/** `expediter certify`, as an operator runs it; what it asks of a POS is in test/process/certify. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
-import { startBridge, type Bridge, type Habits } from '../certify/start-bridge.ts';
+import { startBridge, type Bridge, type Habits } from '../process/certify/start-bridge.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 import { sampleOrder } from '../support/sample-order.ts';

@@ -1,12 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commandsOf } from '../../console/locations/commands.ts';
 import { quote } from '../../console/locations/quote.ts';
-import { CLI } from '../support/run-cli.ts';
+import { asService } from '../support/as-service.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { runCli } from '../support/run-cli.ts';
+import { runJson } from '../support/run-json.ts';
 import { runProgram } from '../support/run-program.ts';
-import { startSystem } from '../support/start-system.ts';
 
 const NASTY = [
   'club-1',
@@ -55,38 +54,20 @@ test('the commands are those of the documentation', () => {
   });
 });
 
-test(
-  'the commands do what they say, at the command line, for whatever a location is called',
-  { timeout: 120_000 },
-  async () => {
-    const system = await startSystem();
-    const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
-    try {
-      await writeFile(
-        join(folder, 'settings.json'),
-        '{"ordersUrl": "https://pos.example.com/other", "unsigned": true}',
-      );
-      const ids = ["it's $HOME", '-x', '--json', 'line\n\tbreak'];
-      for (const locationId of ids) {
-        await system.addLocation(locationId, { ordersUrl: 'https://pos.example.com/orders' });
-        const { issueToken, show, putSettings } = commandsOf(
-          { locationId, integration: 'standard' },
-          { label: `-l ${locationId}`, expires: '90d' },
-        );
-        const script = [
-          `expediter() { '${process.execPath}' '${CLI}' "$@"; }`,
-          issueToken,
-          putSettings,
-          show.replace('show', 'show --json'),
-        ].join(' &&\n');
-        const { code, error } = await runProgram('sh', ['-c', script], system.env, { cwd: folder });
-        expect({ code, error: error.replace(/^note: .*\n/, '') }).toEqual({ code: 0, error: '' });
-      }
-      const tokens = await system.query('SELECT location_id, label FROM webhook_tokens ORDER BY created_at');
-      expect(tokens).toEqual(ids.map((id) => ({ location_id: id, label: `-l ${id}` })));
-    } finally {
-      await rm(folder, { recursive: true });
-      await system.stop();
+test('the commands do what they say, at the command line, for whatever a location is called', async () => {
+  const DATABASE_URL = asService(await createDatabase());
+  const env = { DATABASE_URL, SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}` };
+  const settings = '{"ordersUrl": "https://pos.example.com/orders", "unsigned": true}';
+  for (const locationId of ["it's $HOME", '-x', '--json', 'line\n\tbreak']) {
+    const label = `-l ${locationId}`;
+    const of = commandsOf({ locationId, integration: 'standard' }, { label, expires: '90d' });
+    const script = [of.putSettings.replace(' < settings.json', ''), of.issueToken, of.show].join('\n');
+    const { out } = await runProgram('sh', ['-c', `expediter() { printf '%s\\0' "$@" end; }\n${script}`], {});
+    for (const words of out.split('\0end\0').slice(0, -1)) {
+      const { code, error } = await runCli(env, words.split('\0'), settings);
+      expect({ code, error: error.replace(/^note: .*\n/, '') }).toEqual({ code: 0, error: '' });
     }
-  },
-);
+    const tokens = await runJson(env, ['token', 'list', `--location=${locationId}`]);
+    expect(tokens).toEqual([expect.objectContaining({ locationId, label, state: 'valid' })]);
+  }
+});

@@ -1,14 +1,14 @@
 import pg from 'pg';
-import type { CertifyDeps } from '../../src/certify/certify.ts';
-import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
-import { databaseClock } from '../../src/core/postgres/database-clock.ts';
-import { credentialStore } from '../../src/core/locations/credential-store.ts';
-import { settingsOpener } from '../../src/core/locations/locations.ts';
-import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
-import type { Registry } from '../../src/core/domain/provider.ts';
-import { registry as ownProviders } from '../../src/providers/index.ts';
-import { allowedHosts } from '../support/allowed-loopback.ts';
-import type { System } from '../support/start-system.ts';
+import type { CertifyDeps } from '../../../src/certify/certify.ts';
+import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
+import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
+import { settingsOpener } from '../../../src/core/locations/locations.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import type { Registry } from '../../../src/core/domain/provider.ts';
+import { registry as ownProviders } from '../../../src/providers/index.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
+import type { System } from '../../support/start-system.ts';
 
 /**
  * What `expediter certify` makes of a system's environment. Its pool is the caller's to end.

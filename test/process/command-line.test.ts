@@ -1,0 +1,20 @@
+/** What only a process of its own shows of the command line. */
+import { expect, it } from 'vitest';
+import { CLI } from '../support/run-cli.ts';
+import { runProgram, runToEnd } from '../support/run-program.ts';
+
+it.each([
+  [0, ['--version'], /^$/],
+  [1, ['location', 'list'], /^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9; start Postgres/],
+  [2, ['order'], /^Usage/],
+  [3, ['provider', 'schema', 'nowhere'], /^error: [^\n]*"nowhere"/],
+] as const)('exits %i after %j', async (code, args, says) => {
+  const { error, ...ended } = await runToEnd(CLI, { DATABASE_URL: 'postgres://127.0.0.1:9/expediter' }, args);
+  expect(ended.code).toBe(code);
+  expect(error).toMatch(says);
+});
+
+it('a reader that has stopped gets no stack', async () => {
+  const script = `"${process.execPath}" "${CLI}" provider schema square | :`;
+  expect(await runProgram('sh', ['-c', script], {})).toMatchObject({ error: '' });
+});
