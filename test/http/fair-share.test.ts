@@ -1,15 +1,23 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { BeyondShare, fairShare, type FairShare } from '../../src/http/fair-share.ts';
 
 let share: FairShare;
 let heldBack: string[];
-afterEach(() => share.stop());
+/** Milliseconds that the clock shows. It stands still but for \`fallBehind\` and \`pass\`. */
+let clock: number;
 
-function begin(): void {
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   heldBack = [];
+  clock = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => clock);
   share = fairShare(100, (locationId) => heldBack.push(locationId));
-}
+});
+afterEach(() => {
+  share.stop();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 /** How many of so many webhooks get in. */
 function send(locationId: string, count: number, bytes = 0): number {
@@ -26,71 +34,72 @@ function send(locationId: string, count: number, bytes = 0): number {
   return taken;
 }
 
-/** Keeps the process from doing anything for a while, as too much work does. */
-async function fallBehind(milliseconds = 200): Promise<void> {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
-  await sleep(30);
+/** Passes time in which the process keeps up. */
+function pass(milliseconds: number): void {
+  for (let passed = 0; passed < milliseconds; passed += 20) {
+    clock += 20;
+    vi.advanceTimersByTime(20);
+  }
 }
 
-it('a location that floods is held back once the process falls behind, and nobody else is', async () => {
-  begin();
+/** Passes time in which the process cannot do anything, as too much work does. */
+function fallBehind(milliseconds = 200): void {
+  clock += milliseconds;
+  pass(20);
+}
+
+it('a location that floods is held back once the process falls behind, and nobody else is', () => {
   send('quiet', 1);
   expect(send('flood', 1_000)).toBe(1_000);
-  await fallBehind();
+  fallBehind();
   send('quiet', 1);
   expect(send('flood', 1_000)).toBeLessThan(100);
   expect(send('quiet', 50)).toBe(50);
   expect(heldBack).toEqual(['flood']);
 });
 
-it('how far the process fell behind before a time in which nobody sent counts no more', async () => {
-  begin();
+it('how far the process fell behind before a time in which nobody sent counts no more', () => {
   send('flood', 1);
-  await fallBehind(1_100);
-  await sleep(600);
+  fallBehind(1_100);
+  pass(600);
   send('quiet', 1);
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('it stays held back when the process has caught up, with its share of 100 a second', async () => {
-  begin();
+it('it stays held back when the process has caught up, with its share of 100 a second', () => {
   send('flood', 1_000);
-  await fallBehind();
+  fallBehind();
   send('quiet', 1);
   send('flood', 1_000);
-  await sleep(1_000);
+  pass(1_000);
   send('quiet', 1);
   const taken = send('flood', 1_000);
   expect(taken).toBeGreaterThan(50);
   expect(taken).toBeLessThan(250);
 });
 
-it('alone, a location may send as much as it likes', async () => {
-  begin();
+it('alone, a location may send as much as it likes', () => {
   send('flood', 1_000);
-  await fallBehind();
+  fallBehind();
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('where all send much nobody floods', async () => {
-  begin();
+it('where all send much nobody floods', () => {
   const all = Array.from({ length: 10 }, (_, nth) => `club-${nth}`);
   for (const locationId of all) send(locationId, 1_000);
-  await fallBehind();
-  await sleep(1_000);
+  fallBehind();
+  pass(1_000);
   expect(all.map((locationId) => send(locationId, 500))).toEqual(all.map(() => 500));
 });
 
-it('large bodies count for more', async () => {
-  begin();
+it('large bodies count for more', () => {
   send('large', 20, 2 ** 20);
-  await fallBehind();
+  fallBehind();
   send('quiet', 1);
   expect(send('large', 100, 2 ** 20)).toBe(0);
 });
 
 it('a location that proves nothing is held to its share, though the process keeps up', () => {
-  begin();
   share.distrust('forged');
   send('quiet', 1);
   expect(send('forged', 100, 2 ** 20)).toBeLessThan(20);
