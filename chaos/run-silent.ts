@@ -290,7 +290,6 @@ async function setSilentStage(): Promise<SilentStage> {
     SETTINGS_KEY,
     ALLOW_PRIVATE_HOSTS,
     DRAIN_DELAY_MS: '0',
-    LOG_LEVEL: 'warn',
   };
   mains.push(await runMain(env), await runMain(env));
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);

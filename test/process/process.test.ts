@@ -8,11 +8,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeToken } from '../../src/core/domain/make-token.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import { freePort } from '../support/free-port.ts';
 import { holdConnections } from '../support/hold-connections.ts';
 import { logIn } from '../support/log-in.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { runMain, spawnMain, type MainProcess } from '../support/run-main.ts';
+import { runMain, spawnMain, urlsOf, type MainProcess } from '../support/run-main.ts';
 import { sealUnbound } from '../support/seal-unbound.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from '../support/start-system.ts';
@@ -160,7 +159,7 @@ describe('a process that is killed', () => {
     system.pubsub.faults.publishError = undefined;
     expect(system.live(serviceOrderId)).toEqual([]);
     await theProcess();
-    await until(() => system.live(serviceOrderId).length === 2, 20_000);
+    await until(() => system.live(serviceOrderId).length === 2);
     expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([1, 2]);
   });
 });
@@ -177,10 +176,9 @@ describe('a process that may open 300 files', () => {
   let webhookUrl: string;
 
   beforeAll(async () => {
-    const operatorPort = await freePort();
-    main = await runMain({ ...env, OPERATOR_TOKEN, OPERATOR_PORT: String(operatorPort) }, FILES);
+    main = await runMain({ ...env, OPERATOR_TOKEN, OPERATOR_PORT: '0' }, FILES);
     port = Number(new URL(main.url).port);
-    operatorUrl = `http://127.0.0.1:${operatorPort}`;
+    ({ operatorUrl } = main);
     webhookUrl = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
   });
   afterAll(() => kill(main));
@@ -311,17 +309,16 @@ describe('SIGTERM', () => {
       await sleep(i * 12);
       return post(url, statusWebhook({ serviceOrderId, status: 'READY' })).catch(() => undefined);
     });
-    await sleep(200);
-    const began = performance.now();
+    // Some are answered by then, and most are still to come.
+    await sent[15];
     main.child.kill('SIGTERM');
     await until(() => main.output().includes('draining'));
     expect((await fetch(`${main.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${main.url}/healthz`)).status).toBe(200);
     expect(await main.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(8_000);
     const answers = await Promise.all(sent);
     const accepted = orders.filter((_, i) => answers[i]?.status === 200);
-    expect(accepted.length).toBeGreaterThan(50);
+    expect(accepted.length).toBeGreaterThan(20);
     expect(answers.every((answer) => answer === undefined || answer.status === 200)).toBe(true);
     const moved = await system.query(
       'SELECT service_order_id FROM orders WHERE rank = $1 AND service_order_id = ANY ($2)',
@@ -331,8 +328,13 @@ describe('SIGTERM', () => {
   });
 
   it('while a POS takes its time: the call is finished, as far as the grace allows', async () => {
-    const main = await runMain(env);
-    plain.onTicket = () => sleep(4_500);
+    const main = await runMain({ ...env, DRAIN_FINISH_MS: '60000' });
+    const isClosed = (): Promise<boolean> =>
+      fetch(`${main.url}/healthz`).then(
+        () => false,
+        () => true,
+      );
+    plain.onTicket = () => until(isClosed).then(() => {});
     const before = plain.requests;
     const serviceOrderId = await place(main, 'club-1');
     await until(() => plain.requests > before);
@@ -348,10 +350,9 @@ describe('SIGTERM', () => {
     const before = plain.requests;
     const serviceOrderId = await place(main, 'club-1');
     await until(() => plain.requests > before);
-    const began = performance.now();
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(main.output()).toContain('left behind');
     plain.behave = undefined;
     expect(
       await system.query('SELECT outcome FROM placement_attempts WHERE service_order_id = $1', [serviceOrderId]),
@@ -407,18 +408,11 @@ describe('a start', () => {
   });
 
   it('before Postgres can be reached listens, is not ready, and answers webhooks with 500', async () => {
-    const [port, database] = [await freePort(), await freePort()];
-    const main = spawnMain({ ...env, PORT: String(port), DATABASE_URL: `postgres://x@127.0.0.1:${database}/x` });
-    await until(() =>
-      fetch(`http://127.0.0.1:${port}/healthz`).then(
-        (response) => response.status === 200,
-        () => false,
-      ),
-    );
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(503);
-    expect((await post(`http://127.0.0.1:${port}/webhook/standard/club-1?token=${makeToken('exw_')}`, {})).status).toBe(
-      500,
-    );
+    // Nothing ever listens at port 9.
+    const main = spawnMain({ ...env, PORT: '0', DATABASE_URL: 'postgres://x@127.0.0.1:9/x' });
+    const { url } = await urlsOf(main, '/healthz');
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect((await post(`${url}/webhook/standard/club-1?token=${makeToken('exw_')}`, {})).status).toBe(500);
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
   });

@@ -24,6 +24,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { copyDataDirectory } from './copy-data-directory.ts';
+import { endWithUs } from './end-with-us.ts';
 import { freePort } from './free-port.ts';
 import { locatePostgres, type PostgresBinaries } from './locate-postgres.ts';
 import { canEnter, sharedTmpdir, unprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
@@ -97,7 +98,6 @@ async function run(launch: Launch, wantedPort: number | undefined): Promise<Post
   async function end(signal: NodeJS.Signals): Promise<void> {
     running.postmaster.kill(signal);
     await running.gone;
-    running.watchdog.kill();
   }
 
   return {
@@ -121,7 +121,7 @@ async function run(launch: Launch, wantedPort: number | undefined): Promise<Post
   };
 }
 
-type Running = { postmaster: ChildProcess; watchdog: ChildProcess; pid: number; port: number; gone: Promise<void> };
+type Running = { postmaster: ChildProcess; pid: number; port: number; gone: Promise<void> };
 
 /** How long each temporary obstacle may last. The backends of a killed postmaster need a moment to notice its death. */
 const PATIENCE_MS = { 'shared memory': 10_000, 'lock file': 3_000, port: 2_000 };
@@ -173,7 +173,8 @@ async function startOnce(launch: Launch, port: number): Promise<Running | Failur
   late.catch(() => undefined);
 
   if (outcome === 'ready' && postmaster.pid !== undefined) {
-    return { postmaster, watchdog: watch(postmaster.pid, launch), pid: postmaster.pid, port, gone };
+    endWithUs(postmaster, { signal: 'QUIT', remove: launch.temporary, options: spawnOptions(launch) });
+    return { postmaster, pid: postmaster.pid, port, gone };
   }
   postmaster.kill('SIGKILL');
   return explain(outcome, tail, dir, port);
@@ -188,25 +189,6 @@ function spawnOptions({ user, dir }: Launch): SpawnOptionsWithStdioTuple<StdioNu
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   };
-}
-
-/**
- * A shell that waits for the end of our pipe, which comes even if this process is killed with -9, and then ends
- * Postgres. It waits only for a while: if nobody reaps orphans, a dead process keeps its id.
- */
-const WATCHDOG = `
-  read -r _
-  kill -QUIT "$1" 2>/dev/null
-  for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$1" 2>/dev/null || break; sleep 0.2; done
-  if [ -n "$2" ]; then rm -rf -- "$2"; fi
-`;
-
-function watch(pid: number, launch: Launch): ChildProcess {
-  const args = ['-c', WATCHDOG, 'watchdog', String(pid), launch.temporary ?? ''];
-  const watchdog = spawn('/bin/sh', args, { ...spawnOptions(launch), cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] });
-  watchdog.on('error', () => undefined); // no shell: then Postgres is left behind after a kill -9, and only then
-  watchdog.unref();
-  return watchdog;
 }
 
 function explain(outcome: string, tail: string, dir: string, port: number): Failure {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { endWithUs } from '../../support/end-with-us.ts';
 
 const DEMO = fileURLToPath(new URL('../../../demo/demo.ts', import.meta.url));
 
@@ -27,6 +28,7 @@ export function runDemo(args: string[], about: { dir: string; env?: Record<strin
     env: { ...process.env, DATABASE_URL: '', PUBSUB_EMULATOR_HOST: '', [name]: value, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  endWithUs(child);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
