@@ -1,4 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { FastifyInstance, InjectOptions } from 'fastify';
 import { request } from 'node:http';
 
 export const OPERATOR_TOKEN = 'the-operators-token-of-a-test-which-is-long-enough';
@@ -9,6 +10,9 @@ export type ApiDocument = {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, unknown> };
 };
+/** A service: its URL, or the app itself, which then needs not listen. */
+export type Door = string | FastifyInstance;
+
 type Operation = {
   operationId: string;
   responses: Record<string, { content?: Record<string, { schema: object }> }>;
@@ -22,13 +26,27 @@ export type Operator = {
   answered: Map<string, Set<number>>;
 };
 
+/** Compiled once for all files of a worker: it takes longer than most tests. */
+const known = new Map<string, { document: ApiDocument; ajv: Ajv2020; validators: Map<string, ValidateFunction> }>();
+
+function read(text: string): { document: ApiDocument; ajv: Ajv2020; validators: Map<string, ValidateFunction> } {
+  let api = known.get(text);
+  if (api === undefined) {
+    const document = JSON.parse(text) as ApiDocument;
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+    ajv.addSchema({ $id: 'api', ...document });
+    api = { document, ajv, validators: new Map() };
+    known.set(text, api);
+  }
+  return api;
+}
+
 /** Calls a service's operator API, and validates every answer against the API's own OpenAPI document. */
-export async function askOperator(url: string, token = OPERATOR_TOKEN): Promise<Operator> {
+export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<Operator> {
   const authorization = `Bearer ${token}`;
-  const document = (await (await fetch(`${url}/openapi.json`, { headers: { authorization } })).json()) as ApiDocument;
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
-  ajv.addSchema({ $id: 'api', ...document });
-  const validators = new Map<string, ValidateFunction>();
+  const { document, ajv, validators } = read(
+    (await sendAsIs(door, '/openapi.json', { headers: { authorization } })).text,
+  );
   const answered = new Map<string, Set<number>>();
 
   const hold = (method: string, path: string, answer: OperatorAnswer): void => {
@@ -61,7 +79,7 @@ export async function askOperator(url: string, token = OPERATOR_TOKEN): Promise<
   };
 
   const ask = async (method: string, path: string, body?: unknown): Promise<OperatorAnswer> => {
-    const answer = await sendAsIs(url, path, {
+    const answer = await sendAsIs(door, path, {
       method,
       headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
       body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
@@ -77,14 +95,15 @@ export async function askOperator(url: string, token = OPERATOR_TOKEN): Promise<
   };
 }
 
-/** Sends a request without the corrections that `fetch` makes to a path. */
+/** Sends a request. To a URL it goes without the corrections that `fetch` makes to a path. */
 export function sendAsIs(
-  url: string,
+  door: Door,
   path: string,
-  about: { method?: string; headers?: Record<string, string>; body?: string | undefined } = {},
+  about: { method?: string; headers?: Record<string, string>; body?: string | Buffer | undefined } = {},
 ): Promise<OperatorAnswer> {
-  const { hostname, port } = new URL(url);
   const { method = 'GET', headers = {}, body } = about;
+  if (typeof door !== 'string') return injectInto(door, { method, url: path, headers, body });
+  const { hostname, port } = new URL(door);
   return new Promise((resolve, reject) => {
     const sent = request({ hostname, port, path, method, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
@@ -92,21 +111,32 @@ export function sendAsIs(
       response.on('error', reject);
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString();
-        const isJson = response.headers['content-type']?.startsWith('application/json') === true;
-        const answered = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
-          values.map((value): [string, string] => [name, value]),
-        );
-        resolve({
-          status: response.statusCode ?? 0,
-          body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
-          text,
-          headers: new Headers(answered),
-        });
+        resolve(answerOf(response.statusCode ?? 0, Object.entries(response.headersDistinct), text));
       });
     });
     sent.on('error', reject);
     sent.end(body);
   });
+}
+
+async function injectInto(
+  app: FastifyInstance,
+  about: { method: string; url: string; headers: Record<string, string>; body: string | Buffer | undefined },
+): Promise<OperatorAnswer> {
+  const { body, ...rest } = about;
+  const answer = await app.inject({ ...rest, payload: body } as InjectOptions);
+  return answerOf(answer.statusCode, Object.entries(answer.headers), answer.payload);
+}
+
+type HeaderValue = string | number | string[] | undefined;
+
+function answerOf(status: number, headers: [string, HeaderValue][], text: string): OperatorAnswer {
+  const all = headers.flatMap(([name, value]) =>
+    [value ?? []].flat().map((each): [string, string] => [name, `${each}`]),
+  );
+  const answered = new Headers(all);
+  const isJson = answered.get('content-type')?.startsWith('application/json') === true;
+  return { status, body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {}, text, headers: answered };
 }
 
 function operationOf(document: ApiDocument, method: string, path: string): { template: string; operation: Operation } {

@@ -1,4 +1,4 @@
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
+import { OPERATOR_TOKEN, sendAsIs, type Door, type OperatorAnswer } from './ask-operator.ts';
 import { fromElsewhere } from './from-elsewhere.ts';
 
 /** The header of a browser for requests by our own page. */
@@ -6,11 +6,11 @@ export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
 
 /** Sends a login as the console's page does in a browser. */
 export function sendLogin(
-  url: string,
+  door: Door,
   token: unknown = OPERATOR_TOKEN,
-  headers: Record<string, string> = { ...OWN_PAGE, origin: url },
+  headers: Record<string, string> = { ...OWN_PAGE, origin: typeof door === 'string' ? door : 'http://localhost' },
 ): Promise<OperatorAnswer> {
-  return sendAsIs(url, '/console/session', {
+  return sendAsIs(door, '/console/session', {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...fromElsewhere(), ...headers },
     body: JSON.stringify({ token }),
@@ -18,8 +18,8 @@ export function sendLogin(
 }
 
 /** @returns the `Cookie` of a session */
-export async function logIn(url: string, token: string = OPERATOR_TOKEN): Promise<string> {
-  const { status, headers, text } = await sendLogin(url, token);
+export async function logIn(door: Door, token: string = OPERATOR_TOKEN): Promise<string> {
+  const { status, headers, text } = await sendLogin(door, token);
   if (status !== 204) throw new Error(`the login was answered ${status} ${text}`);
   return headers.get('set-cookie')?.split(';')[0] ?? '';
 }

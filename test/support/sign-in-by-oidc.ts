@@ -1,5 +1,5 @@
 import { OWN_PAGE } from './log-in.ts';
-import { sendAsIs, type OperatorAnswer } from './ask-operator.ts';
+import { sendAsIs, type Door, type OperatorAnswer } from './ask-operator.ts';
 import { fromElsewhere } from './from-elsewhere.ts';
 
 /**
@@ -13,17 +13,18 @@ export type Browser = {
   post(url: string, form: Record<string, string>): Promise<OperatorAnswer>;
 };
 
-export function browse(): Browser {
+/** @param doors what answers at an origin in place of a server that listens there */
+export function browse(doors: Readonly<Record<string, Door>> = {}): Browser {
   const cookies = new Map<string, Map<string, string>>();
   const from = fromElsewhere();
   const send = async (method: string, url: string, headers: Record<string, string>, body?: string) => {
-    const { origin, pathname, search } = new URL(url);
+    const { origin, host, pathname, search } = new URL(url);
     const kept = cookies.get(origin) ?? new Map<string, string>();
     cookies.set(origin, kept);
     const cookie = [...kept].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await sendAsIs(origin, `${pathname}${search}`, {
+    const answer = await sendAsIs(doors[origin] ?? origin, `${pathname}${search}`, {
       method,
-      headers: { ...from, ...(cookie !== '' && { cookie }), ...headers },
+      headers: { host, ...from, ...(cookie !== '' && { cookie }), ...headers },
       body,
     });
     for (const set of answer.headers.getSetCookie()) {

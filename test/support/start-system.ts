@@ -2,8 +2,6 @@ import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
-import { statusAt } from '../../src/core/domain/lifecycle.ts';
-import { putLocation } from '../../src/core/locations/locations.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider, Registry } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
@@ -12,9 +10,12 @@ import { registry as ownProviders } from '../../src/providers/index.ts';
 import { start, type Running } from '../../src/start.ts';
 import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
+import { fixturesOf, type Fixtures } from './fixtures.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from './start-pubsub.ts';
+
+export { statusWebhook } from './status-webhook.ts';
 
 export const PROJECT = 'test-project';
 export const AUDIENCE = 'https://expediter.test/pubsub/push';
@@ -22,7 +23,7 @@ export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
-export type System = {
+export type System = Fixtures & {
   /** Of the role that owns the tables. */
   databaseUrl: string;
   /** The environment of the processes, to start more of them. Its DATABASE_URL is of a role that owns nothing. */
@@ -37,26 +38,14 @@ export type System = {
   operatorUrls: string[];
   /** All log lines. */
   logged: string[];
-  addLocation(locationId: string, settings: object, integration?: string): Promise<void>;
   /** The webhook URL with a new token, at the first process. */
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
   /** Sends Pub/Sub's push for an order id. @returns the HTTP status */
   signal(serviceOrderId: string): Promise<number>;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
-  /** Inserts an order as if it had been placed and sent, without a POS. */
-  seedOrder(about: {
-    serviceOrderId: string;
-    locationId: string;
-    providerOrderId?: string;
-    fulfillment?: string;
-  }): Promise<void>;
   /** One order's messages on the topic. */
   live(serviceOrderId: string): LiveMessage[];
-  placement(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
-  order(serviceOrderId: string): Promise<Record<string, unknown> | undefined>;
-  /** As the owner. */
-  query(sql: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   /** Drains one process as SIGTERM would. */
   drain(index: number): Promise<void>;
   stop(): Promise<void>;
@@ -127,8 +116,7 @@ export async function startSystem(
   const pool = new pg.Pool({ connectionString: serviceUrl, max: 4 });
   const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
   for (const each of [pool, ownerPool]) each.on('error', () => {});
-  const query = async (sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-    (await ownerPool.query<Record<string, unknown>>(sql, values)).rows;
+  const fixtures = fixturesOf({ pool, ownerPool, registry, config });
 
   const system: System = {
     databaseUrl,
@@ -139,15 +127,7 @@ export async function startSystem(
     urls,
     operatorUrls: running.map(({ operatorApp }) => urlOf(operatorApp)),
     logged,
-    query,
-    async addLocation(locationId, settings, integration = 'standard') {
-      const whole = integration === 'standard' && !('secret' in settings) ? { ...settings, unsigned: true } : settings;
-      await putLocation(
-        pool,
-        { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts: config.ALLOW_PRIVATE_HOSTS },
-        { locationId, integration, settings: whole },
-      );
-    },
+    ...fixtures,
     async webhookUrl(locationId, { expiresAt } = {}) {
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
@@ -170,32 +150,11 @@ export async function startSystem(
       if (status !== 204) throw new Error(`the signal was answered ${status}`);
       return order;
     },
-    async seedOrder({ serviceOrderId, locationId, providerOrderId, fulfillment = 'pickup' }) {
-      await query(
-        `WITH p AS (
-           INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
-           VALUES ($1, $2, 'sent', now(), $3, now())
-         ), i AS (
-           INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
-           SELECT $2, 'standard', $3, $1 WHERE $3::text IS NOT NULL
-         )
-         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-         VALUES ($1, $2, 'standard', $4, 10, 2, $3)`,
-        [serviceOrderId, locationId, providerOrderId ?? null, fulfillment],
-      );
-    },
     live(serviceOrderId) {
       return pubsub
         .published('order-status')
         .filter((message) => message.orderingKey === serviceOrderId)
         .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
-    },
-    async placement(serviceOrderId) {
-      return (await query('SELECT * FROM placements WHERE service_order_id = $1', [serviceOrderId]))[0];
-    },
-    async order(serviceOrderId) {
-      const [row] = await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]);
-      return row && { ...row, status: statusAt(Number(row['rank'])) };
     },
     async drain(index) {
       const ending = running[index];
@@ -230,22 +189,4 @@ export async function post(url: string, body: unknown, headers: Record<string, s
     // Not every answer is JSON.
   }
   return { status: response.status, body: parsed, headers: response.headers };
-}
-
-/** Makes a webhook of the `standard` integration. */
-export function statusWebhook(order: {
-  serviceOrderId?: string;
-  providerOrderId?: string;
-  status: string;
-  reason?: string;
-}): object {
-  return {
-    eventType: 'order.status',
-    order: {
-      ...(order.serviceOrderId !== undefined && { thirdPartyReference: order.serviceOrderId }),
-      ...(order.providerOrderId !== undefined && { id: order.providerOrderId }),
-      status: order.status,
-      ...(order.reason !== undefined && { reason: order.reason }),
-    },
-  };
 }

@@ -1,47 +1,50 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { sendAsIs, OPERATOR_TOKEN, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { freePort } from '../../support/free-port.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
 import { browse, goToCallback, locationOf, signInByOidc, type Browser } from '../../support/sign-in-by-oidc.ts';
 import { startOidcProvider, type OidcProvider } from '../../support/start-oidc-provider.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 
-let system: System;
+let stage: Stage;
 let oidc: OidcProvider;
-let consoleUrl: string;
+/** Nobody listens there. */
+const consoleUrl = 'http://127.0.0.1:8080';
 const FROM_ISSUER = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
 
 beforeAll(async () => {
-  consoleUrl = `http://127.0.0.1:${await freePort()}`;
   oidc = await startOidcProvider({ consoleUrl });
-  system = await startSystem({
+  stage = await startStage({
     env: {
       ...oidc.env,
       ...BEHIND_US,
       OPERATOR_TOKEN,
       OIDC_ALLOWED_DOMAINS: 'Team.example',
-      PORT: new URL(consoleUrl).port,
     },
   });
   for (const club of ['club-1', 'club-2']) {
-    await system.addLocation(club, { ordersUrl: 'http://127.0.0.1:9/orders' });
-    await system.seedOrder({ serviceOrderId: `order-of-${club}`, locationId: club });
+    await stage.addLocation(club, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await stage.seedOrder({ serviceOrderId: `order-of-${club}`, locationId: club });
   }
 });
 beforeEach(async () => {
-  await system.query('DELETE FROM operator_grants');
+  await stage.query('DELETE FROM operator_grants');
   oidc.people.clear();
   oidc.people.set('ada', { email: 'Ada@team.example', email_verified: true, groups: ['team'] });
   oidc.people.set('kim', { email: 'kim@club.example', email_verified: true, groups: ['managers', 'others'] });
 });
 afterAll(async () => {
-  await system?.stop();
+  await stage?.stop();
   await oidc?.stop();
 });
 
+const signIn: (login: string, about?: Parameters<typeof signInByOidc>[2]) => ReturnType<typeof signInByOidc> = (
+  login,
+  about,
+) => signInByOidc(consoleUrl, login, { browser: browse({ [consoleUrl]: stage.app }), ...about });
+
 async function grant(to: { email?: string; group?: string }, roles: string[], locations: string[] | null = null) {
-  await system.query(
+  await stage.query(
     `INSERT INTO operator_grants (grant_id, email, group_name, roles, locations)
      VALUES (gen_random_uuid(), $1, $2, $3, $4)`,
     [to.email, to.group, roles, locations],
@@ -49,10 +52,10 @@ async function grant(to: { email?: string; group?: string }, roles: string[], lo
 }
 
 const ask = (path: string, cookie: string, method = 'GET'): Promise<OperatorAnswer> =>
-  sendAsIs(consoleUrl, path, { method, headers: { cookie, ...OWN_PAGE } });
+  sendAsIs(stage.app, path, { method, headers: { cookie, ...OWN_PAGE } });
 
 async function newestAct(): Promise<Record<string, unknown> | undefined> {
-  const [act] = await system.query(
+  const [act] = await stage.query(
     `SELECT actor_kind, actor_id, actor_name, did, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
      ORDER BY audit_id DESC LIMIT 1`,
   );
@@ -62,7 +65,7 @@ async function newestAct(): Promise<Record<string, unknown> | undefined> {
 describe('a person', () => {
   it('signs in, goes on where they wanted to, and is whom the audit names', async () => {
     await grant({ email: 'ada@team.example' }, ['viewer', 'operator']);
-    const { to, cookie } = await signInByOidc(consoleUrl, 'ada', { query: '?to=/console/orders%3Fneed%3Dattention' });
+    const { to, cookie } = await signIn('ada', { query: '?to=/console/orders%3Fneed%3Dattention' });
     expect(to).toBe('/console/orders?need=attention');
     const { body } = await ask('/console/session', cookie);
     expect(body).toMatchObject({
@@ -80,24 +83,26 @@ describe('a person', () => {
   it('may what their address and each of their groups may, and no more', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     await grant({ group: 'team' }, ['operator']);
-    const kim = await signInByOidc(consoleUrl, 'kim');
+    const kim = await signIn('kim');
     expect((await ask('/console/api/locations/club-1', kim.cookie)).status).toBe(200);
     expect((await ask('/console/api/locations/club-2', kim.cookie)).status).toBe(404);
     expect((await ask('/console/api/orders/order-of-club-2', kim.cookie)).status).toBe(404);
     expect((await ask('/console/api/locations/club-1/pause', kim.cookie, 'POST')).body).toMatchObject({
       cause: { code: 'role_missing', roles: ['operator'] },
     });
-    const ada = await signInByOidc(consoleUrl, 'ada');
+    const ada = await signIn('ada');
     expect((await ask('/console/api/locations/club-2', ada.cookie)).status).toBe(200);
   });
 
-  it('may no more within five seconds of a grant that is taken away, and more after one that is given', async () => {
+  it('may no more after a grant is taken away, and more after one is given', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
-    const { cookie } = await signInByOidc(consoleUrl, 'kim');
+    const { cookie } = await signIn('kim');
     await grant({ email: 'kim@club.example' }, ['viewer'], ['club-2']);
-    await expect.poll(async () => (await ask('/console/api/locations/club-2', cookie)).status, POLL).toBe(200);
-    await system.query('DELETE FROM operator_grants');
-    await expect.poll(async () => (await ask('/console/api/locations/club-1', cookie)).status, POLL).toBe(401);
+    stage.lookAnew();
+    expect((await ask('/console/api/locations/club-2', cookie)).status).toBe(200);
+    await stage.query('DELETE FROM operator_grants');
+    stage.lookAnew();
+    expect((await ask('/console/api/locations/club-1', cookie)).status).toBe(401);
   });
 
   it.each([
@@ -132,7 +137,7 @@ describe('a person', () => {
   ])('%s is refused, and the audit says who and why', async (_what, login, claims, problem) => {
     await grant({ email: 'ada@team.example' }, ['admin']);
     oidc.people.set(login, { preferred_username: 'eve', ...claims });
-    const { to, cookie } = await signInByOidc(consoleUrl, login);
+    const { to, cookie } = await signIn(login);
     expect({ to, cookie }).toEqual({ to: `/console/?problem=${problem}`, cookie: '' });
     const isKnown = 'email_verified' in claims && claims.email_verified === true;
     expect(await newestAct()).toMatchObject({
@@ -145,7 +150,7 @@ describe('a person', () => {
   });
 
   it('who refuses to sign in is told that it failed', async () => {
-    const { to, cookie } = await signInByOidc(consoleUrl, 'nobody');
+    const { to, cookie } = await signIn('nobody');
     expect({ to, cookie }).toEqual({ to: '/console/?problem=failed', cookie: '' });
   });
 
@@ -167,24 +172,22 @@ describe('a person', () => {
       ['/console/orders/a%2Fb?x=//y#z', '/console/orders/a%2Fb?x=//y'],
     ]) {
       const query = `?to=${encodeURIComponent(to ?? '')}`;
-      expect((await signInByOidc(consoleUrl, 'ada', { query })).to, to).toBe(goes);
+      expect((await signIn('ada', { query })).to, to).toBe(goes);
     }
   });
 });
-
-const POLL = { timeout: 5_000, interval: 100 };
 
 describe('the way back', () => {
   let browser: Browser;
   beforeEach(async () => {
     await grant({ group: 'team' }, ['viewer']);
-    browser = browse();
+    browser = browse({ [consoleUrl]: stage.app });
   });
   const open = async (url: string): Promise<string> => {
     const answer = await browser.get(url, FROM_ISSUER);
     return locationOf(answer, url).slice(consoleUrl.length);
   };
-  const sessions = (): Promise<Record<string, unknown>[]> => system.query('SELECT 1 FROM operator_sessions');
+  const sessions = (): Promise<Record<string, unknown>[]> => stage.query('SELECT 1 FROM operator_sessions');
 
   it('is the one route that another site may open', async () => {
     for (const site of ['cross-site', 'same-site']) {
@@ -195,15 +198,15 @@ describe('the way back', () => {
         '/console/session/ways',
         '/console/api/orders',
       ]) {
-        expect((await sendAsIs(consoleUrl, path, { headers })).status, path).toBe(403);
+        expect((await sendAsIs(stage.app, path, { headers })).status, path).toBe(403);
       }
     }
     for (const method of ['POST', 'HEAD', 'DELETE']) {
       expect(
-        (await sendAsIs(consoleUrl, '/console/session/callback', { method, headers: FROM_ISSUER })).status,
+        (await sendAsIs(stage.app, '/console/session/callback', { method, headers: FROM_ISSUER })).status,
       ).not.toBe(303);
     }
-    const answer = await sendAsIs(consoleUrl, '/console/session/callback', { headers: FROM_ISSUER });
+    const answer = await sendAsIs(stage.app, '/console/session/callback', { headers: FROM_ISSUER });
     expect(answer.status).toBe(303);
     expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -246,7 +249,7 @@ describe('the way back', () => {
   });
 
   it('of one browser opens nothing in another', async () => {
-    const callback = await goToCallback(browse(), consoleUrl, 'ada');
+    const callback = await goToCallback(browse({ [consoleUrl]: stage.app }), consoleUrl, 'ada');
     await goToCallback(browser, consoleUrl, 'kim');
     expect(await open(callback)).toBe('/console/?problem=expired');
   });
@@ -262,12 +265,12 @@ describe('the way back', () => {
   });
 
   it('can be gone at another process', async () => {
-    const other = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl });
+    const other = await startStage({ env: stage.env, databaseUrl: stage.databaseUrl });
     try {
       const callback = await goToCallback(browser, consoleUrl, 'ada');
       const { pathname, search } = new URL(callback);
       const [flow] = [...(browser.cookies.get(consoleUrl) ?? [])];
-      const answer = await sendAsIs(other.urls[0] ?? '', `${pathname}${search}`, {
+      const answer = await sendAsIs(other.app, `${pathname}${search}`, {
         headers: { cookie: flow?.join('=') ?? '' },
       });
       expect([answer.status, answer.headers.get('location')]).toEqual([303, '/console/']);
@@ -281,7 +284,7 @@ describe('the way back', () => {
     const flow = browser.cookies.get(consoleUrl)?.get('expediter_sign_in') ?? '?';
     await open(callback);
     await open(callback);
-    const logged = system.logged.join('');
+    const logged = stage.logged.join('');
     for (const secret of [
       new URL(callback).searchParams.get('code') ?? '?',
       flow,
@@ -294,16 +297,14 @@ describe('the way back', () => {
 
 describe('an issuer with its own ways', () => {
   it('may have no secret for the console, and tell groups and addresses by userinfo alone', async () => {
-    const at = `http://127.0.0.1:${await freePort()}`;
-    const other = await startOidcProvider({ consoleUrl: at, isPublic: true, inUserinfo: true });
-    const env = { ...other.env, PORT: new URL(at).port };
-    const served = await startSystem({ env, databaseUrl: system.databaseUrl });
+    const other = await startOidcProvider({ consoleUrl, isPublic: true, inUserinfo: true });
+    const served = await startStage({ env: other.env, databaseUrl: stage.databaseUrl });
     try {
       await grant({ email: 'kim@club.example' }, ['viewer'], ['club-1']);
       other.people.set('kim', { email: 'kim@club.example', email_verified: true, groups: ['managers'] });
-      const { to, cookie } = await signInByOidc(at, 'kim');
+      const { to, cookie } = await signInByOidc(consoleUrl, 'kim', { browser: browse({ [consoleUrl]: served.app }) });
       expect(to).toBe('/console/');
-      const { body } = await sendAsIs(at, '/console/session', { headers: { cookie, ...OWN_PAGE } });
+      const { body } = await sendAsIs(served.app, '/console/session', { headers: { cookie, ...OWN_PAGE } });
       expect(body).toMatchObject({ name: 'kim@club.example', rights: [{ locations: ['club-1'] }] });
     } finally {
       await served.stop();
@@ -314,11 +315,11 @@ describe('an issuer with its own ways', () => {
 
 describe('the ways to sign in', () => {
   it('are told to anybody at our page', async () => {
-    const { body } = await sendAsIs(consoleUrl, '/console/session/ways', { headers: OWN_PAGE });
+    const { body } = await sendAsIs(stage.app, '/console/session/ways', { headers: OWN_PAGE });
     expect(body).toEqual({ oidc: true });
-    const without = await startSystem({ env: { OPERATOR_TOKEN }, databaseUrl: system.databaseUrl });
+    const without = await startStage({ databaseUrl: stage.databaseUrl });
     try {
-      const answer = await sendAsIs(without.urls[0] ?? '', '/console/session/ways', { headers: OWN_PAGE });
+      const answer = await sendAsIs(without.app, '/console/session/ways', { headers: OWN_PAGE });
       expect(answer.body).toEqual({ oidc: false });
     } finally {
       await without.stop();
@@ -330,10 +331,10 @@ describe('signing in again', () => {
   it('makes the session new and ends the one before, if it is the same person', async () => {
     await grant({ group: 'team' }, ['viewer']);
     await grant({ group: 'managers' }, ['viewer']);
-    const browser = browse();
-    const first = await signInByOidc(consoleUrl, 'ada', { browser });
+    const browser = browse({ [consoleUrl]: stage.app });
+    const first = await signIn('ada', { browser });
     browser.cookies.get(oidc.issuer)?.clear();
-    const refused = await signInByOidc(consoleUrl, 'kim', { browser, query: '?again=1' });
+    const refused = await signIn('kim', { browser, query: '?again=1' });
     expect(refused.to).toBe('/console/?problem=failed');
     expect(await newestAct()).toMatchObject({
       actor_name: 'kim@club.example',
@@ -343,20 +344,21 @@ describe('signing in again', () => {
     expect((await ask('/console/session', first.cookie)).status).toBe(200);
 
     browser.cookies.get(oidc.issuer)?.clear();
-    const second = await signInByOidc(consoleUrl, 'ada', { browser, query: '?again=1&to=/console/people' });
+    const second = await signIn('ada', { browser, query: '?again=1&to=/console/people' });
     expect(second.to).toBe('/console/people');
     expect(second.cookie).not.toBe(first.cookie);
     expect((await ask('/console/session', second.cookie)).status).toBe(200);
-    await expect.poll(async () => (await ask('/console/session', first.cookie)).status, POLL).toBe(401);
+    expect((await ask('/console/session', first.cookie)).status).toBe(401);
   });
 
   it('asks the issuer to look at them, and does so only for somebody who is signed in', async () => {
     const start = `${consoleUrl}/console/session/oidc?again=1`;
-    const asked = new URL(locationOf(await browse().get(start, OWN_PAGE), start)).searchParams;
+    const asked = new URL(locationOf(await browse({ [consoleUrl]: stage.app }).get(start, OWN_PAGE), start))
+      .searchParams;
     expect(asked.get('prompt')).toBeNull();
     await grant({ group: 'team' }, ['viewer']);
-    const browser = browse();
-    await signInByOidc(consoleUrl, 'ada', { browser });
+    const browser = browse({ [consoleUrl]: stage.app });
+    await signIn('ada', { browser });
     const again = new URL(locationOf(await browser.get(start, OWN_PAGE), start)).searchParams;
     expect([again.get('prompt'), again.get('max_age'), again.get('code_challenge_method')]).toEqual([
       'login',

@@ -13,29 +13,26 @@ import { version } from '../../../src/version.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 const OTHER_TOKEN = 'the-operators-next-token-of-a-test-long-enough-too';
 const UNAUTHORIZED = { status: 401, text: '{"error":"unauthorized"}' };
 const UNKNOWN = 'x'.repeat(43);
 
-let system: System;
-let urls: string[];
+let stage: Stage;
+/** Another process. */
+let other: Stage;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US }, processes: 2 });
-  urls = system.urls;
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  stage = await startStage({ env: { OPERATOR_TOKEN, ...BEHIND_US } });
+  other = await startStage({ env: stage.env, databaseUrl: stage.databaseUrl });
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
-afterAll(() => system?.stop());
+afterAll(() => Promise.all([other?.stop(), stage?.stop()]));
 
-const ask = (
-  path: string,
-  headers: Record<string, string> = {},
-  method = 'GET',
-  at = urls[0],
-): Promise<OperatorAnswer> => sendAsIs(at ?? '', path, { method, headers: { ...fromElsewhere(), ...headers } });
+const ask = (path: string, headers: Record<string, string> = {}, method = 'GET', at = stage): Promise<OperatorAnswer> =>
+  sendAsIs(at.app, path, { method, headers: { ...fromElsewhere(), ...headers } });
 const withSession = (token: string): Record<string, string> => ({ cookie: `expediter_session=${token}` });
 const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
 const seconds = (): number => Math.floor(Date.now() / 1000);
@@ -43,7 +40,7 @@ const seconds = (): number => Math.floor(Date.now() / 1000);
 /** A named token. */
 async function named(name: string, role = 'viewer'): Promise<string> {
   const token = makeToken('exo_');
-  await system.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, ARRAY[$4])`, [
+  await stage.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, ARRAY[$4])`, [
     randomUUID(),
     digest(token),
     name,
@@ -53,20 +50,20 @@ async function named(name: string, role = 'viewer'): Promise<string> {
 }
 /** What the audit has of somebody, oldest first. */
 const actsOf = (name: string): Promise<Record<string, unknown>[]> =>
-  system.query(
+  stage.query(
     `SELECT a.did, a.subject, a.source, o.outcome FROM audit a LEFT JOIN audit_outcomes o USING (audit_id)
      WHERE a.actor_name = $1 ORDER BY a.audit_id`,
     [name],
   );
-const sessionsOf = async (cookie: string, at = urls[0]): Promise<Record<string, unknown>[]> =>
+const sessionsOf = async (cookie: string, at = stage): Promise<Record<string, unknown>[]> =>
   (await ask('/console/sessions', { cookie, ...OWN_PAGE }, 'GET', at)).body['sessions'] as Record<string, unknown>[];
 /** Whether a cookie opens the API. */
-const opens = async (cookie: string, at = urls[0]): Promise<boolean> =>
+const opens = async (cookie: string, at = stage): Promise<boolean> =>
   (await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).status === 200;
 
 describe('a login', () => {
   it('with the token gives a cookie that no script, no other site and no neighbour gets', async () => {
-    const { status, headers, text } = await sendLogin(urls[0] ?? '', OPERATOR_TOKEN, {
+    const { status, headers, text } = await sendLogin(stage.app, OPERATOR_TOKEN, {
       origin: 'https://expediter.example.com',
       ...OWN_PAGE,
     });
@@ -84,7 +81,7 @@ describe('a login', () => {
     ['more than it', `${OPERATOR_TOKEN}x`],
     ['an empty one', ''],
   ])('with %s is the same 401 as any, and sets nothing', async (_what, token) => {
-    const answer = await sendLogin(urls[0] ?? '', token);
+    const answer = await sendLogin(stage.app, token);
     expect(answer).toMatchObject(UNAUTHORIZED);
     expect(answer.headers.get('set-cookie')).toBeNull();
   });
@@ -103,7 +100,7 @@ describe('a login', () => {
     ['as text, which any page may send', `{"token":"${OPERATOR_TOKEN}"}`, { 'content-type': 'text/plain' }, 415],
     ['over 64 kB', JSON.stringify({ token: 'x'.repeat(70_000) }), {}, 413],
   ])('%s is refused', async (_what, body, headers, status) => {
-    const answer = await sendAsIs(urls[0] ?? '', '/console/session', {
+    const answer = await sendAsIs(stage.app, '/console/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...OWN_PAGE, ...headers },
       body,
@@ -114,16 +111,15 @@ describe('a login', () => {
   });
 
   it('is written down, and neither what was given nor the session is', async () => {
-    const cookie = await logIn(urls[0] ?? '');
-    await sendLogin(urls[0] ?? '', 'a-token-that-somebody-mistyped');
+    const cookie = await logIn(stage.app);
+    await sendLogin(stage.app, 'a-token-that-somebody-mistyped');
     expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
       did: 'sign in',
       subject: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       source: expect.stringMatching(/^10\./) as string,
       outcome: 'done',
     });
-    const written =
-      system.logged.join('') + JSON.stringify(await system.query('SELECT * FROM audit, operator_sessions'));
+    const written = stage.logged.join('') + JSON.stringify(await stage.query('SELECT * FROM audit, operator_sessions'));
     for (const secret of [OPERATOR_TOKEN, valueOf(cookie), 'a-token-that-somebody-mistyped']) {
       expect(written).not.toContain(secret);
     }
@@ -131,8 +127,8 @@ describe('a login', () => {
 });
 
 describe('the cookie is Secure', () => {
-  const attributesAt = async (origin: string | undefined, url = urls[0] ?? ''): Promise<OperatorAnswer> =>
-    sendLogin(url, OPERATOR_TOKEN, { ...OWN_PAGE, ...(origin !== undefined && { origin }) });
+  const attributesAt = async (origin: string | undefined, at = stage): Promise<OperatorAnswer> =>
+    sendLogin(at.app, OPERATOR_TOKEN, { ...OWN_PAGE, ...(origin !== undefined && { origin }) });
   const isSecure = ({ headers }: OperatorAnswer): boolean => {
     const set = headers.get('set-cookie') ?? '';
     expect(set.startsWith('__Host-')).toBe(set.includes('; Secure'));
@@ -174,16 +170,15 @@ describe('the cookie is Secure', () => {
       { PUBLIC_URL: 'http://Kitchen.local:8080/' },
       { PUBLIC_URL: 'https://expediter.example.com', CONSOLE_URL: 'http://Kitchen.local:8080/' },
     ]) {
-      const plain = await startSystem({ env: { OPERATOR_TOKEN, ...urls }, databaseUrl: system.databaseUrl });
+      const plain = await startStage({ env: { OPERATOR_TOKEN, ...urls }, databaseUrl: stage.databaseUrl });
       try {
-        const url = plain.urls[0] ?? '';
-        const answer = await attributesAt('http://kitchen.local:8080', url);
+        const answer = await attributesAt('http://kitchen.local:8080', plain);
         expect(isSecure(answer)).toBe(false);
         const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
         const host = 'kitchen.local:8080';
-        expect((await ask('/console/session', { cookie, host, ...OWN_PAGE }, 'GET', url)).status).toBe(200);
-        expect((await attributesAt('http://kitchen.local', url)).status).toBe(403);
-        expect(isSecure(await attributesAt('https://kitchen.local:8080', url))).toBe(true);
+        expect((await ask('/console/session', { cookie, host, ...OWN_PAGE }, 'GET', plain)).status).toBe(200);
+        expect((await attributesAt('http://kitchen.local', plain)).status).toBe(403);
+        expect(isSecure(await attributesAt('https://kitchen.local:8080', plain))).toBe(true);
       } finally {
         await plain.stop();
       }
@@ -191,7 +186,7 @@ describe('the cookie is Secure', () => {
   });
 
   it('and one without the prefix is taken only where a browser may have come by plain http', async () => {
-    const cookie = await logIn(urls[0] ?? '');
+    const cookie = await logIn(stage.app);
     const secure = `__Host-${cookie}`;
     const statusAt = async (given: string, host: string): Promise<number> =>
       (await ask('/console/session', { cookie: given, host, ...OWN_PAGE })).status;
@@ -209,7 +204,7 @@ describe('two cookies of one name', () => {
     ['a neighbour wrote nonsense', () => 'expediter_session=%%; expediter_session=; expediter_session'],
     ['a neighbour wrote much', () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
   ])('lock nobody out, whichever is first: %s', async (_what, theirs) => {
-    const ours = await logIn(urls[0] ?? '');
+    const ours = await logIn(stage.app);
     for (const cookie of [`${theirs()}; ${ours}`, `${ours}; ${theirs()}`]) {
       expect(await opens(cookie), cookie).toBe(true);
       expect((await ask('/console/session', { cookie })).status).toBe(200);
@@ -220,7 +215,7 @@ describe('two cookies of one name', () => {
   });
 
   it('one with the prefix and one without: that with it counts', async () => {
-    const [ours, theirs] = [await logIn(urls[0] ?? '', await named('ours')), await logIn(urls[0] ?? '')];
+    const [ours, theirs] = [await logIn(stage.app, await named('ours')), await logIn(stage.app)];
     for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
       expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
     }
@@ -229,8 +224,8 @@ describe('two cookies of one name', () => {
 
 describe('a session', () => {
   it('opens the API at every process, and says until when it holds', async () => {
-    const cookie = await logIn(urls[0] ?? '');
-    for (const at of urls) {
+    const cookie = await logIn(stage.app);
+    for (const at of [stage, other]) {
       expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject({
         status: 200,
         body: { locations: [{ locationId: 'club-1' }] },
@@ -250,7 +245,7 @@ describe('a session', () => {
   });
 
   it('may do what the token may', async () => {
-    const cookie = await logIn(urls[0] ?? '');
+    const cookie = await logIn(stage.app);
     const pause = await ask('/console/api/locations/club-1/pause', { cookie, ...OWN_PAGE }, 'POST');
     expect(pause).toMatchObject({ status: 200, body: { paused: true } });
     const resume = await ask('/console/api/locations/club-1/resume', { cookie, ...OWN_PAGE }, 'POST');
@@ -266,8 +261,8 @@ describe('a session', () => {
     [
       'one that has expired',
       async () => {
-        const cookie = await logIn(urls[0] ?? '');
-        await system.query('UPDATE operator_sessions SET expires_at = now() WHERE sha256 = $1', [
+        const cookie = await logIn(stage.app);
+        await stage.query('UPDATE operator_sessions SET expires_at = now() WHERE sha256 = $1', [
           digest(valueOf(cookie)),
         ]);
         return { cookie };
@@ -276,8 +271,8 @@ describe('a session', () => {
     [
       'one that was opened by another OPERATOR_TOKEN',
       async () => {
-        const cookie = await logIn(urls[0] ?? '');
-        await system.query('UPDATE operator_sessions SET operator_token_sha256 = $2 WHERE sha256 = $1', [
+        const cookie = await logIn(stage.app);
+        await stage.query('UPDATE operator_sessions SET operator_token_sha256 = $2 WHERE sha256 = $1', [
           digest(valueOf(cookie)),
           digest('a third OPERATOR_TOKEN'),
         ]);
@@ -287,15 +282,15 @@ describe('a session', () => {
     [
       'one of a token that was revoked',
       async () => {
-        const cookie = await logIn(urls[0] ?? '', await named('revoked'));
-        await system.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'revoked'`);
+        const cookie = await logIn(stage.app, await named('revoked'));
+        await stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'revoked'`);
         return { cookie };
       },
     ],
     [
       'one of a person who may nothing any more',
       async () => {
-        await system.query(
+        await stage.query(
           `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, expires_at)
            VALUES ($1, $2, 'person', 'issuer ada', 'Ada', 'ada@example.com', now() + interval '1 h')`,
           [randomUUID(), digest('y'.repeat(43))],
@@ -316,11 +311,11 @@ describe('a session', () => {
     ] as const) {
       expect(await ask(path, headers, method), path).toMatchObject(UNAUTHORIZED);
     }
-    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+    expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
   it('opens nothing that is for the token', async () => {
-    const cookie = await logIn(urls[0] ?? '');
+    const cookie = await logIn(stage.app);
     for (const path of ['/orders', '/locations', '/webhooks', '/metrics', '/docs', '/openapi.json']) {
       expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
     }
@@ -340,15 +335,16 @@ describe('a session', () => {
   });
 
   it('is over at a logout, at every process, and forgotten by the browser', async () => {
-    const cookie = await logIn(urls[0] ?? '', await named('leaver'));
-    expect(await opens(cookie, urls[1])).toBe(true);
+    const cookie = await logIn(stage.app, await named('leaver'));
+    expect(await opens(cookie, other)).toBe(true);
     const answer = await ask('/console/session', { cookie, ...OWN_PAGE }, 'DELETE');
     expect([answer.status, answer.text]).toEqual([204, '']);
     expect(answer.headers.get('set-cookie')).toMatch(
       /^expediter_session=; Max-Age=0; Path=\/; .*__Host-expediter_session=; Max-Age=0; Path=\/; .*Secure/,
     );
     expect(await opens(cookie)).toBe(false);
-    await until(async () => !(await opens(cookie, urls[1])), 3_000);
+    other.lookAnew();
+    expect(await opens(cookie, other)).toBe(false);
     const acts = (await actsOf('leaver')).map(({ did, outcome }) => [did, outcome]);
     expect(acts).toEqual([
       ['sign in', 'done'],
@@ -357,12 +353,12 @@ describe('a session', () => {
   });
 
   it('ends, like all others, when the operator has another token', async () => {
-    const cookie = await logIn(urls[0] ?? '');
-    const next = await startSystem({ env: { OPERATOR_TOKEN: OTHER_TOKEN }, databaseUrl: system.databaseUrl });
+    const cookie = await logIn(stage.app);
+    const next = await startStage({ env: { OPERATOR_TOKEN: OTHER_TOKEN }, databaseUrl: stage.databaseUrl });
     try {
-      const at = next.urls[0];
+      const at = next;
       expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject(UNAUTHORIZED);
-      const anew = await logIn(at ?? '', OTHER_TOKEN);
+      const anew = await logIn(at.app, OTHER_TOKEN);
       expect((await ask('/console/api/locations', { cookie: anew, ...OWN_PAGE }, 'GET', at)).status).toBe(200);
       expect(await ask('/console/api/locations', { cookie: anew, ...OWN_PAGE })).toMatchObject(UNAUTHORIZED);
       expect(await sessionsOf(anew, at)).toHaveLength(1);
@@ -375,18 +371,16 @@ describe('a session', () => {
 describe('signing in once more', () => {
   it('gives another cookie, a fresh sign-in, and ends the session that the browser had', async () => {
     const token = await named('again', 'admin');
-    const old = await logIn(urls[0] ?? '', token);
-    await system.query(`UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'again'`);
+    const old = await logIn(stage.app, token);
+    await stage.query(`UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'again'`);
     const revoke = `/console/api/operators/sessions/${randomUUID()}/revoke`;
     // At the process that has not looked at it yet.
-    expect(await ask(revoke, { cookie: old, ...OWN_PAGE }, 'POST', urls[1])).toMatchObject({
+    expect(await ask(revoke, { cookie: old, ...OWN_PAGE }, 'POST', other)).toMatchObject({
       status: 403,
       body: { cause: { code: 'sign_in_again' } },
     });
-    expect((await ask('/console/api/operators/sessions', { cookie: old, ...OWN_PAGE }, 'GET', urls[1])).status).toBe(
-      200,
-    );
-    const { headers } = await sendLogin(urls[0] ?? '', token, { ...OWN_PAGE, origin: urls[0] ?? '', cookie: old });
+    expect((await ask('/console/api/operators/sessions', { cookie: old, ...OWN_PAGE }, 'GET', other)).status).toBe(200);
+    const { headers } = await sendLogin(stage.app, token, { ...OWN_PAGE, origin: 'http://localhost', cookie: old });
     const anew = headers.get('set-cookie')?.split(';')[0] ?? '';
     expect(anew).not.toBe(old);
     expect(await opens(old)).toBe(false);
@@ -395,8 +389,8 @@ describe('signing in once more', () => {
   });
 
   it('with a wrong token leaves the session as it was', async () => {
-    const cookie = await logIn(urls[0] ?? '');
-    const wrong = await sendLogin(urls[0] ?? '', `${OPERATOR_TOKEN}x`, { ...OWN_PAGE, origin: urls[0] ?? '', cookie });
+    const cookie = await logIn(stage.app);
+    const wrong = await sendLogin(stage.app, `${OPERATOR_TOKEN}x`, { ...OWN_PAGE, origin: 'http://localhost', cookie });
     expect(wrong).toMatchObject(UNAUTHORIZED);
     expect(await opens(cookie)).toBe(true);
   });
@@ -405,8 +399,8 @@ describe('signing in once more', () => {
 describe('the sessions of somebody', () => {
   it('are listed to them alone, with where each is', async () => {
     const token = await named('lister');
-    const [here, there] = [await logIn(urls[0] ?? '', token), await logIn(urls[1] ?? '', token)];
-    await logIn(urls[0] ?? '', await named('another'));
+    const [here, there] = [await logIn(stage.app, token), await logIn(other.app, token)];
+    await logIn(stage.app, await named('another'));
     const listed = await sessionsOf(here);
     expect(new Set(listed.map(({ current }) => current))).toEqual(new Set([false, true]));
     expect(listed[0]).toEqual({
@@ -418,7 +412,7 @@ describe('the sessions of somebody', () => {
       lastSeenAt: expect.any(String),
       expiresAt: expect.any(String),
       source: expect.stringMatching(/^10\./) as string,
-      userAgent: null,
+      userAgent: 'lightMyRequest',
       current: expect.any(Boolean),
     });
     expect(await sessionsOf(there)).toHaveLength(2);
@@ -426,8 +420,8 @@ describe('the sessions of somebody', () => {
 
   it('are ended one by one, by whoever has them and by nobody else', async () => {
     const token = await named('owner');
-    const [laptop, phone] = [await logIn(urls[0] ?? '', token), await logIn(urls[0] ?? '', token)];
-    const stranger = await logIn(urls[0] ?? '', await named('stranger', 'admin'));
+    const [laptop, phone] = [await logIn(stage.app, token), await logIn(stage.app, token)];
+    const stranger = await logIn(stage.app, await named('stranger', 'admin'));
     const other = (await sessionsOf(laptop)).find(({ current }) => current === false);
     const path = `/console/sessions/${String(other?.['sessionId'])}`;
     expect((await ask(path, { cookie: stranger, ...OWN_PAGE }, 'DELETE')).status).toBe(404);
@@ -446,8 +440,8 @@ describe('the sessions of somebody', () => {
 
   it('are ended all at once, with this one', async () => {
     const token = await named('everywhere');
-    const cookies = [await logIn(urls[0] ?? '', token), await logIn(urls[0] ?? '', token)];
-    const stranger = await logIn(urls[0] ?? '');
+    const cookies = [await logIn(stage.app, token), await logIn(stage.app, token)];
+    const stranger = await logIn(stage.app);
     const answer = await ask('/console/sessions', { cookie: cookies[0] ?? '', ...OWN_PAGE }, 'DELETE');
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
     for (const cookie of cookies) expect(await opens(cookie)).toBe(false);
@@ -467,7 +461,7 @@ describe('the sessions of somebody', () => {
 describe('all sessions', () => {
   it('are listed to an admin, who ends any of them', async () => {
     const admin = { authorization: `Bearer ${await named('admin of all', 'admin')}` };
-    const lost = await logIn(urls[0] ?? '', await named('lost laptop'));
+    const lost = await logIn(stage.app, await named('lost laptop'));
     const { body } = await ask('/operators/sessions', admin);
     const all = body['sessions'] as Record<string, unknown>[];
     const one = all.find(({ name }) => name === 'lost laptop');
@@ -499,29 +493,29 @@ describe('all sessions', () => {
 });
 
 it('when a session was seen last is written down once a minute', async () => {
-  const cookie = await logIn(urls[0] ?? '', await named('seen'));
+  const cookie = await logIn(stage.app, await named('seen'));
   const seen = async (): Promise<unknown> =>
-    (await system.query(`SELECT now() - last_seen_at < '5 s' AS lately FROM operator_sessions WHERE name = 'seen'`))[0];
+    (await stage.query(`SELECT now() - last_seen_at < '5 s' AS lately FROM operator_sessions WHERE name = 'seen'`))[0];
   const setSeen = (ago: string): Promise<unknown> =>
-    system.query(`UPDATE operator_sessions SET last_seen_at = now() - $1::interval WHERE name = 'seen'`, [ago]);
+    stage.query(`UPDATE operator_sessions SET last_seen_at = now() - $1::interval WHERE name = 'seen'`, [ago]);
   await setSeen('50 s');
-  expect(await opens(cookie, urls[1])).toBe(true);
+  expect(await opens(cookie, other)).toBe(true);
   expect(await seen()).toEqual({ lately: false });
   await setSeen('61 s');
   // No two processes have looked at it within two seconds.
-  expect(await opens(cookie, urls[0])).toBe(true);
+  expect(await opens(cookie, stage)).toBe(true);
   await until(async () => ((await seen()) as { lately: boolean }).lately);
 });
 
 it('a session that has been over for 30 days is deleted', async () => {
-  await logIn(urls[0] ?? '', await named('old'));
-  await logIn(urls[0] ?? '', await named('young'));
-  await system.query(
+  await logIn(stage.app, await named('old'));
+  await logIn(stage.app, await named('young'));
+  await stage.query(
     `UPDATE operator_sessions SET expires_at = now() - CASE name WHEN 'old' THEN interval '721 h' ELSE interval '719 h' END
      WHERE name IN ('old', 'young')`,
   );
-  expect(await deleteOldSessions(system.pool)).toBe(1);
-  expect(await system.query(`SELECT name FROM operator_sessions WHERE name IN ('old', 'young')`)).toEqual([
+  expect(await deleteOldSessions(stage.pool)).toBe(1);
+  expect(await stage.query(`SELECT name FROM operator_sessions WHERE name IN ('old', 'young')`)).toEqual([
     { name: 'young' },
   ]);
 });
@@ -542,7 +536,7 @@ describe('a request from another page', () => {
     ['that no page made', { 'sec-fetch-site': 'none' }],
     ['that no browser made, but with a cookie', {}],
   ])('%s changes nothing, in or out', async (_what, said) => {
-    const headers = { cookie: await logIn(urls[0] ?? ''), host: 'expediter.test', ...said };
+    const headers = { cookie: await logIn(stage.app), host: 'expediter.test', ...said };
     for (const [path, method] of [
       ['/console/api/locations/club-1/pause', 'POST'],
       ['/console/session', 'DELETE'],
@@ -554,33 +548,33 @@ describe('a request from another page', () => {
       });
       expect(answer.headers.get('set-cookie')).toBeNull();
     }
-    expect((await sendLogin(urls[0] ?? '', OPERATOR_TOKEN, { host: 'expediter.test', ...said })).status).toBe(403);
-    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+    expect((await sendLogin(stage.app, OPERATOR_TOKEN, { host: 'expediter.test', ...said })).status).toBe(403);
+    expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
   it.each(REFUSED)('%s reads nothing', async (_what, said) => {
-    const headers = { cookie: await logIn(urls[0] ?? ''), host: 'expediter.test', ...said };
+    const headers = { cookie: await logIn(stage.app), host: 'expediter.test', ...said };
     for (const path of ['/console/api/locations', '/console/session']) {
       expect((await ask(path, headers)).status, path).toBe(403);
     }
   });
 
   it('is told apart from our own by the Origin alone, where the browser says no more', async () => {
-    const cookie = `__Host-${await logIn(urls[0] ?? '')}`;
+    const cookie = `__Host-${await logIn(stage.app)}`;
     for (const headers of [
       { origin: 'http://expediter.test', host: 'expediter.test' },
       { origin: 'https://expediter.test', host: 'expediter.test' },
-      { origin: urls[0] ?? '' },
+      { origin: 'http://127.0.0.1:8080', host: '127.0.0.1:8080' },
     ]) {
       expect((await ask('/console/api/locations/club-1/resume', { cookie, ...headers }, 'POST')).status).toBe(200);
     }
   });
 
   it('is told apart where the load balancer sends another Host, by PUBLIC_URL', async () => {
-    const behind = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' } });
+    const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' };
+    const behind = await startStage({ env, databaseUrl: stage.databaseUrl });
     try {
-      const url = behind.urls[0] ?? '';
-      const login = (origin: string): Promise<OperatorAnswer> => sendLogin(url, OPERATOR_TOKEN, { origin });
+      const login = (origin: string): Promise<OperatorAnswer> => sendLogin(behind.app, OPERATOR_TOKEN, { origin });
       expect((await login('https://expediter.example.com')).status).toBe(204);
       expect((await login('https://example.com')).status).toBe(403);
       expect((await login('http://expediter.example.com')).status).toBe(403);

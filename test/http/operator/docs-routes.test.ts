@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { curlCommandsOf, readCurl } from '../../support/read-curl.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 /** Nobody signs with it. */
 const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
@@ -19,56 +20,54 @@ const commands = curlCommandsOf(page).map((command) => {
   return { command, shown: shown?.index === 0 ? (JSON.parse(shown[1] ?? '') as unknown) : undefined };
 });
 
-let system: System;
+let stage: Stage;
 let operator: Operator;
 let webhookId: string;
 let tokenId: string;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN } });
-  operator = await askOperator(system.urls[0] ?? '');
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret: WRONG });
-  const dropped = await post(
-    await system.webhookUrl('club-1'),
-    statusWebhook({ serviceOrderId: 'order-4712', status: 'READY' }),
-  );
+  stage = await startStage();
+  operator = await askOperator(stage.app);
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret: WRONG });
+  const webhook = statusWebhook({ serviceOrderId: 'order-4712', status: 'READY' });
+  const dropped = await stage.post(await stage.webhookPath('club-1'), webhook);
   webhookId = String(dropped.body['webhookId']);
-  const [token] = await system.query('SELECT token_id FROM webhook_tokens');
+  const [token] = await stage.query('SELECT token_id FROM webhook_tokens');
   tokenId = String(token?.['token_id']);
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   for (const nth of [1, 2, 3, 4, 5, 6]) {
-    await system.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: `order-471${nth}`, locationId: 'club-1' });
   }
-  await system.query(
+  await stage.query(
     `UPDATE orders SET rank = 0, sequence = 1, call_out_code = 'K472' WHERE service_order_id <> 'order-4712'`,
   );
-  await system.query(
+  await stage.query(
     `UPDATE placements SET state = 'in_doubt', problem = 'the POS may have the order and cannot be asked', cause = '{"code":"pos_cannot_be_asked"}', finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 h'
      WHERE service_order_id IN ('order-4711', 'order-4714')`,
   );
-  await system.query(
+  await stage.query(
     `UPDATE placements SET state = 'waiting', finished_at = NULL, next_attempt_at = now() + interval '1 h',
             deadline_at = now() + interval '1 h' WHERE service_order_id = 'order-4713'`,
   );
-  await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-4712'`);
-  await system.query(
+  await stage.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-4712'`);
+  await stage.query(
     `INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, '\\x00', 'laptop', '{viewer}')`,
     [EXAMPLE_NAMED],
   );
-  await system.query(`INSERT INTO operator_grants (grant_id, group_name, roles) VALUES ($1, 'kitchen', '{viewer}')`, [
+  await stage.query(`INSERT INTO operator_grants (grant_id, group_name, roles) VALUES ($1, 'kitchen', '{viewer}')`, [
     EXAMPLE_GRANT,
   ]);
-  await system.query(
+  await stage.query(
     `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
      VALUES ('order-4716', 'club-1', 'platform', 'by_phone', now(), 'infinity')`,
   );
-  await system.query(
+  await stage.query(
     `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
      VALUES ($1, '\\x01', 'person', 'issuer anna', 'Anna', now() + interval '1 h')`,
     [EXAMPLE_SESSION],
   );
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 it.each(commands)('$command', async ({ command, shown }) => {
   const { url, method, headers, body } = readCurl(
@@ -83,7 +82,7 @@ it.each(commands)('$command', async ({ command, shown }) => {
   const isLive = /\/live(\?|$)/.test(url);
   // Its stream is followed elsewhere; here of an order that has ended.
   const answer = isLive
-    ? { status: (await fetch(`${system.urls[0]}${url}`, { headers })).status, body: {} }
+    ? { status: (await fetch(`${await stage.listen()}${url}`, { headers })).status, body: {} }
     : method === 'POST'
       ? await operator.post(url, body)
       : await operator.get(url);

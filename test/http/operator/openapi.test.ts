@@ -6,21 +6,21 @@ import { buildApp, type AppDeps } from '../../../src/app.ts';
 import { ACCESS } from '../../../src/http/operator/access.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 /** Which do not belong to operators. */
 const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
 const OUTSIDE = { webhook: { perSecond: 1, bodyBudget: 1 } };
 const OPERATOR = { token: OPERATOR_TOKEN, translating: {} };
 
-let system: System;
+let stage: Stage;
 let operator: Operator;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN } });
-  operator = await askOperator(system.urls[0] ?? '');
+  stage = await startStage();
+  operator = await askOperator(stage.app);
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 /** Every route there is, as it was added: those of the API, and those of the console. */
 async function routes(): Promise<{ api: string[]; console: string[] }> {
@@ -152,9 +152,9 @@ describe('the OpenAPI document', () => {
 
   it('says of every route what it answers', async () => {
     // Each answer is held to the document as it comes.
-    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-    await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
-    await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
+    await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
+    await stage.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
     for (const path of [
       '/orders',
       '/orders/order-1',

@@ -10,7 +10,8 @@ import { ACCESS, type Access } from '../../../src/http/operator/access.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 /** CALLS=10000 for more of them. */
@@ -52,7 +53,7 @@ type Actor = { name: string; rights: readonly Right[]; headers: Record<string, s
 type Asked = { route: string; path: string; body?: unknown; method?: string };
 type Answered = { status: number; text: string };
 
-let system: System;
+let stage: Stage;
 let url: string;
 /** Kept, and opened for each actor: one for each door. */
 const actors: Actor[] = [];
@@ -68,28 +69,28 @@ const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 let leave: () => void = () => {};
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN } });
-  url = system.urls[0] ?? '';
+  stage = await startStage();
+  url = await stage.listen();
   for (const place of PLACES) await plant(place);
-  await system.query(`INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
+  await stage.query(`INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
                       VALUES ('nowhere-1', 'held', now() + interval '1 day', 'infinity')`);
   for (const [location, count] of [
     ['', COUNTED.all] as const,
     ...PLACES.map((each) => [each, COUNTED[each]] as const),
   ]) {
-    await system.query(
+    await stage.query(
       `INSERT INTO traffic (location_id, minute, integration, what, outcome, count)
        VALUES ($1, date_trunc('minute', now()) - interval '10 min', 'standard', 'webhook', 'stale', $2)`,
       [location, count],
     );
-    await system.query(
+    await stage.query(
       `INSERT INTO scorecard_hours (location_id, integration, hour, orders, acceptance, missing, duplicates, late, conflicts,
                                     refusals, down_minutes)
        VALUES ($1, 'standard', date_bin('1 h', now(), 'epoch'), $2, '{}', 0, 0, 0, 0, '{}', 0)`,
       [location, count],
     );
   }
-  await system.query(
+  await stage.query(
     `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
      VALUES ($1, '\\x00', 'person', 'somebody else', 'somebody else', now() + interval '1 h')`,
     [SESSION],
@@ -108,25 +109,25 @@ beforeAll(async () => {
 afterAll(async () => {
   leave();
   agent.destroy();
-  await system?.stop();
+  await stage?.stop();
 });
 
 async function plant(place: Place): Promise<void> {
-  await system.addLocation(place, { ordersUrl: 'http://127.0.0.1:9/orders' });
-  const webhookUrl = await system.webhookUrl(place);
+  await stage.addLocation(place, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  const webhookUrl = await stage.webhookPath(place);
   const { orders, tokens } = ids[place];
   for (const [nth, state] of ['sent', 'in_doubt', 'held', 'sent'].entries()) {
     const serviceOrderId = `${place}-${nth}`;
     orders.push(serviceOrderId);
-    await system.seedOrder({ serviceOrderId, locationId: place, providerOrderId: `${place}-pos-${nth}` });
+    await stage.seedOrder({ serviceOrderId, locationId: place, providerOrderId: `${place}-pos-${nth}` });
     const order = sampleOrder({ serviceOrderId, locationId: place });
     const contents = { ...order, note: secretOf(place) };
-    await system.query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
+    await stage.query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
       serviceOrderId,
       JSON.stringify(contents),
     ]);
     if (state === 'sent') continue;
-    await system.query(
+    await stage.query(
       `UPDATE placements SET state = $2, finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 day'
        WHERE service_order_id = $1`,
       [serviceOrderId, state],
@@ -139,24 +140,24 @@ async function plant(place: Place): Promise<void> {
   ]) {
     for (const status of ['READY', 'NONSENSE']) {
       const body = { ...statusWebhook({ ...about, status }), note: secretOf(place) };
-      expect((await post(webhookUrl, body)).status).toBe(200);
+      expect((await stage.post(webhookUrl, body)).status).toBe(200);
     }
   }
-  for (const row of await system.query('SELECT token_id FROM webhook_tokens WHERE location_id = $1', [place])) {
+  for (const row of await stage.query('SELECT token_id FROM webhook_tokens WHERE location_id = $1', [place])) {
     tokens.push(String(row['token_id']));
   }
   ids[place].webhooks = await webhooksOf(place);
 }
 
 async function webhooksOf(place: Place): Promise<string[]> {
-  return (await system.query('SELECT id FROM webhooks WHERE location_id = $1', [place])).map(({ id }) => String(id));
+  return (await stage.query('SELECT id FROM webhooks WHERE location_id = $1', [place])).map(({ id }) => String(id));
 }
 
 /** Lets somebody in with a token, by both doors. */
 async function admit(name: string, rights: [Right]): Promise<void> {
   const token = makeToken('exo_');
   const [{ roles, locations }] = rights;
-  await system.query(
+  await stage.query(
     'INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)',
     [randomUUID(), digest(token), name, roles, locations],
   );
@@ -170,7 +171,7 @@ async function admit(name: string, rights: [Right]): Promise<void> {
 async function admitPerson(name: string, rights: readonly Right[]): Promise<Actor> {
   const email = `${name.replaceAll(' ', '.')}@example.com`;
   for (const { roles, locations } of rights) {
-    await system.query('INSERT INTO operator_grants (grant_id, email, roles, locations) VALUES ($1, $2, $3, $4)', [
+    await stage.query('INSERT INTO operator_grants (grant_id, email, roles, locations) VALUES ($1, $2, $3, $4)', [
       randomUUID(),
       email,
       roles,
@@ -178,7 +179,7 @@ async function admitPerson(name: string, rights: readonly Right[]): Promise<Acto
     ]);
   }
   const who = { kind: 'person', id: name, name, email, source: '127.0.0.1', userAgent: undefined } as const;
-  const value = await openSession(system.pool, who);
+  const value = await openSession(stage.pool, who);
   const [named] = (await logIn(url)).split('=');
   return { name, rights, headers: { ...OWN_PAGE, cookie: `${named}=${value}` }, prefix: '/console/api' };
 }
@@ -325,15 +326,15 @@ async function stateOf(place: Place | null): Promise<unknown> {
   ];
   const state: Record<string, unknown> = {};
   for (const table of tables) {
-    state[table] = await system.query(
+    state[table] = await stage.query(
       `SELECT md5(string_agg(kept::text, ',' ORDER BY kept::text)), count(*) FROM ${table} t, LATERAL (SELECT to_jsonb(t) - 'last_used_at' AS kept) AS k
        WHERE $1::text IS NULL OR location_id = $1`,
       [place],
     );
   }
-  state['operator_sessions'] = await system.query('SELECT count(*) FROM operator_sessions');
+  state['operator_sessions'] = await stage.query('SELECT count(*) FROM operator_sessions');
   for (const table of ['operator_grants', 'operator_tokens']) {
-    state[table] = await system.query(
+    state[table] = await stage.query(
       `SELECT to_jsonb(t) - 'last_used_at' AS kept FROM ${table} t
        WHERE $1::text IS NULL OR locations IS NULL OR $1 = ANY (locations) ORDER BY 1`,
       [place],
@@ -359,7 +360,7 @@ function replayedOf(did: string | undefined, text: string): unknown[] {
 
 /** What is in the audit behind `from`, by actor. */
 async function auditedSince(from: string, outcomes: string[]): Promise<[string, number][]> {
-  const rows = await system.query(
+  const rows = await stage.query(
     `SELECT actor_name || ': ' || did AS act, count(*)::int AS times FROM audit JOIN audit_outcomes o USING (audit_id)
      WHERE audit_id > $1::bigint AND o.outcome = ANY ($2) AND did <> 'sign in' GROUP BY 1`,
     [from, outcomes],
@@ -370,7 +371,7 @@ async function auditedSince(from: string, outcomes: string[]): Promise<[string, 
 }
 
 async function lastAudited(): Promise<string> {
-  const [row] = await system.query('SELECT coalesce(max(audit_id), 0)::text AS id FROM audit');
+  const [row] = await stage.query('SELECT coalesce(max(audit_id), 0)::text AS id FROM audit');
   return String(row?.['id']);
 }
 
@@ -458,7 +459,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     const [tokenId, grantId] = [randomUUID(), randomUUID()];
     things['tokenId']?.push(tokenId);
     things['grantId']?.push(grantId);
-    await system.query(
+    await stage.query(
       `WITH t AS (INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, '{admin}', $5))
        INSERT INTO operator_grants (grant_id, group_name, roles, locations) VALUES ($4, $3, '{admin}', $5)`,
       [tokenId, digest(tokenId), `planted ${nth}`, grantId, locations],
@@ -567,10 +568,9 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
 
 /** @returns what opens something there, or everywhere */
 async function idsAt(place: Place, table: string, id: string): Promise<string[]> {
-  const rows = await system.query(
-    `SELECT ${id} AS id FROM ${table} WHERE locations IS NULL OR ($1 = ANY (locations))`,
-    [place],
-  );
+  const rows = await stage.query(`SELECT ${id} AS id FROM ${table} WHERE locations IS NULL OR ($1 = ANY (locations))`, [
+    place,
+  ]);
   return rows.map((row) => String(row['id']));
 }
 
@@ -596,7 +596,7 @@ it('what is elsewhere is answered word for word as what is not there', async () 
     ['/live?location=ID', 'east', 'none'],
     ['/traffic?location=ID', 'east', 'none'],
   ];
-  const [inTheirs] = await system.query(`SELECT count(*)::int FROM status_events WHERE service_order_id = 'east-0'`);
+  const [inTheirs] = await stage.query(`SELECT count(*)::int FROM status_events WHERE service_order_id = 'east-0'`);
   expect(inTheirs?.['count']).toBeGreaterThan(0);
   for (const actor of actors.filter(({ name }) => name.endsWith('at west'))) {
     for (const [what = '', ...each] of pairs) {
@@ -610,16 +610,16 @@ it('what is elsewhere is answered word for word as what is not there', async () 
 });
 
 it('an order that goes elsewhere is gone from the streams of who may see nothing there', async () => {
-  await system.seedOrder({ serviceOrderId: 'moving-1', locationId: 'west' });
+  await stage.seedOrder({ serviceOrderId: 'moving-1', locationId: 'west' });
   const actor = actors.find(({ name }) => name === 'viewer at west');
   const [board, order] = await Promise.all(
     ['/live', '/orders/moving-1/live'].map((path) => follow(path, actor?.headers)),
   );
   await until(() => board?.text().includes('moving-1'));
   for (const table of ['orders', 'placements']) {
-    await system.query(`UPDATE ${table} SET location_id = 'east' WHERE service_order_id = 'moving-1'`);
+    await stage.query(`UPDATE ${table} SET location_id = 'east' WHERE service_order_id = 'moving-1'`);
   }
-  await system.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('moving-1', 3, 20)`);
+  await stage.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('moving-1', 3, 20)`);
   await until(
     () => board?.text().split('event: reset').length === 3 && board.text().split('event: complete').length === 3,
   );
@@ -634,7 +634,7 @@ it('what admins of all change in a browser takes a sign-in of now', async () => 
   const revoke = { route, method: 'POST', path: pathOf(route, { locationId: 'west', tokenId }) };
   const [token, session] = actors.filter(({ name }) => name === 'admin at all') as [Actor, Actor];
   expect((await ask(session, revoke)).status).toBe(200);
-  await system.query(
+  await stage.query(
     `UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'admin at all'`,
   );
   await until(async () => (await ask(session, revoke)).status === 403);

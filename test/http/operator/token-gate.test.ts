@@ -1,24 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { OWN_PAGE } from '../../support/log-in.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/docs'];
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-let system: System;
-let url: string;
+let stage: Stage;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US } });
-  url = system.urls[0] ?? '';
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  stage = await startStage({ env: { OPERATOR_TOKEN, ...BEHIND_US } });
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 const ask = (path: string, authorization?: string, method = 'GET'): Promise<OperatorAnswer> =>
-  sendAsIs(url, path, {
+  sendAsIs(stage.app, path, {
     method,
     headers: { ...fromElsewhere(), ...(authorization !== undefined && { authorization }) },
   });
@@ -53,7 +52,7 @@ describe('the operator API', () => {
     for (const query of [`token=${OPERATOR_TOKEN}`, `access_token=${OPERATOR_TOKEN}`]) {
       expect((await ask(`/orders?${query}`)).status).toBe(401);
     }
-    expect(system.logged.join('')).not.toContain(OPERATOR_TOKEN);
+    expect(stage.logged.join('')).not.toContain(OPERATOR_TOKEN);
   });
 
   it('takes it as the password of Basic where a browser reads, with any user name', async () => {
@@ -73,7 +72,7 @@ describe('the operator API', () => {
     for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/webhooks/replay']) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN), 'POST')).status).toBe(401);
     }
-    expect((await system.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
+    expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
   it('is not kept by a cache between', async () => {
@@ -83,21 +82,18 @@ describe('the operator API', () => {
   });
 });
 
-describe('without OPERATOR_TOKEN', () => {
-  it('there is no such door, whatever is sent to it', async () => {
-    const closed = await startSystem();
-    try {
-      for (const path of [...PATHS, '/openapi.json', '/orders/any/retry']) {
-        for (const method of ['GET', 'POST']) {
-          const answer = await sendAsIs(closed.urls[0] ?? '', path, {
-            method,
-            headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-          });
-          expect(answer.status, `${method} ${path}`).toBe(404);
-        }
+it('without OPERATOR_TOKEN there is neither API nor console, whatever is sent there', async () => {
+  const closed = await startStage({ env: {}, databaseUrl: stage.databaseUrl });
+  const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, ...OWN_PAGE };
+  const ofConsole = ['', '/', '/orders/x', '/session', '/api/orders', '/%zz'].map((path) => `/console${path}`);
+  try {
+    for (const path of [...PATHS, '/openapi.json', '/orders/any/retry', ...ofConsole]) {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const { status } = await sendAsIs(closed.app, path, { method, headers });
+        expect(status, `${method} ${path}`).toBe(path.endsWith('%zz') ? 401 : 404);
       }
-    } finally {
-      await closed.stop();
     }
-  });
+  } finally {
+    await closed.stop();
+  }
 });

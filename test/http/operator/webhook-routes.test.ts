@@ -1,9 +1,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
@@ -12,26 +15,26 @@ const ordersUrl = 'http://127.0.0.1:9/orders';
 /** What a process takes for the time of Postgres may be off by half of what the quickest answer took. */
 const CLOCKS_APART_MS = 200;
 
-let system: System;
+let stage: Stage;
 let operator: Operator;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN } });
-  operator = await askOperator(system.urls[0] ?? '');
+  stage = await startStage();
+  operator = await askOperator(stage.app);
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 /** A location whose POS signs with another secret than it is configured with. */
 async function misconfigured(): Promise<{ locationId: string; url: string }> {
   const locationId = `club-${randomUUID()}`;
-  await system.addLocation(locationId, { ordersUrl, secret: WRONG });
-  return { locationId, url: await system.webhookUrl(locationId) };
+  await stage.addLocation(locationId, { ordersUrl, secret: WRONG });
+  return { locationId, url: await stage.webhookPath(locationId) };
 }
 
 /** @returns the webhook's id */
 async function send(url: string, about: Parameters<typeof statusWebhook>[0]): Promise<string> {
   const body = JSON.stringify(statusWebhook(about));
-  const answer = await post(url, body, signWebhook(RIGHT, body));
+  const answer = await stage.post(url, body, signWebhook(RIGHT, body));
   expect(answer.status).toBe(200);
   return String(answer.body['webhookId']);
 }
@@ -41,14 +44,14 @@ async function dropped(count: number): Promise<{ locationId: string; orders: str
   const orders = Array.from({ length: count }, (_, i) => `${locationId}-${i}`);
   const webhooks: string[] = [];
   for (const serviceOrderId of orders) {
-    await system.seedOrder({ serviceOrderId, locationId });
+    await stage.seedOrder({ serviceOrderId, locationId });
     webhooks.push(await send(url, { serviceOrderId, status: 'READY' }));
   }
   // A run is about what came before it, by Postgres's clock.
   await sleep(CLOCKS_APART_MS);
   return { locationId, orders, webhooks };
 }
-const mend = (locationId: string): Promise<void> => system.addLocation(locationId, { ordersUrl, secret: RIGHT });
+const mend = (locationId: string): Promise<void> => stage.addLocation(locationId, { ordersUrl, secret: RIGHT });
 const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   (await operator.get(`/webhooks?${query}`)).body['webhooks'] as Record<string, unknown>[];
 type Act = Record<string, unknown>;
@@ -64,7 +67,7 @@ describe('webhooks', () => {
   it('are shown without what they said to who does not ask for it, and that is not written down', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
-    await system.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
+    await stage.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
     const about = { serviceOrderId: `${locationId}-told`, status: 'CANCELLED', reason: 'Ada has no allergy' };
     const id = await send(url, about);
     const reads = async (): Promise<number> => (await acts('read webhook')).filter(isAbout(id)).length;
@@ -89,7 +92,7 @@ describe('webhooks', () => {
   it('are listed newest first, by what is asked for, page by page', async () => {
     const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
-    const applied = await send(await system.webhookUrl(locationId), {
+    const applied = await send(await stage.webhookPath(locationId), {
       serviceOrderId: orders[0] ?? '',
       status: 'READY',
     });
@@ -161,7 +164,7 @@ describe('webhooks', () => {
   it('one with a cause that a newer version wrote is shown as that wrote it', async () => {
     const { locationId, webhooks } = await dropped(1);
     const cause = { code: 'of_a_newer_version', with: ['details'] };
-    await system.query('UPDATE webhooks SET cause = $2 WHERE id = $1', [webhooks[0], JSON.stringify(cause)]);
+    await stage.query('UPDATE webhooks SET cause = $2 WHERE id = $1', [webhooks[0], JSON.stringify(cause)]);
     expect((await operator.get(`/webhooks/${webhooks[0]}`)).body).toMatchObject({ cause });
     expect(await listed(`location=${locationId}`)).toMatchObject([{ cause }]);
   });
@@ -169,7 +172,7 @@ describe('webhooks', () => {
   it('that is no text is shown in base64 alone', async () => {
     const { url } = await misconfigured();
     const bytes = Buffer.from([0xff, 0xfe, 0x00, 0x41]);
-    const { body } = await post(url, bytes);
+    const { body } = await stage.post(url, bytes);
     const shown = await operator.get(`/webhooks/${String(body['webhookId'])}`);
     expect(shown.body['body']).toEqual({ base64: bytes.toString('base64') });
   });
@@ -196,16 +199,18 @@ describe('a replay', () => {
     await mend(locationId);
     const dry = await operator.post(`/webhooks/${id}/replay`, { dryRun: true });
     expect(dry.body).toMatchObject({ webhookId: null, outcome: 'applied' });
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: null });
 
+    const woken = stage.woken();
     const replayed = await operator.post(`/webhooks/${id}/replay`, {});
     expect(replayed.body).toMatchObject({
       replayOf: id,
       outcome: 'applied',
       events: [{ status: 'ready', serviceOrderId, outcome: 'applied', conflict: false }],
     });
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    await until(() => system.live(serviceOrderId).length === 1, 900);
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    expect(stage.woken(), 'the relay has a message').toBe(woken + 1);
+    expect(await stage.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toHaveLength(1);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
     expect((await operator.get(`/webhooks/${id}`)).body['replays']).toHaveLength(2);
@@ -226,7 +231,7 @@ describe('a replay', () => {
   it('of what is gone is refused, and says why', async () => {
     const { locationId, webhooks } = await dropped(1);
     await mend(locationId);
-    await system.query(`UPDATE webhooks SET body = '', headers = '{}' WHERE id = $1`, [webhooks[0]]);
+    await stage.query(`UPDATE webhooks SET body = '', headers = '{}' WHERE id = $1`, [webhooks[0]]);
     expect(await operator.post(`/webhooks/${webhooks[0]}/replay`)).toMatchObject({
       status: 409,
       body: { error: expect.stringContaining('erased'), cause: { code: 'erased' } },
@@ -236,7 +241,7 @@ describe('a replay', () => {
   it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
     const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
-    await system.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
+    await stage.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
     const body = { outcome: 'dropped', location: locationId, since: new Date(Date.now() - 60_000).toISOString() };
     // What has just come is not in a run yet: a process knows Postgres's clock to some milliseconds.
     const dry = await until(async () => {
@@ -255,7 +260,7 @@ describe('a replay', () => {
       outcomes: { duplicate: 4 },
     });
     for (const serviceOrderId of orders.slice(0, 4))
-      expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+      expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
     const runs = await acts('replay many', `&location=${locationId}`);
     expect(runs.map(({ subject, after }) => [subject, after])).toEqual([
       [expect.stringMatching(/^dropped, since \S+, again$/), 'duplicate 4'],
@@ -307,57 +312,63 @@ describe('a replay', () => {
     expect(answer).toMatchObject({ until: dry['until'], replayed: [{ replayOf: first }], left: 0 });
   });
 
-  it('of many ends when its caller leaves', async () => {
-    const { locationId } = await dropped(100);
-    await mend(locationId);
-    const replays = async (): Promise<number> =>
-      Number(
-        (
-          await system.query('SELECT count(*) AS n FROM webhooks WHERE location_id = $1 AND replay_of IS NOT NULL', [
-            locationId,
-          ])
-        )[0]?.['n'],
+  /** Has a run of many wait for an order's row. */
+  const held = async <Result>(serviceOrderId: string | undefined, work: () => Promise<Result>): Promise<Result> => {
+    const holder = await stage.pool.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+      return await work();
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
+  };
+  const waiting = (): Promise<unknown> =>
+    until(async () => {
+      const [row] = await stage.query(
+        `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
       );
-    const caller = new AbortController();
-    const call = fetch(`${system.urls[0]}/webhooks/replay`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ outcome: 'dropped', location: locationId }),
-      signal: caller.signal,
+      return row?.['pid'];
     });
-    call.catch(() => {});
-    await until(async () => (await replays()) > 0);
-    caller.abort();
+
+  it('of many ends when its caller leaves', async () => {
+    const { locationId, orders, webhooks } = await dropped(4);
+    await mend(locationId);
+    const url = await stage.listen();
+    const connected = once(stage.app.server, 'connection') as Promise<[Socket]>;
+    const caller = new AbortController();
+    const second = orders[webhooks.indexOf(webhooks.toSorted()[1] ?? '')];
+    await held(second, async () => {
+      fetch(`${url}/webhooks/replay`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ outcome: 'dropped', location: locationId }),
+        signal: caller.signal,
+      }).catch(() => {});
+      const [socket] = await connected;
+      await waiting();
+      const left = once(socket, 'close');
+      caller.abort();
+      await left;
+    });
     const run = await until(async () => {
       const [found] = await acts('replay many', `&location=${locationId}`);
       return typeof found?.['outcome'] === 'string' && found;
     });
-    expect(run).toMatchObject({ outcome: 'done', after: `applied ${await replays()}` });
-    expect(await replays()).toBeLessThan(100);
-    expect(await acts('replay', `&location=${locationId}`)).toHaveLength(await replays());
+    expect(run).toMatchObject({ outcome: 'done', after: 'applied 2' });
+    expect(await acts('replay', `&location=${locationId}`)).toHaveLength(2);
   });
 
   it('of many is written down as far as it came when Postgres goes away', async () => {
     const { locationId, orders } = await dropped(2);
     await mend(locationId);
-    const holder = await system.pool.connect();
-    try {
-      await holder.query('BEGIN');
-      await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [orders[1]]);
+    await held(orders[1], async () => {
       const answering = operator.post('/webhooks/replay', { outcome: 'dropped', location: locationId });
-      const [waiting] = await until(async () => {
-        const all = await system.query(
-          `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        );
-        return all.length > 0 && all;
-      });
-      await system.query('SELECT pg_terminate_backend($1)', [waiting?.['pid']]);
+      await stage.query('SELECT pg_terminate_backend($1)', [await waiting()]);
       expect((await answering).status).toBe(503);
-    } finally {
-      await holder.query('ROLLBACK');
-      holder.release();
-    }
-    expect(await system.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
+    });
+    expect(await stage.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
     expect(await acts('replay many', `&location=${locationId}`)).toMatchObject([
       { outcome: 'failed', after: 'applied 1' },
     ]);
@@ -372,10 +383,10 @@ describe('a replay', () => {
     ['has a time that is none', { since: 'yesterday' }, 'since'],
     ['is no object', [], 'body'],
   ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {
-    const before = await system.query('SELECT count(*) FROM webhooks');
+    const before = await stage.query('SELECT count(*) FROM webhooks');
     const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);
-    expect(await system.query('SELECT count(*) FROM webhooks')).toEqual(before);
+    expect(await stage.query('SELECT count(*) FROM webhooks')).toEqual(before);
   });
 
   it('with a body over 64 kB is refused', async () => {

@@ -1,0 +1,69 @@
+import type pg from 'pg';
+import type { Config } from '../../src/config.ts';
+import { statusAt } from '../../src/core/domain/lifecycle.ts';
+import type { Registry } from '../../src/core/domain/provider.ts';
+import { putLocation } from '../../src/core/locations/locations.ts';
+
+type Row = Record<string, unknown>;
+
+/** Reads and writes a service's database. */
+export type Fixtures = {
+  /** As the owner. */
+  query(sql: string, values?: unknown[]): Promise<Row[]>;
+  addLocation(locationId: string, settings: object, integration?: string): Promise<void>;
+  /** Inserts an order as if it had been placed and sent, without a POS. */
+  seedOrder(about: {
+    serviceOrderId: string;
+    locationId: string;
+    providerOrderId?: string;
+    fulfillment?: string;
+    /** What was ordered, as the platform said it. */
+    contents?: object;
+  }): Promise<void>;
+  placement(serviceOrderId: string): Promise<Row | undefined>;
+  order(serviceOrderId: string): Promise<Row | undefined>;
+};
+
+/** @param about.pool of the processes' role */
+export function fixturesOf(about: { pool: pg.Pool; ownerPool: pg.Pool; registry: Registry; config: Config }): Fixtures {
+  const { pool, ownerPool, registry, config } = about;
+  const query = async (sql: string, values: unknown[] = []): Promise<Row[]> =>
+    (await ownerPool.query<Row>(sql, values)).rows;
+  return {
+    query,
+    async addLocation(locationId, settings, integration = 'standard') {
+      const whole = integration === 'standard' && !('secret' in settings) ? { ...settings, unsigned: true } : settings;
+      await putLocation(
+        pool,
+        { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts: config.ALLOW_PRIVATE_HOSTS },
+        { locationId, integration, settings: whole },
+      );
+    },
+    async seedOrder({ serviceOrderId, locationId, providerOrderId, fulfillment = 'pickup', contents }) {
+      await query(
+        `WITH p AS (
+           INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
+           VALUES ($1, $2, 'sent', now(), $3, now())
+         ), i AS (
+           INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+           SELECT $2, 'standard', $3, $1 WHERE $3::text IS NOT NULL
+         )
+         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+         VALUES ($1, $2, 'standard', $4, 10, 2, $3)`,
+        [serviceOrderId, locationId, providerOrderId ?? null, fulfillment],
+      );
+      if (contents === undefined) return;
+      await query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
+        serviceOrderId,
+        contents,
+      ]);
+    },
+    async placement(serviceOrderId) {
+      return (await query('SELECT * FROM placements WHERE service_order_id = $1', [serviceOrderId]))[0];
+    },
+    async order(serviceOrderId) {
+      const [row] = await query('SELECT * FROM orders WHERE service_order_id = $1', [serviceOrderId]);
+      return row && { ...row, status: statusAt(Number(row['rank'])) };
+    },
+  };
+}
