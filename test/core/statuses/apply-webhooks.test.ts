@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
@@ -8,11 +7,12 @@ import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { until } from '../../support/until.ts';
 
 let pool: pg.Pool;
 
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 3, options: '-c deadlock_timeout=50ms' });
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4, options: '-c deadlock_timeout=50ms' });
   await ensureWebhookPartitions(pool);
 });
 
@@ -52,7 +52,8 @@ it('two batches about the same orders, one the other way round, do not wait for 
   await holder.query('BEGIN');
   await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ids[50]]);
   const applied = Promise.all([apply(there), apply(back)]);
-  await sleep(200);
+  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await until(async () => (await pool.query(waiting)).rowCount === 2);
   await holder.query('ROLLBACK');
   holder.release();
   const outcomes = (await applied).map(({ events }) => [...new Set(events)].join());
