@@ -31,8 +31,10 @@ const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
 const ALONE = { silent: runSilent, phones: runPhones, orderings: runOrderings };
-const { result, complaints, story } =
-  args.alone === undefined ? await runChaos(args, say) : { ...(await ALONE[args.alone](args.seed, say)), story: [] };
+const { result, complaints, notJudged, story } =
+  args.alone === undefined
+    ? await runChaos(args, say)
+    : { ...(await ALONE[args.alone](args.seed, say)), notJudged: [], story: [] };
 explain(result, complaints, story);
 if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
@@ -44,6 +46,7 @@ function explain(
 ): void {
   const { faults, ...counts } = { faults: {}, ...result };
   for (const [name, count] of Object.entries({ ...counts, ...faults })) say(`${name.padEnd(18)} ${count}`);
+  for (const late of notJudged) say(`NOT JUDGED: ${late}`);
   for (const complaint of complaints.slice(0, COMPLAINTS_SHOWN)) say(`NOT AS PROMISED: ${complaint}`);
   if (complaints.length > COMPLAINTS_SHOWN) say(`and ${complaints.length - COMPLAINTS_SHOWN} more`);
   if (story.length > 0) say('\nThe first broken order, with the faults around it:');

@@ -5,7 +5,7 @@ import { countAnswers } from './check-answers.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import type { Phones } from './follow-by-phone.ts';
 import type { History } from './history.ts';
-import { probeDoor, type Probe } from './probe-door.ts';
+import { probeDoor, type Probe, type Span } from './probe-door.ts';
 import type { Script } from './script-order.ts';
 import { serveOrders, type Served } from './serve-orders.ts';
 import type { Stage, StageDatabase } from './set-stage.ts';
@@ -14,8 +14,8 @@ import { resolveDoubts, settle, telephone } from './settle.ts';
 export type Played = {
   served: Served;
   probe: Probe;
-  /** Until then the probe went on, in milliseconds since the beginning. */
-  ended: number;
+  /** Without faults, until the probe stopped. */
+  calm: Span;
   books: Books;
   broken: Broken[];
   /** What did not settle, and every broken promise of the books, in words. */
@@ -62,8 +62,9 @@ export async function playOut(about: {
     probe = probeDoor(first, history, served);
     await about.disturb(served);
     const calmFrom = new Date();
+    const calmAt = history.now();
     await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
-    const ended = history.now();
+    const calm = [calmAt, history.now()] as const;
     const calmUntil = new Date();
     await probe.stop();
     print('all faults are over; waiting until everything has settled');
@@ -90,7 +91,7 @@ export async function playOut(about: {
     const liveLagP99Ms = await lagOf(pool, calmFrom, calmUntil);
     const answered = [...countAnswers(served.answers)].map(([status, count]) => `answered ${status} ${count}`);
     const words = `${answered.join(', ')}, ${await summary(pool)}`;
-    return { served, probe, ended, books, broken, complaints, liveLagP99Ms, words };
+    return { served, probe, calm, books, broken, complaints, liveLagP99Ms, words };
   } finally {
     closing.abort();
     phones?.stop();

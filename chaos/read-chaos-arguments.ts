@@ -40,7 +40,8 @@ Options:
   --away <seconds>      how long Postgres is away (default 10); beside other faults at most an eighth of the run.
                         With --only away four processes run, of which up to three are killed meanwhile, senders
                         repeat nothing, and fewer than 99.9 % answered 200 within 1.5 s are a complaint
-  --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5)
+  --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5).
+                        On a slower machine all times may be as much longer, and beyond twice they are not judged
   --json                the last line of standard output is the result as JSON; the rest goes to standard error
   -h, --help            print this
 

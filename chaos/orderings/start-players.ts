@@ -57,7 +57,7 @@ type Play = Omit<Played, 'row' | 'live'>;
 const STEP_S = 40;
 /** Seconds for what failed once to be tried again. */
 const BACKOFF_S = 8;
-/** How often something is posted that is answered 500, and the pause. */
+/** How often something is posted that is refused for now, and the pause. */
 const TRIES = 60;
 const AGAIN_MS = 500;
 /** The same afterwards, until nothing is due any more. */
@@ -129,7 +129,7 @@ const ENDS = `
 
 export type Players = {
   system: System;
-  /** Posts, and once more whenever that is answered 500. @throws Error on any other answer but 200 and 204 */
+  /** Posts, and once more while it is refused for now. @throws Error on any other answer but 200 and 204 */
   post(url: string, body: object): Promise<void>;
   /** Plays scripts, all at once, until nothing is due any more. @param scripts by the number of their location */
   play(name: string, scripts: ReadonlyMap<number, Script>): Promise<Played[]>;
@@ -178,7 +178,7 @@ export async function startPlayers(): Promise<Players> {
       });
       if (/^20[04]$/.test(status)) return;
       // Whoever is told to come again does.
-      if (status !== '500' || tries === TRIES) {
+      if (!/^50[03]$/.test(status) || tries === TRIES) {
         throw new Error(`${url.replace(/token=.*/, '')} answered ${status}: ${system.logged.slice(-5).join('')}`);
       }
       await sleep(AGAIN_MS);
@@ -205,7 +205,7 @@ export async function startPlayers(): Promise<Players> {
 
   /** Waits until nothing more happens at this time. @returns how much will happen later */
   const quiet = async (ids: readonly string[]): Promise<number> => {
-    const deadline = Date.now() + 60_000;
+    const deadline = Date.now() + 300_000;
     for (let polls = 1, inARow = 0; ; polls++) {
       const [due] = (await system.query(DUE, [ids, [...tills.died]])) as [{ now: string[]; later: number }];
       inARow = due.now.length + tills.underWay() === 0 ? inARow + 1 : 0;

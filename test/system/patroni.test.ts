@@ -58,7 +58,7 @@ it('a cluster whose leader is killed five times loses, doubles and confuses noth
         await cluster.mend();
       }
     };
-    const { books, complaints, served, probe, ended } = await playOut({
+    const { books, complaints, served, probe, calm } = await playOut({
       stage,
       scripts,
       ordersPerSecond: ORDERS_PER_SECOND,
@@ -74,7 +74,7 @@ it('a cluster whose leader is killed five times loses, doubles and confuses noth
     expect(books.acknowledged).toBeGreaterThan(1_000);
     expect([...countAnswers(served.answers).keys()]).toEqual([200]);
     expect(served.answers.filter(({ outcome }) => outcome === 'accepted').length).toBeGreaterThan(100);
-    const seconds = newPrimaries.map((at) => probe.recoverySeconds(at, ended) ?? Number.POSITIVE_INFINITY);
+    const seconds = newPrimaries.map((at) => probe.recoverySeconds(at, calm[1]) ?? Number.POSITIVE_INFINITY);
     expect(seconds).toHaveLength(KILLS);
     expect(Math.max(...seconds)).toBeLessThanOrEqual(BACK_WITHIN_S);
   } finally {
