@@ -218,6 +218,7 @@ describe('the command line', () => {
     [['order', 'resolve', 'nowhere', '--there']],
     [['order', 'resolve', 'nowhere', '--not-there']],
     [['provider', 'schema', 'nowhere']],
+    [['provider', 'check', 'nowhere']],
   ])('exits 3 where there is nothing: %j', async (args) => {
     expect(await cli(env, args)).toEqual({ code: 3, out: '', error: expect.stringMatching(/^error: [^\n]+\n$/) });
   });

@@ -111,11 +111,3 @@ it('is honest where it cannot ask', async () => {
   await put('plain', 'standard', { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
   expect(await check('plain')).toMatchObject({ code: 0, out: expect.stringContaining('were not checked') as string });
 });
-
-it('exits 3 for a location that is not there', async () => {
-  expect(await check('nowhere')).toEqual({
-    code: 3,
-    out: '',
-    error: 'error: no location is called "nowhere"; see: expediter location list\n',
-  });
-});

@@ -4,7 +4,6 @@ import { getLocation, settingsOpener } from '../../src/core/locations/locations.
 import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
-import { runMain } from '../support/run-main.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { runJson } from '../support/run-json.ts';
 import { sealUnbound } from '../support/seal-unbound.ts';
@@ -178,14 +177,13 @@ describe('expediter rekey', () => {
     expect(await runJson(alone, ['location', 'show', 'club-1'])).toMatchObject({
       settings: { fields: ['ordersUrl', 'secret'] },
     });
-    const service = await runMain(alone);
+    const service = await startSystem({ databaseUrl: system.databaseUrl, env: { SETTINGS_KEY: NEW } });
     try {
-      const url = (await system.webhookUrl('club-2')).replace(system.urls[0] ?? '', service.url);
+      const url = (await system.webhookUrl('club-2')).replace(system.urls[0] ?? '', service.urls[0] ?? '');
       const answer = await post(url, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     } finally {
-      service.child.kill();
-      await service.exited;
+      await service.stop();
     }
     await runCli(
       alone,
