@@ -17,7 +17,7 @@ import { ANSWER_MS, BROKEN, SECOND_URL } from './broken-bridges.ts';
 import { certifyDeps } from './certify-deps.ts';
 import { startBridge, type Bridge, type Habits } from './start-bridge.ts';
 
-const LIMITS = { answerMs: ANSWER_MS, statusMs: 3_000, graceMs: 800 };
+const LIMITS = { answerMs: ANSWER_MS, statusMs: 10_000, graceMs: 4_000 };
 
 /** What a POS says that is asked what became of an order. */
 const ANSWERS: Record<string, readonly StatusEvent[] | undefined> = Object.fromEntries([
