@@ -56,7 +56,7 @@ it('an operator at another process sees that the member is watching, and is not 
     const answer = await fetch(`${system.urls[1]}/orders/${serviceOrderId}`, { headers });
     return ((await answer.json()) as { memberWatching: boolean }).memberWatching;
   };
-  await until(isWatching, 10_000);
+  await until(isWatching);
   await system.drain(0);
   expect(await isWatching()).toBe(false);
 });

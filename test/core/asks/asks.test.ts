@@ -451,7 +451,7 @@ it('is done by the service itself', async () => {
   await pass(4 * MINUTE);
   const asking = await startSystem({ providers: [till], databaseUrl: system.databaseUrl });
   try {
-    await until(async () => (await statusOf(id)) === 'received', 15_000);
+    await until(async () => (await statusOf(id)) === 'received');
     await until(() => asking.logged.some((line) => line.includes('said more than its webhooks')));
   } finally {
     await asking.stop();

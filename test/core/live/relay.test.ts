@@ -35,7 +35,7 @@ async function finish(prefix: string, count: number): Promise<string[]> {
 }
 
 const outboxIsEmpty = (): Promise<boolean> =>
-  until(async () => Number((await system.query('SELECT count(*) AS n FROM outbox'))[0]?.['n']) === 0, 30_000);
+  until(async () => Number((await system.query('SELECT count(*) AS n FROM outbox'))[0]?.['n']) === 0);
 
 describe('the status topic', () => {
   it('carries the message and the attributes as a subscriber reads them', async () => {

@@ -125,11 +125,11 @@ it('renumbered after a restore, no message is dropped as a repeat', async () => 
     const [first = 0, ...others] = messages.map(({ sequence }) => sequence);
     expect(others).toEqual(others.map((_, nth) => first + nth + 1));
   }
-}, 60_000);
+});
 
 it('not renumbered, all are', async () => {
   expect(newsOf(await evening(async () => {}))).toEqual([[], [], []]);
-}, 60_000);
+});
 
 it('a second time it raises the numbers again, by more than an order has messages', async () => {
   const DATABASE_URL = asService(await createDatabase());

@@ -129,7 +129,7 @@ describe('busy mode', () => {
     await busy('PAUSED');
     const { serviceOrderId } = await system.placeOrder({ locationId });
     await untilHeld(serviceOrderId);
-    await until(async () => (await paused()) === 1, 15_000);
+    await until(async () => (await paused()) === 1);
     await busy('ONLINE');
     await untilSent(serviceOrderId);
   });

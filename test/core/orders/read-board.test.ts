@@ -55,7 +55,7 @@ it('what changed costs a look at the open and at those that ended last; where no
   await until(async () => {
     ({ seen } = await readBoard(pool, seen));
     return (await readPlans(pool, (asked) => readBoard(asked, seen))).reads === 0;
-  }, 20_000);
+  });
   await pool.query(`UPDATE orders SET rank = 50 WHERE service_order_id = 'order-50'`);
   const { whole, reads } = await readPlans(pool, (asked) => readBoard(asked, seen));
   expect(whole).toEqual([]);

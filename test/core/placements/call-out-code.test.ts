@@ -62,7 +62,7 @@ it('is another for each of many orders that two processes place at one location 
   for (const order of orders) system.platform.orders.set(order.serviceOrderId, order);
   await Promise.all(orders.map(({ serviceOrderId }) => system.signal(serviceOrderId)));
   const isSent = ({ serviceOrderId }: { serviceOrderId: string }): boolean => toldCodes(serviceOrderId).length >= 2;
-  await until(() => orders.every(isSent), 30_000);
+  await until(() => orders.every(isSent));
   const codes = new Map(
     pos.tickets.map(({ serviceOrderId, order }): [string, unknown] => [serviceOrderId, order.callOutCode]),
   );

@@ -191,7 +191,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
       events: [{ status: 'ready', serviceOrderId, providerOrderId: null, outcome: 'applied', conflict: false }],
     });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
-    await until(() => told(serviceOrderId).includes('ready_for_pickup'), 3_000);
+    await until(() => told(serviceOrderId).includes('ready_for_pickup'));
     expect(told(serviceOrderId)).toEqual(['ready_for_pickup']);
 
     expect(await kept(dropped)).toEqual(before);
@@ -220,7 +220,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
     expect(await replay(dropped)).toMatchObject({ outcome: 'applied' });
-    await until(() => told(serviceOrderId).includes('ready_for_pickup'), 3_000);
+    await until(() => told(serviceOrderId).includes('ready_for_pickup'));
 
     const [fresh, late] = system.live(serviceOrderId);
     expect(fresh).toMatchObject({ sequence: 3 });
@@ -231,7 +231,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     // As who follows the order in the console is told, out of what is kept of published messages.
     const published = async (): Promise<boolean> =>
       (await system.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).length === 0;
-    await until(published, 3_000);
+    await until(published);
     const feed = await readLive(system.pool, new Map([[serviceOrderId, 0]]));
     expect(feed.get(serviceOrderId)?.messages).toEqual([fresh, late]);
   });

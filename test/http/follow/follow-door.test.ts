@@ -286,7 +286,7 @@ it(
       await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
       await admin.end();
     }
-    await until(async () => ((await report('outlived', 'COMPLETED')) as { status: number }).status === 200, 20_000);
+    await until(async () => ((await report('outlived', 'COMPLETED')) as { status: number }).status === 200);
     await Promise.all([before.ended, meanwhile.ended]);
     expect(briefly(before)).toEqual(['2 snapshot sent', '3 orderStatusChanged picked_up', '- end ']);
     expect(briefly(meanwhile).slice(-2)[1]).toBe('- end ');

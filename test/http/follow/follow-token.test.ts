@@ -470,7 +470,7 @@ describe('10,000 forged follow tokens', () => {
     ),
   };
 
-  it('are all refused, each in less than a millisecond of processor', { timeout: 30_000 }, async () => {
+  it('are all refused, each in less than a millisecond of processor', async () => {
     await byUrl(right[0]);
     const each = Math.ceil(10_000 / Object.keys(kinds).length);
     const forged = Object.values(kinds).flatMap((kind, nth) =>
