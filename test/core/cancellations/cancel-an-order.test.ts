@@ -284,13 +284,11 @@ describe('at the POS', () => {
     expect(await cancellation(id)).toMatchObject({ state: 'refused', problem: null });
   });
 
-  it('it is asked within a second or two, and what it says is the end', async () => {
+  it('it is asked, and what it says is the end', async () => {
     const order = await sentAt('exact');
     const id = order.serviceOrderId;
-    const began = performance.now();
     await cancel(order);
     await isTold(id, 'cancelled');
-    expect(performance.now() - began).toBeLessThan(3_000);
     expect(tills.cancels.filter((each) => each.serviceOrderId === id)).toEqual([
       {
         ref: { providerOrderId: `pos-${id}` },
@@ -458,21 +456,21 @@ describe('at the POS', () => {
     const free = await sentAt('works');
     let underWay = 0;
     let most = 0;
+    const answered = Promise.withResolvers<void>();
     tills.cancel = (id) => {
       if (id === free.serviceOrderId) return 'cancelled';
       most = Math.max(most, (underWay += 1));
       return async () => {
-        await sleep(1_200);
+        await answered.promise;
         underWay -= 1;
         return 'cancelled';
       };
     };
     for (const order of stuck) await cancel(order);
     await until(() => underWay === 1);
-    const began = performance.now();
     await cancel(free);
     await isTold(free.serviceOrderId, 'cancelled');
-    expect(performance.now() - began).toBeLessThan(2_500);
+    answered.resolve();
     for (const { serviceOrderId } of stuck) await isTold(serviceOrderId, 'cancelled');
     expect(most).toBe(1);
   });

@@ -293,7 +293,8 @@ describe('who guesses', () => {
     expect(known.text).toBe(invented.text);
     expect(known.atOnce).toBe(invented.atOnce);
     expect(known.atOnce).toMatch(/^HTTP\/1.1 401 /);
-    expect(Math.abs(known.took - invented.took)).toBeLessThan(500);
+    // A body that one of them waited for would take the server's time-out, 15 s.
+    expect(Math.abs(known.took - invented.took)).toBeLessThan(8_000);
   });
 });
 
@@ -375,7 +376,7 @@ describe('who has an old token', () => {
     expect(await system.query('SELECT FROM dropped_bytes WHERE location_id = $1', [locationId])).toEqual([]);
     const valid = await post(await system.webhookUrl(locationId), 'x');
     expect(valid).toMatchObject({ status: 200, body: { outcome: 'dropped', webhookId: expect.any(String) } });
-  }, 30_000);
+  });
 });
 
 describe('what was refused', () => {
@@ -415,7 +416,7 @@ describe('what was refused', () => {
     await kept(locationId);
     const off = await startSystem({ databaseUrl: system.databaseUrl, env: { REFUSED_KEEP: '0' } });
     try {
-      await until(async () => (await keptOf(locationId)).length === 0, 15_000);
+      await until(async () => (await keptOf(locationId)).length === 0);
       const there = old.replace(system.urls[0] ?? '', off.urls[0] ?? '');
       expect(await post(there, { eventType: 'ping' })).toMatchObject(UNAUTHORIZED);
       await until(() => Promise.resolve(off.logged.join('').includes('old token, webhook not kept')));
@@ -423,5 +424,5 @@ describe('what was refused', () => {
     } finally {
       await off.stop();
     }
-  }, 30_000);
+  });
 });
