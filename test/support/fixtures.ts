@@ -47,16 +47,13 @@ export function fixturesOf(about: { pool: pg.Pool; ownerPool: pg.Pool; registry:
          ), i AS (
            INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
            SELECT $2, 'standard', $3, $1 WHERE $3::text IS NOT NULL
+         ), c AS (
+           INSERT INTO order_contents (service_order_id, contents) SELECT $1, $5::jsonb WHERE $5::jsonb IS NOT NULL
          )
          INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
          VALUES ($1, $2, 'standard', $4, 10, 2, $3)`,
-        [serviceOrderId, locationId, providerOrderId ?? null, fulfillment],
+        [serviceOrderId, locationId, providerOrderId ?? null, fulfillment, contents ?? null],
       );
-      if (contents === undefined) return;
-      await query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
-        serviceOrderId,
-        contents,
-      ]);
     },
     async placement(serviceOrderId) {
       return (await query('SELECT * FROM placements WHERE service_order_id = $1', [serviceOrderId]))[0];

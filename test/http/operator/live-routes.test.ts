@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { logIn } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
+import { startPos } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -224,6 +225,61 @@ describe('the live stream of an order', () => {
     expect(begun.status).toBe(200);
     expect(system.logged.join('')).not.toContain('calls under way are left behind');
   });
+});
+
+it('an order has its whole story, from the signal to the topic, in one line of time', async () => {
+  const pos = await startPos();
+  await system.addLocation('with-a-pos', { ordersUrl: pos.ordersUrl });
+  const { serviceOrderId } = await system.placeOrder({ locationId: 'with-a-pos' });
+  await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
+  const sent = await post(
+    await system.webhookUrl('with-a-pos'),
+    statusWebhook({ serviceOrderId, providerOrderId: ticket.providerOrderId, status: 'READY' }),
+  );
+  const { webhookId } = sent.body;
+  await until(() => system.live(serviceOrderId).length === 3);
+  await until(async () => {
+    const [row] = await system.query('SELECT count(*)::int AS n FROM live_messages WHERE service_order_id = $1', [
+      serviceOrderId,
+    ]);
+    return row?.['n'] === 3;
+  });
+
+  const { status, body } = await (await askOperator(system.urls[0] ?? '')).get(`/orders/${serviceOrderId}`);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    serviceOrderId,
+    traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
+    placement: { state: 'sent', locationId: 'with-a-pos' },
+    order: { memberState: 'ready_for_pickup', providerOrderId: ticket.providerOrderId, sequence: 3 },
+    attempts: [{ attempt: 1, call: 'createOrder' }],
+    history: [{ status: 'ready', outcome: 'applied', webhookId }],
+    webhooks: [{ webhookId, outcome: 'applied', events: 1, replayOf: null }],
+    live: [
+      { sequence: 1, memberState: 'placed', publishedAt: expect.any(String), attempts: null },
+      { sequence: 2, memberState: 'sent', publishedAt: expect.any(String) },
+      { sequence: 3, memberState: 'ready_for_pickup', publishedAt: expect.any(String) },
+    ],
+  });
+  const timeline = body['timeline'] as { at: string; what: string; details: Record<string, unknown> }[];
+  const happened = timeline.map(({ what }) => what);
+  for (const [earlier, later] of [
+    ['signalled', 'fetched'],
+    ['fetched', 'call began'],
+    ['call began', 'call ended'],
+    ['call ended', 'status'],
+    ['webhook', 'status'],
+  ] as const) {
+    expect(happened.indexOf(earlier), `${earlier} before ${later}`).toBeLessThan(happened.indexOf(later));
+    expect(happened).toContain(earlier);
+  }
+  expect(happened.filter((what) => what === 'published')).toHaveLength(3);
+  const times = timeline.map(({ at }) => Date.parse(at));
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  // Nothing of the member.
+  expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|Burger|member-42/);
+  await pos.stop();
 });
 
 it('a stream says something now and then, and nothing after its end', async () => {

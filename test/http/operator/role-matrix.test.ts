@@ -119,13 +119,8 @@ async function plant(place: Place): Promise<void> {
   for (const [nth, state] of ['sent', 'in_doubt', 'held', 'sent'].entries()) {
     const serviceOrderId = `${place}-${nth}`;
     orders.push(serviceOrderId);
-    await stage.seedOrder({ serviceOrderId, locationId: place, providerOrderId: `${place}-pos-${nth}` });
-    const order = sampleOrder({ serviceOrderId, locationId: place });
-    const contents = { ...order, note: secretOf(place) };
-    await stage.query('INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)', [
-      serviceOrderId,
-      JSON.stringify(contents),
-    ]);
+    const contents = { ...sampleOrder({ serviceOrderId, locationId: place }), note: secretOf(place) };
+    await stage.seedOrder({ serviceOrderId, locationId: place, providerOrderId: `${place}-pos-${nth}`, contents });
     if (state === 'sent') continue;
     await stage.query(
       `UPDATE placements SET state = $2, finished_at = NULL, next_attempt_at = 'infinity', deadline_at = now() + interval '1 day'
