@@ -46,11 +46,7 @@ describe('the example', () => {
     await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
     [feast, pos] = await Promise.all([servePlatform(), startPos()]);
     system = await startSystem({
-      env: {
-        ORDER_API_URL: feast.url,
-        ORDER_API_TOKEN: API_KEY,
-        ORDER_MODULE: join(folder, 'feast/map-order.ts'),
-      },
+      env: { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(folder, 'feast/map-order.ts') },
     });
     for (const location of ['feast-berlin', 'feast-tokyo']) {
       await system.addLocation(location, { ordersUrl: pos.ordersUrl });

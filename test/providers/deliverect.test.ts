@@ -67,12 +67,7 @@ providerContract(deliverect, {
     121: 'failed',
     124: 'failed',
   },
-  estimates: {
-    native: 'prepared by 20',
-    pickup: ['estimatedReadyAt'],
-    delivery: ['estimatedReadyAt'],
-    untimed: true,
-  },
+  estimates: { native: 'prepared by 20', pickup: ['estimatedReadyAt'], delivery: ['estimatedReadyAt'], untimed: true },
   // Deliverect refuses no cancel. Whether a POS does is seen by its 110, which never comes.
   cancels: { answer: 'requested' },
   rejections: {

@@ -1,6 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { GiveUp, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { KitchenOrder, type OrderRef } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
@@ -600,19 +600,6 @@ describe('createOrder', () => {
     });
   });
 
-  it('that was taken in spite of a 503 is found, and is one ticket', async () => {
-    const { pos, context } = await stage();
-    const order = orderOf();
-    pos.takesButAnswers = 503;
-    await expect(hubrise.createOrder(order, context)).rejects.toSatisfy((error) => perhapsTaken(error, hubrise));
-    pos.takesButAnswers = undefined;
-    const [ticket] = pos.tickets;
-    expect(await hubrise.findOrder?.(order.serviceOrderId, context)).toEqual({
-      providerOrderId: ticket?.providerOrderId,
-    });
-    expect(pos.tickets).toMatchObject([{ serviceOrderId: order.serviceOrderId }]);
-  });
-
   it('waits until the next round minute after a 429 that does not say how long', async () => {
     const { context, requests } = await hubriseThat(() => ({ status: 429, body: { error_type: 'too_many_requests' } }));
     const expected = { name: 'TryAgain', sent: false, retryAfterMs: 45_000 };
@@ -817,10 +804,6 @@ describe('translateWebhook', () => {
     const header = 'x-hubrise-hmac-sha256';
     const upper = { ...webhook, headers: { [header]: webhook.headers[header]?.toUpperCase() ?? '' } };
     expect(hubrise.translateWebhook(upper, settingsOf())).toHaveLength(1);
-  });
-
-  it('signs with the client’s secret, not with the access token', () => {
-    expect(() => hubrise.translateWebhook(signed(event, 'token'), settingsOf())).toThrow(NotAuthentic);
   });
 
   it.each([
@@ -1105,11 +1088,7 @@ describe('the simulator', () => {
     const post = (body: unknown, more: object) =>
       fetch(`${String(pos.settings['baseUrl'])}/location/orders`, {
         method: 'POST',
-        headers: {
-          'x-access-token': String(pos.settings['accessToken']),
-          'content-type': 'application/json',
-          ...more,
-        },
+        headers: { 'x-access-token': String(pos.settings['accessToken']), 'content-type': 'application/json', ...more },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       });
     const answer = await post(typeof change === 'string' ? change : { ...order, ...change }, headers);
@@ -1184,16 +1163,20 @@ type Asked = { method: string; url: string; headers: Record<string, unknown> };
 /** A HubRise that answers as it is told. A token of its own, since limits are kept per token. */
 async function hubriseThat(answers: (request: Asked) => Answer) {
   const requests: Asked[] = [];
-  const server = await serveHttp(async (request, response) => {
-    await readBody(request);
-    const { method = '', url = '', headers } = request;
-    requests.push({ method, url, headers });
-    const { status = 200, headers: more, body = {} } = answers({ method, url, headers });
-    if (typeof body === 'string') response.writeHead(status, more).end(body);
-    else sendJson(response, status, body, more);
-  });
-  ends.push(() => server.stop());
-  return { requests, context: contextOf(settingsOf({ accessToken: randomUUID(), baseUrl: `${server.url}/v1/` })) };
+  const answer: typeof fetch = async (input, init) => {
+    const { method, url, headers, signal } = new Request(input, init);
+    signal.throwIfAborted();
+    const { pathname, search } = new URL(url);
+    const asked = { method, url: pathname + search, headers: Object.fromEntries(headers) };
+    requests.push(asked);
+    const { status = 200, headers: more, body = {} } = answers(asked);
+    return new Response(typeof body === 'string' ? body : JSON.stringify(body), {
+      status,
+      ...(more && { headers: more }),
+    });
+  };
+  const settings = settingsOf({ accessToken: randomUUID(), baseUrl: 'https://hubrise.example.com/v1/' });
+  return { requests, context: { ...contextOf(settings), fetch: answer } };
 }
 
 function signed(event: unknown, secret = SECRET): Webhook {

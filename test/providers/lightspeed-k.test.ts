@@ -181,11 +181,7 @@ describe('the order as Lightspeed wants it', () => {
       maxTimeToAttemptOrderDeliverToPos: 600_000,
       payment: { paymentMethod: 'OOPAYMENT', paymentAmount: 48.34, tipAmount: 3 },
       items: [
-        {
-          quantity: 2,
-          sku: 'burger-classic',
-          modifiers: [{ modifierId: 'cheddar' }, { modifierId: 'no-onions' }],
-        },
+        { quantity: 2, sku: 'burger-classic', modifiers: [{ modifierId: 'cheddar' }, { modifierId: 'no-onions' }] },
         { quantity: 1, sku: 'fries-sweet-potato' },
         { quantity: 1, sku: 'beer-pale-ale' },
       ],

@@ -643,13 +643,7 @@ describe('createOrder', () => {
 
   function contextOf(ordersUrl: string, settings = {}, signal = AbortSignal.timeout(5000), fetch = posFetch) {
     const now = new Date();
-    return {
-      settings: { ordersUrl, ...settings },
-      now,
-      signal,
-      credentials: inMemoryCredentials(() => now),
-      fetch,
-    };
+    return { settings: { ordersUrl, ...settings }, now, signal, credentials: inMemoryCredentials(() => now), fetch };
   }
 
   function create(url: string, settings = {}) {

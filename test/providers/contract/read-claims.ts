@@ -138,7 +138,9 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       expect(await readFailure(at, about)).toBeInstanceOf(error);
       at.pos.misread = undefined;
       at.wait(120);
-      expect(await read(at, about.ref, about.order)).toHaveLength(1);
+      // The connection of an answer that was too long may be cut under the next request.
+      const again = () => read(at, about.ref, about.order);
+      expect(await again().catch(again)).toHaveLength(1);
     });
 
   claim('waits as Retry-After says, and the orders of the location with it', async () => {
@@ -176,9 +178,10 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     const replaced = fc.tuple(fc.nat(), fc.oneof(fc.jsonValue(), anyText()));
     await fc.assert(
       fc.asyncProperty(replaced, async ([nth, part]) => {
-        at.pos.misread = () => ({ status: 200, body: JSON.stringify(replacePart(original, nth, part)) });
+        const answer: typeof fetch = async () => Response.json(replacePart(original, nth, part));
         at.wait(1);
-        const events = await read(at, about.ref, about.order).catch((error: unknown) => {
+        const context = { ...at.contextOf(), fetch: answer };
+        const events = await read(at, about.ref, about.order, context).catch((error: unknown) => {
           if (!(error instanceof TryAgain)) throw error;
           return [];
         });
