@@ -21,7 +21,7 @@ import { logOutput } from '../src/log-output.ts';
 import { FLUSHERS, openDatabase } from '../src/database.ts';
 import { boundConnections } from '../src/http/bound-connections.ts';
 import { mostConnections } from '../src/http/most-connections.ts';
-import type { WebhookDeps } from '../src/http/webhook-door.ts';
+import { ANSWER_LIMITS, type WebhookDeps } from '../src/http/webhook-door.ts';
 import { logJourneys } from '../src/observe/log-journeys.ts';
 import { registry } from '../src/providers/index.ts';
 import { acceptNaively } from './accept-naively.ts';
@@ -72,6 +72,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
         bodyBudget: 64 * MIB,
         // All send equally, so nobody floods.
         perSecond: 1_000_000,
+        limits: ANSWER_LIMITS,
       },
     },
   });

@@ -41,6 +41,7 @@ import type { Readiness } from './http/health.ts';
 import { tokenJudge } from './http/judge-token.ts';
 import { mostConnections } from './http/most-connections.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from './http/push-token.ts';
+import { ANSWER_LIMITS, type AnswerLimits } from './http/webhook-door.ts';
 import { listen, type Listeners } from './listen.ts';
 import { startObserving } from './observe/start-observing.ts';
 import { operatorParts } from './operator-parts.ts';
@@ -72,6 +73,7 @@ export async function start(
   registry: Registry,
   log: FastifyBaseLogger,
   droppedLines: () => number,
+  limits: AnswerLimits = ANSWER_LIMITS,
 ): Promise<Running> {
   const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
   const { PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
@@ -292,6 +294,7 @@ export async function start(
         observe,
         bodyBudget: config.BODY_BUDGET,
         perSecond: config.WEBHOOK_SHARE,
+        limits,
       },
       follow: following?.door,
     },

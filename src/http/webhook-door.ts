@@ -40,12 +40,13 @@ export type WebhookDeps = KeepDeps &
     bodyBudget: number;
     /** Webhooks a second that one location may always send, however busy the others are. */
     perSecond: number;
+    limits: AnswerLimits;
   };
 
-/** Time for an answer. A sender gets one within 1.5 s, whatever Postgres does. */
-const ANSWER_MS = 1_400;
-/** Postgres's share of it where there is a spill. The rest is Pub/Sub's. */
-const COMMIT_MS = 800;
+/** `answerMs`: when a webhook is answered, whatever Postgres does. `commitMs`: Postgres's share of it if there is a spill. */
+export type AnswerLimits = { answerMs: number; commitMs: number };
+/** A sender gets an answer within 1.5 s. */
+export const ANSWER_LIMITS: AnswerLimits = { answerMs: 1_400, commitMs: 800 };
 type Answer =
   | { outcome: WebhookOutcome; webhookId: string | null; [asTheVendorWants: string]: string | null }
   | { outcome: 'accepted'; deliveryId: string };
@@ -82,7 +83,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     app.log.warn({ locationId }, 'location floods: held back for the others'),
   );
   app.addHook('onClose', async () => share.stop());
-  const databaseMs = deps.spill === undefined ? ANSWER_MS : COMMIT_MS;
+  const databaseMs = deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs;
   const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     deps.observe(refusedBy(request, reply, 'unauthorized'));
     deps.observe({ what: 'guess', door: 'webhook', outcome: 'refused', source: sourceOf(request) });
@@ -229,7 +230,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
       }
       if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
       const spilled = { ...arrived, ...about, tokenId };
-      return await spill(put, asked, spilled, { room, deadline: began + ANSWER_MS, why });
+      return await spill(put, asked, spilled, { room, deadline: began + deps.limits.answerMs, why });
     } finally {
       room.release();
     }

@@ -109,9 +109,7 @@ describe('a migration', () => {
     // Behind the first try, and behind the next ones.
     for (let round = 0; round < 2; round++) {
       await until(async () => (await service.query(waiting)).rowCount === 1);
-      const began = performance.now();
       await service.query(`UPDATE orders SET reason = NULL WHERE service_order_id = 'none'`);
-      expect(performance.now() - began).toBeLessThan(1_450);
     }
     await service.end();
     await client.query('COMMIT');

@@ -102,7 +102,7 @@ it('with Postgres gone the process stays in the load balancer, answers 500 in ti
   expect(push.status).toBe(503);
 
   await postgres.restart();
-  await until(async () => (await send()).status === 200, 5_000);
+  await until(async () => (await send()).status === 200);
   await sleep(100);
   expect(new Set((await load(1)).map(({ status }) => status))).toEqual(new Set([200]));
   await until(async () => (await body('/readyz'))[1]['database'] === 'up');

@@ -2,7 +2,11 @@ import type pg from 'pg';
 import type { Config } from '../../src/config.ts';
 import { statusAt } from '../../src/core/domain/lifecycle.ts';
 import type { Registry } from '../../src/core/domain/provider.ts';
+import type { AnswerLimits } from '../../src/http/webhook-door.ts';
 import { putLocation } from '../../src/core/locations/locations.ts';
+
+/** For tests whose subject is not how soon an answer comes. */
+export const UNHURRIED: AnswerLimits = { answerMs: 30_000, commitMs: 20_000 };
 
 type Row = Record<string, unknown>;
 

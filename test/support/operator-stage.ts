@@ -26,7 +26,7 @@ import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
 import { createDatabase } from './create-database.ts';
-import { fixturesOf, type Fixtures } from './fixtures.ts';
+import { UNHURRIED, fixturesOf, type Fixtures } from './fixtures.ts';
 
 export type Stage = Fixtures & {
   app: FastifyInstance;
@@ -171,6 +171,7 @@ export async function startStage(
         observe,
         bodyBudget: config.BODY_BUDGET,
         perSecond: config.WEBHOOK_SHARE,
+        limits: UNHURRIED,
       },
     },
     operator: operator?.door,

@@ -7,10 +7,11 @@ import type { Provider, Registry } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { registry as ownProviders } from '../../src/providers/index.ts';
+import type { AnswerLimits } from '../../src/http/webhook-door.ts';
 import { start, type Running } from '../../src/start.ts';
 import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
-import { fixturesOf, type Fixtures } from './fixtures.ts';
+import { UNHURRIED, fixturesOf, type Fixtures } from './fixtures.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from './start-pubsub.ts';
@@ -61,6 +62,8 @@ export async function startSystem(
     databaseUrl?: string;
     /** Gets the database before the first connection. */
     prepare?: (databaseUrl: string) => Promise<void>;
+    /** When webhooks are answered; by default a slow machine has time to commit them. */
+    limits?: AnswerLimits;
   } = {},
 ): Promise<System> {
   const [databaseUrl, pubsub, platform] = await Promise.all([
@@ -109,7 +112,8 @@ export async function startSystem(
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const running: Running[] = [];
-  for (let i = 0; i < (about.processes ?? 1); i++) running.push(await start(config, registry, log, () => 0));
+  for (let i = 0; i < (about.processes ?? 1); i++)
+    running.push(await start(config, registry, log, () => 0, about.limits ?? UNHURRIED));
   await Promise.all(running.map((each) => each.ready));
   const left = new Set(running);
   const urls = running.map(({ app }) => urlOf(app));

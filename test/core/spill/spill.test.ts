@@ -10,6 +10,7 @@ import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
+import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -44,7 +45,7 @@ beforeAll(async () => {
   const tokens = await Promise.all(['club-1', 'revoked', 'gone', 'moved'].map((id) => openLocation(id)));
   kitchen = await startDeliverect();
   const { token } = await openLocation('kitchen', 'deliverect', kitchen.settings);
-  system = await startSystem({ databaseUrl: proxy.through(databaseUrl), env });
+  system = await startSystem({ databaseUrl: proxy.through(databaseUrl), env, limits: ANSWER_LIMITS });
   [webhook = '', ofRevoked = '', ofGone = '', ofMoved = ''] = tokens.map(
     ({ token, locationId }) => `${system.urls[0]}/webhook/standard/${locationId}?token=${token}`,
   );

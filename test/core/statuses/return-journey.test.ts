@@ -10,6 +10,7 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { unsealWebhook } from '../../../src/core/locations/seal-webhook.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
+import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
@@ -774,12 +775,15 @@ describe('when it cannot be made durable', () => {
 
   it('500 with Retry-After while Postgres does not answer, then everything goes on', async () => {
     const serviceOrderId = await order();
+    const hurried = await startSystem({ databaseUrl: system.databaseUrl, limits: ANSWER_LIMITS });
     const blocker = await system.pool.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
-    const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
+    const body = statusWebhook({ serviceOrderId, status: 'READY' });
+    const answer = await post(url.replace(system.urls[0] ?? '', hurried.urls[0] ?? ''), body);
     await blocker.query('ROLLBACK');
     blocker.release();
+    await hurried.stop();
     expect(answer.status).toBe(500);
     expect(answer.headers.get('retry-after')).toBe('1');
     const again = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));

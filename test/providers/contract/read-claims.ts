@@ -138,9 +138,18 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       expect(await readFailure(at, about)).toBeInstanceOf(error);
       at.pos.misread = undefined;
       at.wait(120);
-      // The connection of an answer that was too long may be cut under the next request.
-      const again = () => read(at, about.ref, about.order);
-      expect(await again().catch(again)).toHaveLength(1);
+      const again = (): Promise<unknown> => read(at, about.ref, about.order);
+      // The next request may take the connection of an answer that was too long just as it is closed: no answer at all.
+      const unanswered = (error: unknown): Promise<unknown> => {
+        if (
+          ['2 MB', 'brackets without end'].includes(name) &&
+          error instanceof TryAgain &&
+          error.httpStatus === undefined
+        )
+          return again();
+        throw error;
+      };
+      expect(await again().catch(unanswered)).toHaveLength(1);
     });
 
   claim('waits as Retry-After says, and the orders of the location with it', async () => {
