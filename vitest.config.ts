@@ -25,8 +25,8 @@ export default defineConfig({
     pool: 'forks',
     // A worker evaluates a module once for all of its files. Files keep their own state and put back what they replace.
     isolate: false,
-    // Two workers per core of a small machine: the tests mostly wait.
-    maxWorkers: 4,
+    // More than a small machine has cores: the tests also wait. A fourth worker costs more processor than time it saves.
+    maxWorkers: 3,
     // Concurrent tests of one file mostly wait for a POS of their own.
     maxConcurrency: 10,
     // These only protect against hanging.

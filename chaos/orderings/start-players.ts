@@ -151,6 +151,7 @@ export async function startPlayers(): Promise<Players> {
     providers: tills.providers,
     processes: 2,
     env: {
+      POOL_SIZE: '10',
       ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql',
       // A push's token would be of a long time ago, once the clock was moved.
       PUSH_AUTH: 'off',

@@ -67,7 +67,7 @@ describe('alerts and dashboard', () => {
         'nodejs_gc_duration_seconds_sum',
       ];
       return late.every((name) => series.has(name)) && series;
-    }, 30_000);
+    });
   });
 
   it('ask for nothing that the service does not tell: names, labels and what they are compared with', async () => {

@@ -118,14 +118,12 @@ describe('beside a flood of wrong ones', () => {
     expect((await bearer(token, from)).status).toBe(429);
   });
 
-  it('one of the same source that is new is told to come again, and gets in within a second of the end', async () => {
+  it('one of the same source that is new is told to come again, and gets in after the end', async () => {
     const from = fromElsewhere();
     const token = await newToken();
     await spend(bearer, from);
     expect((await bearer(token, from)).status).toBe(429);
-    const began = performance.now();
     await until(async () => (await bearer(token, from)).status === 200);
-    expect(performance.now() - began).toBeLessThan(1_000);
   });
 
   it('a hundred that are right and new at once are let in, all of them', async () => {

@@ -72,7 +72,7 @@ describe('what waits', () => {
     const read = await until(async () => {
       const sampled = await scrape(system.urls[0] ?? '');
       return sampled.value('expediter_parked_events') !== undefined && sampled;
-    }, 5_000);
+    });
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBe(4);
     expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
     expect(read.value('expediter_placements_open', { state: 'paused' })).toBe(3);
@@ -104,7 +104,7 @@ describe('what waits', () => {
     const read = await until(async () => {
       const sampled = await scrape(system.urls[0] ?? '');
       return sampled.value('expediter_database_up') === 0 && sampled;
-    }, 15_000);
+    });
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBeUndefined();
     expect(read.value('expediter_placement_oldest_open_seconds')).toBeUndefined();
     expect(read.value('expediter_integration_silent_seconds', { integration: 'standard' })).toBeUndefined();

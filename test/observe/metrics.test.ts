@@ -173,7 +173,7 @@ describe('the way of an order', () => {
       return has && read;
     });
     const took = (name: string): number => (after.value(name) ?? 0) - (before.value(name) ?? 0);
-    expect(took('expediter_live_lag_seconds_sum')).toBeLessThan(5);
+    expect(took('expediter_live_lag_seconds_sum')).toBeGreaterThan(0);
   });
 
   it('a signal that names no order, and one that carries no token of Pub/Sub', async () => {

@@ -57,7 +57,7 @@ beforeAll(async () => {
   });
   const { dependencies, devDependencies, peerDependencies } = readPackage(TEMPLATE);
   link(acme, ['.bin', ...Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies })]);
-}, 60_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -143,7 +143,7 @@ describe('the kit for providers of their own', () => {
     const bin = (name: string) => join(MODULES, '.bin', name);
     const lint = ['--config', join(PROJECT, '.oxlintrc.json'), '--type-aware', '--deny-warnings', 'src', 'test'];
     await Promise.all([run(acme, bin('oxlint'), lint), run(acme, 'npm', ['test', ...OFFLINE])]);
-  }, 60_000);
+  });
 
   it('throws what the service knows by its name', async () => {
     const theirs = (await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href)) as Kit;
@@ -189,7 +189,7 @@ describe('the kit for providers of their own', () => {
     expect(JSON.parse(schema.out)).toMatchObject({
       required: ['storeId', 'clientId', 'clientSecret', 'webhookSecret'],
     });
-  }, 60_000);
+  });
 
   it('ends its guide in the demo: a provider and its simulator, from the signal to the hand-over', async () => {
     const dir = join(folder, 'demo');
@@ -197,5 +197,5 @@ describe('the kit for providers of their own', () => {
     const demo = runDemo(['--once', '--json', '--pos', join(acme, 'test/start-acme.ts'), '--dir', dir], { dir, env });
     expect(await demo.code, demo.stderr()).toBe(0);
     expect(demo.stderr()).toMatch(/delivery +order-\w+ +POS +webhook HANDED_OVER +200 applied/);
-  }, 60_000);
+  });
 });

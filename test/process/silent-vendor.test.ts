@@ -42,8 +42,8 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
   await until(async () => {
     await sleep(PAUSE_MS);
     return allSent();
-  }, 90_000);
+  });
   expect(lines('circuit closed')).toBe(1);
   expect(opens()).toBe(1);
   expect(silent.tickets).toHaveLength(500);
-}, 120_000);
+});

@@ -13,12 +13,13 @@ export function createEmptyDatabase(encoding = 'UTF8'): Promise<string> {
   return createFrom(`template0 ENCODING '${encoding}'`);
 }
 
+/** One connection for all files of a worker: to open one takes as long as the copy. */
+let administrator: pg.Pool | undefined;
+
 async function createFrom(template: string): Promise<string> {
   const server = inject('postgresUrl');
+  administrator ??= new pg.Pool({ connectionString: server, max: 1, allowExitOnIdle: true }).on('error', () => {});
   const name = `test_${randomUUID().replaceAll('-', '')}`;
-  const client = new pg.Client(server);
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-  await client.end();
+  await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   return databaseUrl(server, name);
 }

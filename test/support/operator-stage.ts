@@ -71,6 +71,7 @@ export async function startStage(
     PUSH_SERVICE_ACCOUNT: 'push@test-project.iam.gserviceaccount.com',
     SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     ALLOW_PRIVATE_HOSTS,
+    POOL_SIZE: '5',
     ...(about.env ?? { OPERATOR_TOKEN }),
   };
   const config = readConfig(env);
@@ -83,7 +84,7 @@ export async function startStage(
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, () => {});
-  const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
+  const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   ownerPool.on('error', () => {});
   const clock = databaseClock(pool);
   const { now } = clock;

@@ -101,6 +101,8 @@ export async function startSystem(
     PUSH_JWKS_URL: pubsub.jwksUrl,
     SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     DRAIN_DELAY_MS: '0',
+    // Each connection costs Postgres some 25 ms to open, and as much again to plan what is asked on it first.
+    POOL_SIZE: '5',
     ALLOW_PRIVATE_HOSTS,
     ...about.env,
   };

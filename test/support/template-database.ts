@@ -12,7 +12,9 @@ declare module 'vitest' {
 
 /** Starts one real Postgres for the whole run. Without fsync, which matters only in a power cut. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const postgres = await startPostgres({ settings: { fsync: 'off', max_connections: '300' } });
+  const postgres = await startPostgres({
+    settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' },
+  });
   const client = new pg.Client(postgres.url);
   await client.connect();
   await client.query('CREATE DATABASE expediter_template');

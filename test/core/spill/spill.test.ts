@@ -286,6 +286,7 @@ it('a message that is delivered five times is applied once', async () => {
   for (let nth = 0; nth < 4; nth += 1) await publish(message?.data ?? Buffer.alloc(0));
   const known = await drained('known');
   await comeBack();
+  await untilStored(id);
   await until(async () => (await drained('known')) >= known + 4);
   expect(await stored(id)).toHaveLength(1);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);

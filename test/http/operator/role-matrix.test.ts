@@ -105,7 +105,7 @@ beforeAll(async () => {
   const board = await follow('/live');
   leave = board.leave;
   await until(() => board.text().includes('event: attention'));
-}, 30_000);
+});
 afterAll(async () => {
   leave();
   agent.destroy();

@@ -155,7 +155,7 @@ describe('what goes through', () => {
       await system.stop();
       await postgres.stop();
     }
-  }, 60_000);
+  });
 
   it('is written by nobody where nobody could read it', async () => {
     const system = await startSystem();

@@ -146,7 +146,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
       const replaced = fc
         .tuple(fc.constantFrom(...originals), fc.nat(), fc.oneof(fc.jsonValue(), anyText()))
         .map(([original, at, part]) => Buffer.from(JSON.stringify(replacePart(original, at, part))));
-      fc.assert(fc.property(replaced, holds), { numRuns: 1000 });
+      fc.assert(fc.property(replaced, holds), { numRuns: 400 });
     },
   );
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { pollWhileWatched } from '../../../src/core/postgres/poll-while-watched.ts';
-import { until } from '../../support/until.ts';
+import { pollWhileWatched } from '../../src/core/postgres/poll-while-watched.ts';
+import { until } from '../support/until.ts';
 
 it('rests behind a slow look, also one that failed, and not once more before the next; says once that it fails', async () => {
   const began: number[] = [];
