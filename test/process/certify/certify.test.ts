@@ -8,6 +8,7 @@ import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
+import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
 import { sendJson } from '../../support/serve-http.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -42,7 +43,8 @@ let system: System;
 let deps: CertifyDeps;
 
 beforeAll(async () => {
-  system = await startSystem({ providers: OTHERS });
+  // certify has a webhook answered 500 by keeping it waiting for longer than an answer may take.
+  system = await startSystem({ providers: OTHERS, limits: ANSWER_LIMITS });
   deps = await certifyDeps(system, new Map(OTHERS.map((provider) => [provider.integration, provider])));
   await system.addLocation(SECOND_URL.locationId, { ordersUrl: 'http://127.0.0.1:9/' });
   SECOND_URL.url = await system.webhookUrl(SECOND_URL.locationId);
