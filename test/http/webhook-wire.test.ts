@@ -85,7 +85,7 @@ describe.concurrent('in a quiet quarter of a minute', () => {
         `SELECT pid FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'expediter' AND query LIKE '%WITH event AS (%'`,
       );
-    // One is kept by the look whether Postgres is there; only the others need the guard.
+    // The check whether Postgres is there keeps one connection alive. The guard keeps the others.
     const before = await until(async () => {
       await Promise.all(Array.from({ length: 50 }, () => post(url, { eventType: 'ping' })));
       const found = await carriers();

@@ -1,12 +1,36 @@
 import type pg from 'pg';
 import type { Config } from '../../src/config.ts';
 import { statusAt } from '../../src/core/domain/lifecycle.ts';
-import type { Registry } from '../../src/core/domain/provider.ts';
+import type { Provider, Registry } from '../../src/core/domain/provider.ts';
 import type { AnswerLimits } from '../../src/http/webhook-door.ts';
 import { putLocation } from '../../src/core/locations/locations.ts';
+import { registry as ownProviders } from '../../src/providers/index.ts';
+import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 
 /** For tests whose subject is not how soon an answer comes. */
 export const UNHURRIED: AnswerLimits = { answerMs: 30_000, commitMs: 20_000 };
+
+export const PROJECT = 'test-project';
+export const AUDIENCE = 'https://expediter.test/pubsub/push';
+export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
+
+/** The environment that the services of all tests have in common. */
+export const SHARED_ENV = {
+  LOG_LEVEL: 'info',
+  ORDER_API_TOKEN: 'platform-token',
+  GOOGLE_CLOUD_PROJECT: PROJECT,
+  PUSH_AUDIENCE: AUDIENCE,
+  PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+  SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  ALLOW_PRIVATE_HOSTS,
+  // Opening a connection costs Postgres some 25 ms of CPU, and planning the first statements costs as much again.
+  POOL_SIZE: '5',
+};
+
+/** @returns our own providers and those of a test */
+export function registryWith(providers: readonly Provider[] = []): Registry {
+  return new Map([...ownProviders, ...providers.map((provider) => [provider.integration, provider] as const)]);
+}
 
 type Row = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import type { Provider, Registry } from '../../src/core/domain/provider.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
 import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
 import { orderFeed } from '../../src/core/live/order-feed.ts';
 import { credentialStore } from '../../src/core/locations/credential-store.ts';
@@ -21,12 +21,10 @@ import { boundConnections } from '../../src/http/bound-connections.ts';
 import { tokenJudge } from '../../src/http/judge-token.ts';
 import { startObserving } from '../../src/observe/start-observing.ts';
 import { operatorParts } from '../../src/operator-parts.ts';
-import { registry as ownProviders } from '../../src/providers/index.ts';
-import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
 import { createDatabase } from './create-database.ts';
-import { UNHURRIED, fixturesOf, type Fixtures } from './fixtures.ts';
+import { SHARED_ENV, UNHURRIED, fixturesOf, registryWith, type Fixtures } from './fixtures.ts';
 
 export type Stage = Fixtures & {
   app: FastifyInstance;
@@ -43,7 +41,7 @@ export type Stage = Fixtures & {
   webhookPath(locationId: string): Promise<string>;
   /** Posts JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
-  /** Lets the two seconds pass for which it is known who somebody is. */
+  /** Forgets who operators are, as the service does after two seconds. */
   lookAnew(): void;
   /** Listens, for streams and odd paths. @returns the URL */
   listen(): Promise<string>;
@@ -63,24 +61,14 @@ export async function startStage(
   const databaseUrl = about.databaseUrl ?? (await createDatabase());
   const env = {
     DATABASE_URL: asService(databaseUrl),
-    LOG_LEVEL: 'info',
+    ...SHARED_ENV,
     ORDER_API_URL: 'http://127.0.0.1:9/graphql',
-    ORDER_API_TOKEN: 'platform-token',
-    GOOGLE_CLOUD_PROJECT: 'test-project',
-    PUSH_AUDIENCE: 'https://expediter.test/pubsub/push',
-    PUSH_SERVICE_ACCOUNT: 'push@test-project.iam.gserviceaccount.com',
-    SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-    ALLOW_PRIVATE_HOSTS,
-    POOL_SIZE: '5',
     ...(about.env ?? { OPERATOR_TOKEN }),
   };
   const config = readConfig(env);
   const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
   const publicUrl = config.PUBLIC_URL ?? '';
-  const registry: Registry = new Map([
-    ...ownProviders,
-    ...(about.providers ?? []).map((provider) => [provider.integration, provider] as const),
-  ]);
+  const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, () => {});

@@ -3,24 +3,28 @@ import pg from 'pg';
 import { readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
-import type { Provider, Registry } from '../../src/core/domain/provider.ts';
+import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import { registry as ownProviders } from '../../src/providers/index.ts';
 import type { AnswerLimits } from '../../src/http/webhook-door.ts';
 import { start, type Running } from '../../src/start.ts';
-import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 import { asService } from './as-service.ts';
-import { UNHURRIED, fixturesOf, type Fixtures } from './fixtures.ts';
+import {
+  AUDIENCE,
+  PROJECT,
+  SERVICE_ACCOUNT,
+  SHARED_ENV,
+  UNHURRIED,
+  fixturesOf,
+  registryWith,
+  type Fixtures,
+} from './fixtures.ts';
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from './start-pubsub.ts';
 
+export { AUDIENCE, PROJECT, SERVICE_ACCOUNT } from './fixtures.ts';
 export { statusWebhook } from './status-webhook.ts';
-
-export const PROJECT = 'test-project';
-export const AUDIENCE = 'https://expediter.test/pubsub/push';
-export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
 
 export type Answer = { status: number; body: Record<string, unknown>; headers: Headers };
 
@@ -88,29 +92,18 @@ export async function startSystem(
   const serviceUrl = about.databaseUrl ?? asService(databaseUrl);
   const env = {
     DATABASE_URL: serviceUrl,
+    ...SHARED_ENV,
     HOST: '127.0.0.1',
     PORT: '0',
-    LOG_LEVEL: 'info',
     ORDER_API_URL: platform.url,
-    ORDER_API_TOKEN: 'platform-token',
-    GOOGLE_CLOUD_PROJECT: PROJECT,
     PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_AUDIENCE: AUDIENCE,
-    PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
     PUSH_ISSUER: pubsub.issuer,
     PUSH_JWKS_URL: pubsub.jwksUrl,
-    SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     DRAIN_DELAY_MS: '0',
-    // Each connection costs Postgres some 25 ms to open, and as much again to plan what is asked on it first.
-    POOL_SIZE: '5',
-    ALLOW_PRIVATE_HOSTS,
     ...about.env,
   };
   const config = readConfig(env);
-  const registry: Registry = new Map([
-    ...ownProviders,
-    ...(about.providers ?? []).map((provider) => [provider.integration, provider] as const),
-  ]);
+  const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const running: Running[] = [];

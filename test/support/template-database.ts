@@ -10,7 +10,10 @@ declare module 'vitest' {
   }
 }
 
-/** Starts one real Postgres for the whole run. Without fsync, which matters only in a power cut. */
+/**
+ * Starts one real Postgres for the whole run. It lacks what matters only in a power cut, and autovacuum, which would
+ * visit hundreds of databases that are soon over.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await startPostgres({
     settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' },

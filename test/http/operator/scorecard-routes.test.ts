@@ -81,7 +81,7 @@ it('sums up what vendors made of the orders, by integration, location and time',
 });
 
 it('counts a minute as down in which calls were made and none was answered', async () => {
-  // What is in doubt is asked for again and again: in a minute of its own that would be one more.
+  // The service keeps asking about the order in doubt. An attempt in another minute would make that one a down minute.
   await system.query(`UPDATE placements SET next_attempt_at = 'infinity' WHERE finished_at IS NULL`);
   await until(async () => (await system.query(`SELECT FROM placement_attempts WHERE ended_at IS NULL`)).length === 0);
   await system.query(`UPDATE placement_attempts SET started_at = date_trunc('hour', now())`);

@@ -139,7 +139,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       at.pos.misread = undefined;
       at.wait(120);
       const again = (): Promise<unknown> => read(at, about.ref, about.order);
-      // The next request may take the connection of an answer that was too long just as it is closed: no answer at all.
+      // After an answer that was too long, its connection is closed. A request that was just sent on it gets no answer.
       const unanswered = (error: unknown): Promise<unknown> => {
         if (
           ['2 MB', 'brackets without end'].includes(name) &&
