@@ -55,6 +55,10 @@ const chaos = (only: string, seconds = 15, ordersPerSecond = 8): string[] => [
 
 /** By the claim that the guard is for. */
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
+  'the deadline of a cancellation goes by the clock': {
+    edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
+  },
   'a token opens its own location and integration alone': {
     edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
     noticedBy: chaos('foreign'),

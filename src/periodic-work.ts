@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import type { Log } from './core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from './core/domain/observed.ts';
 import type { Credentials } from './core/domain/provider.ts';
+import { sweepCancellations } from './core/cancellations/sweep-cancellations.ts';
 import type { QuietAsker } from './core/asks/quiet-asker.ts';
 import { deleteOldGrants } from './core/locations/credential-store.ts';
 import { endPosPauses } from './core/locations/end-pos-pauses.ts';
@@ -88,6 +89,9 @@ export function periodicWork(deps: {
   const tell = async (): Promise<void> => {
     if ((await tellEstimates(pool)) > 0) deps.wake();
   };
+  const sweep = async (): Promise<void> => {
+    for (const swept of await sweepCancellations(pool)) observe({ what: 'cancellation', ...swept });
+  };
   const renew = async (): Promise<void> => {
     await renewConnections({ ...deps, now: clock.now, signal: stopping.signal });
     await deleteOldGrants(pool);
@@ -99,6 +103,7 @@ export function periodicWork(deps: {
     start() {
       repeat('sweep of parked events', 2 * SECOND_MS, async () => redrive(await sweepParked(pool)));
       repeat('telling of estimates', SECOND_MS, tell);
+      repeat('sweep of cancellations', SECOND_MS, sweep);
       repeat('end of pauses by a POS', 2 * SECOND_MS, endPauses);
       repeat('look at Postgres', 2 * SECOND_MS, checkDatabase);
       if (refreshTokens !== undefined) repeat('reading of webhook tokens', TOKENS_MS, refreshTokens);

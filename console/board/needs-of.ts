@@ -60,6 +60,8 @@ export function needsOf(
   const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
     isAskedFor(each.locationId, each.integration, each.serviceOrderId),
   );
+  // The newest are listed, and the filter applies to those alone.
+  const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
   const changed = (attention?.changed ?? []).filter((each) =>
     isAskedFor(each.locationId, each.integration, each.serviceOrderId),
   );
@@ -81,7 +83,7 @@ export function needsOf(
       hint: 'Telephone the restaurant, and say what it said.',
       needs: byPhone.map(ofCancel),
       aside: undefined,
-      count: byPhone.length,
+      count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
     },
     looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), isAside),
     looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), isAside),

@@ -16,6 +16,7 @@ const ATTENTION: Attention = {
     { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
   ],
   cancelByPhone: [],
+  cancelByPhoneTotal: 0,
   changed: [],
   dropped: [
     {
@@ -91,6 +92,7 @@ describe('what needs a person', () => {
         { ...cancel, serviceOrderId: 'order-5' },
         { ...cancel, serviceOrderId: 'order-6', providerOrderId: null },
       ],
+      cancelByPhoneTotal: 500,
       changed: [
         {
           serviceOrderId: 'order-8',
@@ -102,6 +104,7 @@ describe('what needs a person', () => {
       ],
     };
     const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, never).slice(0, 2);
+    expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
       [
         'Cancel by phone',

@@ -79,6 +79,7 @@ describe('what is wrong with a ticket', () => {
           requestedAt: at(-1),
         },
       ],
+      cancelByPhoneTotal: 1,
       changed: [],
       dropped: [
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },

@@ -109,8 +109,11 @@ async function readBack(
   if (provider.readStatus === undefined) return unknown;
   if (!(await holdClaim(deps.pool, claim, provider))) return { do: 'nothing' };
   try {
-    const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: true }, async (context) =>
-      provider.readStatus?.(ref, order, context),
+    const events = await askPos(
+      deps,
+      location,
+      { seconds: attemptLimit(provider, claim.secondsLeft), sent: true },
+      async (context) => provider.readStatus?.(ref, order, context),
     );
     return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled' } : unknown;
   } catch (error) {

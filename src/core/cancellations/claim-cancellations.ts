@@ -13,8 +13,8 @@ export type CancelClaim = {
   integration: string | null;
   /** due: to be asked. asked, in_doubt: the POS is asked what became of the request. */
   state: 'due' | 'asked' | 'in_doubt';
-  /** True if its deadline has passed. */
-  late: boolean;
+  /** Until a person telephones. A call that hangs ends then. */
+  secondsLeft: number;
   failures: number;
   problem: string | null;
   /** A request to cancel began, and its process died before the end. */
@@ -51,8 +51,7 @@ const CLAIM = `
     WHERE c.finished_at IS NULL AND c.next_attempt_at <= now() AND o.ended_at IS NULL
       -- guard: one-cancel-each
       AND c.location_id <> ALL (ARRAY(SELECT location_id FROM taken))
-      AND (p.state = 'sent'
-           OR p.state = 'in_doubt' AND (p.next_attempt_at = 'infinity' OR c.deadline_at < now()))
+      AND (p.state = 'sent' OR p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')
     ORDER BY c.location_id, c.next_attempt_at, c.service_order_id -- one alone, for whoever looks at this moment
   ), within AS (
     SELECT service_order_id, next_attempt_at
@@ -70,7 +69,8 @@ const CLAIM = `
     RETURNING *
   )
   SELECT c.service_order_id AS "serviceOrderId", c.lease_id AS "leaseId", c.location_id AS "locationId", o.integration,
-         c.state, now() > c.deadline_at AS late, c.failures, c.problem,
+         c.state,
+         extract(epoch FROM c.deadline_at - clock_timestamp())::float8 AS "secondsLeft", c.failures, c.problem,
          EXISTS (SELECT FROM placement_attempts a
                  WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL
                    AND a.call = 'cancelOrder') AS "callDied",

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { CancellationObserved, Observe } from '../domain/observed.ts';
-import { why, type Why } from '../domain/placement-cause.ts';
+import type { Why } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/name-parameters.ts';
 import { retryWrite } from '../postgres/retry-write.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
@@ -28,6 +28,8 @@ export type CancelDecision = { end?: AttemptEnd } & (
 const ASKED_MS = 180_000;
 /** Time until a POS is asked what became of a request: it may still be at work on it. */
 const READ_BACK_MS = 10_000;
+/** Seconds before the deadline at which the last try begins, whatever the POS asked us to wait. */
+const LAST_TRY_S = 5;
 
 export type ConcludeDeps = { pool: Pool; observe: Observe; onLive: () => void };
 
@@ -77,11 +79,6 @@ export async function concludeCancellation(
         postpone(pool, claim, { ...decision, state: 'in_doubt', delayMs: READ_BACK_MS, failed: true }),
       );
     case 'try later': {
-      if (claim.late) {
-        const { problem, cause } = why({ code: 'cancel_deadline_passed' });
-        const late = { do: 'by phone', problem: `${problem}: ${decision.problem}`, cause } as const;
-        return concludeCancellation(deps, claim, { ...late, ...(end !== undefined && { end }) });
-      }
       const { state = 'due', isOurs = false, retryAfterMs } = decision;
       // Reported once: the repeats every 30 s are no news.
       if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
@@ -106,6 +103,8 @@ const { $, valuesOf } = nameParameters(
   'cause',
 );
 
+const LAST_TRY = `deadline_at - interval '${LAST_TRY_S} s'`;
+
 const POSTPONE = `
   WITH ${END_ATTEMPT}, known AS MATERIALIZED (
     SELECT erased_at FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
@@ -113,9 +112,9 @@ const POSTPONE = `
     UPDATE cancellations
     SET state = ${$.state}, problem = ${unlessErased(`left(${$.problem}, 500)`)}, cause = ${$.cause}::jsonb,
         failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
-        -- A person telephones at the deadline, whatever the POS asked us to wait.
         next_attempt_at = CASE WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
-                               ELSE least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at)) END,
+                               ELSE least(now() + make_interval(secs => ${$.delayS}),
+                                          CASE WHEN now() < ${LAST_TRY} THEN ${LAST_TRY} ELSE deadline_at END) END,
         lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
       AND (SELECT count(*) FROM known) = 1 -- the order's lock first, as everywhere

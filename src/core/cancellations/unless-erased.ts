@@ -1,6 +1,7 @@
 /**
- * SQL of a text that a POS wrote, unless the order in `known` was erased meanwhile: it may quote the member.
+ * SQL of a text that a POS wrote, unless the order was erased meanwhile: it may quote the member.
  * @param text SQL
+ * @param erasedAt SQL of when the order was erased
  */
-export const unlessErased = (text: string): string =>
-  `CASE WHEN (SELECT erased_at IS NULL FROM known) THEN ${text} END`;
+export const unlessErased = (text: string, erasedAt = '(SELECT erased_at FROM known)'): string =>
+  `CASE WHEN ${erasedAt} IS NULL THEN ${text} END`;

@@ -3,15 +3,14 @@ import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
 import { cancelAtPos, type CancelDeps } from './cancel-at-pos.ts';
 import { claimCancellations, type CancelClaim } from './claim-cancellations.ts';
 import { concludeCancellation, releaseCancellation, type ConcludeDeps } from './conclude-cancellation.ts';
-import { finishEnded } from './finish-ended.ts';
 
 /** Workers for all locations. Each of an integration has its share, so that a hanging one leaves room for others. */
 const WORKERS = 96;
 const POLL_MS = 1_000;
 
-/** Cancels orders at their POS systems, one at a time at each location, and finishes what webhooks have decided. */
+/** Cancels orders at their POS systems, one at a time at each location. */
 export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }): WorkLoop {
-  const { pool, log, observe, breaker } = deps;
+  const { pool, log, breaker } = deps;
   const busy: string[] = [];
 
   const work = async (claim: CancelClaim): Promise<void> => {
@@ -30,8 +29,7 @@ export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }
   return workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    async claim(limit) {
-      for (const finished of await finishEnded(pool)) observe({ what: 'cancellation', ...finished });
+    claim(limit) {
       const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
       return claimCancellations(pool, { limit, busy, open });
     },

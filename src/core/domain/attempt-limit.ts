@@ -13,9 +13,9 @@ export function isAttemptLimit(seconds: unknown): boolean {
   return typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_ATTEMPT_S;
 }
 
-/** The seconds that one attempt may take, with all its requests. */
-export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted): number {
-  return attemptWithinS;
+/** The seconds that one attempt may take, with all its requests. @param left fewer, down to one */
+export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted, left = Infinity): number {
+  return Math.min(attemptWithinS, Math.max(1, Math.round(left)));
 }
 
 /** The seconds of a lease that an attempt begins with: by its end the call is over. */

@@ -118,6 +118,7 @@ export const GUESS_OUTCOMES = ['refused', 'slowed'] as const;
 export const BACKGROUND_WORK = [
   'sweep of parked events',
   'telling of estimates',
+  'sweep of cancellations',
   'end of pauses by a POS',
   'look at Postgres',
   'look at the backlog',

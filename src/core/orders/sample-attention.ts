@@ -36,7 +36,8 @@ export const Attention = z
           requestedAt: Instant,
         }),
       )
-      .meta({ description: 'Orders that only a person can cancel, on the telephone: the oldest 100.' }),
+      .meta({ description: 'Orders that only a person can cancel, on the telephone: the newest 100.' }),
+    cancelByPhoneTotal: z.int().meta({ description: 'How many such orders there are.' }),
     changed: z
       .array(
         z.object({
@@ -96,7 +97,8 @@ export const Attention = z
 export type Attention = z.infer<typeof Attention>;
 
 /** The same with each one's location and integration, for a watcher's filter. */
-export type SampledAttention = Omit<Attention, 'conflicts' | 'untold'> & {
+export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal' | 'untold'> & {
+  cancelsByPhone: { locationId: string; integration: string | null; count: number }[];
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
   untold: UntoldThere[];
 };
@@ -105,7 +107,9 @@ type UntoldThere = NonNullable<Attention['untold']> & { locationId: string | nul
 const CONFLICTS = 100;
 /** Rows read: one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
-const CANCELS = 100;
+/** The newest can still be saved. Rows read: a watcher may see few locations. */
+export const CANCELS = 100;
+const CANCELS_READ = 1_000;
 const CHANGES = 100;
 const CHANGES_READ = 1_000;
 const DROPPED_PLACES = 500;
@@ -121,6 +125,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   return {
     conflicts: await list<SampledAttention['conflicts'][number]>(FIND_CONFLICTS),
     cancelByPhone: await list<Attention['cancelByPhone'][number]>(FIND_CANCELS),
+    cancelsByPhone: await list<SampledAttention['cancelsByPhone'][number]>(COUNT_CANCELS),
     changed: await list<Attention['changed'][number]>(FIND_CHANGES),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
@@ -156,10 +161,17 @@ const FIND_CANCELS = `
                            'requestedAt', c.requested_at) AS each
   FROM (SELECT service_order_id, location_id, requested_at FROM cancellations
         WHERE finished_at IS NULL AND state = 'by_phone'
-        ORDER BY requested_at LIMIT ${CANCELS}) AS c
+        ORDER BY requested_at DESC LIMIT ${CANCELS_READ}) AS c
   LEFT JOIN LATERAL (SELECT integration, provider_order_id FROM orders
                      WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
-  ORDER BY c.requested_at, c.service_order_id`;
+  ORDER BY c.requested_at DESC, c.service_order_id`;
+
+const COUNT_CANCELS = `
+  SELECT json_build_object('locationId', c.location_id, 'integration', o.integration, 'count', count(*)) AS each
+  FROM cancellations c
+  LEFT JOIN LATERAL (SELECT integration FROM orders WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
+  WHERE c.finished_at IS NULL AND c.state = 'by_phone'
+  GROUP BY c.location_id, o.integration`;
 
 /** A row is the whole difference: an order's newest counts, and an empty one means that there is none any more. */
 const FIND_CHANGES = `

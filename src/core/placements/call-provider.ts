@@ -24,7 +24,7 @@ type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; e
  */
 export async function callProvider<Result>(
   deps: CallDeps,
-  job: Pick<PlacementJob, 'serviceOrderId' | 'leaseId'>,
+  job: Pick<PlacementJob, 'serviceOrderId' | 'leaseId'> & { secondsLeft?: number },
   name: CallName,
   location: Location,
   call: (context: PosContext<unknown>) => Promise<Result>,
@@ -56,7 +56,12 @@ export async function callProvider<Result>(
   };
   try {
     const noted = { ...deps, posFetch: requests.fetch };
-    const result = await askPos(noted, location, { seconds: attemptLimit(provider), sent: true }, call);
+    const result = await askPos(
+      noted,
+      location,
+      { seconds: attemptLimit(provider, job.secondsLeft), sent: true },
+      call,
+    );
     deps.breaker.callEnded(location, began);
     return { result, end: ending(outcomeOf(name, result)) };
   } catch (error) {

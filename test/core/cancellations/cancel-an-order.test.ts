@@ -255,7 +255,8 @@ describe('at the POS', () => {
       const each = await cancellation(order.serviceOrderId);
       return each?.['failures'] === 1 && each;
     });
-    expect(found['next_attempt_at']).toEqual(found['deadline_at']);
+    const deadline = found['deadline_at'] as Date;
+    expect(found['next_attempt_at']).toEqual(new Date(deadline.getTime() - 5_000));
   });
 
   it('one that refused an operator is asked again for the member', async () => {
@@ -390,6 +391,15 @@ describe('at the POS', () => {
     expect(await cancelIs(late.serviceOrderId, 'by_phone')).toMatchObject({
       cause: { code: 'cancel_deadline_passed' },
     });
+  });
+
+  it('one that hangs is waited for until the deadline, and then a person telephones', async () => {
+    const order = await sentAt('patient');
+    tills.cancel = (_id, nth) => (nth === 1 ? new TryAgain('busy', { sent: false, retryAfterMs: 60_000 }) : 'hang');
+    await cancel(order);
+    await until(async () => (await cancellation(order.serviceOrderId))?.['failures'] === 1);
+    await older(order.serviceOrderId, 598);
+    await cancelIs(order.serviceOrderId, 'by_phone');
   });
 
   it.each(['lost', 'died'])('one that takes two as two is asked once, where the answer was %s', async (how) => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
+import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -53,4 +54,30 @@ it('one at a time of each location, and no more of an integration than its share
   await release();
   const both = await Promise.all([claim(), sleep(0).then(() => claim())]);
   expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
+});
+
+it('a deadline goes by the clock: all that no call is about become a person’s at once, however many wait for a turn', async () => {
+  await pool.query('DELETE FROM cancellations');
+  await seed('gone', 60);
+  expect(await claim()).toEqual({ gone: 32 });
+  await pool.query(
+    `WITH a AS (INSERT INTO placement_attempts (service_order_id, attempt, call)
+                SELECT service_order_id, 1, 'cancelOrder' FROM cancellations)
+     UPDATE cancellations SET deadline_at = now() - interval '1 s', problem = CASE WHEN lease_id IS NULL THEN 'no answer' END`,
+  );
+  const swept = await sweepCancellations(pool);
+  expect(swept).toHaveLength(28);
+  expect(swept[0]).toMatchObject({
+    integration: 'gone',
+    outcome: 'by_phone',
+    problem: expect.stringMatching(/in time to cancel the order: no answer$/) as string,
+    cause: { code: 'cancel_deadline_passed' },
+  });
+  // Their processes died during the calls.
+  await pool.query(`UPDATE cancellations SET lease_until = now() - interval '1 s' WHERE lease_id IS NOT NULL`);
+  expect(await sweepCancellations(pool)).toHaveLength(32);
+  expect(await sweepCancellations(pool)).toEqual([]);
+  expect(await claim()).toEqual({});
+  const { rows } = await pool.query('SELECT FROM placement_attempts WHERE ended_at IS NULL');
+  expect(rows).toEqual([]);
 });

@@ -23,7 +23,8 @@ export const tooLate = (): GiveUp => new GiveUp('it is in the oven', { reason: '
 
 /**
  * Starts the service with tills: `exact` takes the same order and the same cancel once, `asked` can be asked for an order
- * and its status, `blind` makes a ticket and a cancel of every request, `mute` cannot cancel.
+ * and its status, `blind` makes a ticket and a cancel of every request, `patient` does too and is waited for longer than a
+ * test, `mute` cannot cancel.
  */
 export async function startTills(processes = 1): Promise<{ system: System; tills: Tills }> {
   const tills: Tills = {
@@ -62,6 +63,7 @@ export async function startTills(processes = 1): Promise<{ system: System; tills
   };
   const exact: Provider = { ...mute, integration: 'exact', cancelOrder, deduplicatesCancels: true };
   const blind: Provider = { ...mute, integration: 'blind', deduplicates: false, cancelOrder };
+  const patient: Provider = { ...blind, integration: 'patient', attemptWithinS: 110 };
   const asked: Provider = {
     ...blind,
     integration: 'asked',
@@ -69,10 +71,11 @@ export async function startTills(processes = 1): Promise<{ system: System; tills
     readStatus: async (_ref, { serviceOrderId }) => tills.reads?.(serviceOrderId),
   };
   const system = await startSystem({
-    providers: [mute, exact, blind, asked],
+    providers: [mute, exact, blind, patient, asked],
     processes,
     env: { ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql' },
   });
-  for (const integration of ['mute', 'exact', 'blind', 'asked']) await system.addLocation(integration, {}, integration);
+  for (const integration of ['mute', 'exact', 'blind', 'patient', 'asked'])
+    await system.addLocation(integration, {}, integration);
   return { system, tills };
 }

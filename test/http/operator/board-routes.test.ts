@@ -328,13 +328,22 @@ describe('what needs attention', () => {
        VALUES ('by-phone', 'club-1', 'platform', 'by_phone', now(), 'infinity'),
               ('tried-again', 'club-1', 'platform', 'due', now() + interval '1 h', now() + interval '1 h')`,
     );
+    await stage.query(
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, requested_at)
+       SELECT 'older-' || nth, 'club-1', 'platform', 'by_phone', now(), 'infinity', now() - make_interval(mins => nth)
+       FROM generate_series(1, 120) AS nth`,
+    );
     const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await until(() => (watched.attention()?.cancelByPhone.length ?? 0) > 0);
-    expect(watched.attention()?.cancelByPhone).toMatchObject([
-      { serviceOrderId: 'by-phone', locationId: 'club-1', providerOrderId: '8F2K' },
+    const { cancelByPhone, cancelByPhoneTotal } = watched.attention() ?? {};
+    expect(cancelByPhone?.[0]).toMatchObject({ serviceOrderId: 'by-phone', providerOrderId: '8F2K' });
+    expect([cancelByPhone?.length, cancelByPhone?.at(-1)?.serviceOrderId, cancelByPhoneTotal]).toEqual([
+      100,
+      'older-99',
+      121,
     ]);
-    expect(elsewhere.attention()?.cancelByPhone).toEqual([]);
-    await stage.query(`UPDATE cancellations SET finished_at = now() WHERE service_order_id = 'by-phone'`);
+    expect(elsewhere.attention()).toMatchObject({ cancelByPhone: [], cancelByPhoneTotal: 0 });
+    await stage.query(`UPDATE cancellations SET finished_at = now()`);
     await until(() => watched.attention()?.cancelByPhone.length === 0);
   });
 
@@ -556,6 +565,7 @@ describe('a reader that hangs', () => {
       watcher.attention({
         conflicts: [],
         cancelByPhone: [],
+        cancelByPhoneTotal: 0,
         changed: [],
         dropped: [],
         silent: [{ sent: version } as never],

@@ -1,0 +1,87 @@
+import type { Pool } from 'pg';
+import { RANK_CANCELLED } from '../domain/lifecycle.ts';
+import { describeCause, why, type Why } from '../domain/placement-cause.ts';
+import { unlessErased } from './unless-erased.ts';
+
+/** A cancellation that is decided without a call to the POS. */
+export type Swept = {
+  serviceOrderId: string;
+  locationId: string;
+  integration: string | null;
+  outcome: 'cancelled' | 'refused' | 'by_phone';
+} & Partial<Why>;
+
+/**
+ * Decides what needs no call, for all locations at once and however many calls hang: orders that have ended, and
+ * cancellations whose deadline has passed. Every process does this each second.
+ */
+export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
+  const finished = await pool.query<Swept>({ name: 'finish-ended-cancellations', text: FINISH_ENDED });
+  const { problem, cause } = why({ code: 'cancel_deadline_passed' });
+  const late = await pool.query<Swept>({
+    name: 'give-late-cancellations-to-people',
+    text: GIVE_TO_PEOPLE,
+    values: [problem, cause, describeCause({ code: 'process_died' })],
+  });
+  return [...finished.rows, ...late.rows];
+}
+
+/** The POS's webhook said that the order is cancelled, or it was too late. So a webhook has nothing to do with them. */
+const FINISH_ENDED = `
+  WITH ended AS MATERIALIZED (
+    SELECT c.service_order_id, o.integration, o.rank >= ${RANK_CANCELLED} AS cancelled
+    FROM cancellations c
+    CROSS JOIN LATERAL (
+      SELECT rank, integration, ended_at FROM orders WHERE service_order_id = c.service_order_id
+      OFFSET 0 -- looked up one by one: a plan made while there were few would read them all
+    ) AS o
+    WHERE c.finished_at IS NULL AND o.ended_at IS NOT NULL
+    FOR UPDATE OF c SKIP LOCKED
+  ), cancelled AS (
+    SELECT ARRAY(SELECT service_order_id FROM ended WHERE cancelled) AS ids
+  )
+  UPDATE cancellations c
+  SET state = CASE WHEN c.service_order_id = ANY (ids) THEN 'cancelled' ELSE 'refused' END, finished_at = now(),
+      problem = CASE WHEN c.service_order_id = ANY (ids) THEN NULL ELSE problem END,
+      cause = CASE WHEN c.service_order_id = ANY (ids) THEN NULL ELSE cause END, lease_id = NULL, lease_until = NULL
+  FROM cancelled
+  WHERE c.service_order_id = ANY (ARRAY(SELECT service_order_id FROM ended))
+  RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId",
+            (SELECT integration FROM ended e WHERE e.service_order_id = c.service_order_id), c.state AS outcome`;
+
+/**
+ * A call that is under way ends at the deadline, and the next round finds it. An order that was not sent is not here: it
+ * was withdrawn, or its call will tell.
+ */
+const GIVE_TO_PEOPLE = `
+  WITH late AS MATERIALIZED (
+    SELECT c.service_order_id
+    FROM cancellations c
+    CROSS JOIN LATERAL (SELECT state FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p
+    WHERE c.finished_at IS NULL AND c.next_attempt_at < 'infinity' AND c.deadline_at < now()
+      AND (c.lease_until IS NULL OR c.lease_until < now()) AND p.state IN ('sent', 'in_doubt')
+  ), locked AS MATERIALIZED (
+    -- The orders' locks first, in the order of their keys, as everywhere.
+    SELECT service_order_id, integration, ended_at, erased_at FROM orders
+    WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM late))
+    ORDER BY service_order_id FOR UPDATE SKIP LOCKED
+  ), c AS (
+    UPDATE cancellations
+    -- guard: cancel-deadline
+    SET state = 'by_phone', next_attempt_at = 'infinity', lease_id = NULL, lease_until = NULL, cause = $2::jsonb,
+        problem = left(concat_ws(': ', $1::text, ${unlessErased('problem', 'erased_at')}), 500)
+    FROM locked
+    WHERE cancellations.service_order_id = locked.service_order_id AND locked.ended_at IS NULL
+      AND num_nulls(finished_at) = 1 AND next_attempt_at < 'infinity' AND (lease_until IS NULL OR lease_until < now())
+    RETURNING cancellations.service_order_id, location_id, integration, problem
+  ), died AS (
+    UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = $3
+    FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'
+  ), p AS (
+    -- A person who telephones also finds out whether there is a ticket.
+    UPDATE placements SET next_attempt_at = 'infinity' FROM c
+    WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1
+  )
+  SELECT service_order_id AS "serviceOrderId", location_id AS "locationId", integration, 'by_phone' AS outcome, problem,
+         $2::jsonb AS cause
+  FROM c`;
