@@ -140,6 +140,12 @@ const Environment = z
       'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
     ...always,
   })
+  .refine(({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8), {
+    path: ['WEBHOOK_RETENTION_DAYS'],
+    error:
+      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait there for 7 days, and be kept for less than one',
+    ...always,
+  })
   .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined, {
     path: ['SPILL_SUBSCRIPTION'],
     error: 'is unset, and SPILL_TOPIC is set: what is spilled would never be read',

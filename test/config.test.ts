@@ -105,6 +105,11 @@ it.each([
     { SPILL_SUBSCRIPTION: 'drain' },
     'SPILL_TOPIC: is unset, and SPILL_SUBSCRIPTION is set',
   ],
+  [
+    'longer than what it brings is kept',
+    { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain', WEBHOOK_RETENTION_DAYS: '7' },
+    'WEBHOOK_RETENTION_DAYS: is less than 8 days',
+  ],
 ])('the spill is not %s', (_what, half, message) => {
   const whole = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain' };
   expect(() => readConfig({ ...env, ...half })).toThrow(message);

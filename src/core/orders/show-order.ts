@@ -4,7 +4,7 @@ import { CancellationState } from '../domain/cancellation.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { PlacementState } from '../domain/placement.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
-import { DAYS_WAITED } from '../retention/erase-members.ts';
+import { WEBHOOK_DAYS } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
@@ -203,10 +203,10 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
        (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."webhookId"), '[]') FROM (
           SELECT DISTINCT d.*
-          FROM (SELECT e.webhook_id AS id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day, o.location_id
+          FROM (SELECT e.webhook_id AS id, days.day, o.location_id
                 FROM (SELECT webhook_id, recorded_at FROM status_events
                       WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e,
-                     orders o, generate_series(-1, ${DAYS_WAITED}) AS ago
+                     orders o, ${WEBHOOK_DAYS}
                 WHERE o.service_order_id = $1 AND e.webhook_id IS NOT NULL) AS k
           CROSS JOIN LATERAL (
             SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,

@@ -7,8 +7,17 @@ import type { Log } from '../domain/log.ts';
 export const ERASE_BATCH = 100;
 /** Time to wait for a lock. All webhooks behind those about these orders wait as long; the door waits 1.4 s. */
 const PATIENCE_MS = 1_000;
-/** The most days that an event can wait for its order, rounded up, and one for a midnight in between. */
-export const DAYS_WAITED = 8;
+/**
+ * SQL of the days on which the webhook of an event `e` may be stored. A UUIDv7 begins with the time at which it came, by
+ * its machine's clock; a webhook may have waited long before its event was recorded. If that clock was wrong, the webhook
+ * is near its event.
+ */
+export const WEBHOOK_DAYS = `LATERAL (
+  SELECT day + around AS day
+  FROM (VALUES
+    ((to_timestamp(('x' || translate(left(e.webhook_id::text, 13), '-', ''))::bit(48)::bigint / 1000.0) AT TIME ZONE 'UTC')::date),
+    ((e.recorded_at AT TIME ZONE 'UTC')::date)) AS near(day), generate_series(-1, 1) AS around
+) AS days`;
 
 /**
  * Erases member data `retentionDays` days after the end of its order, and the operator's texts of orders that failed
@@ -160,8 +169,7 @@ export async function blankWebhooks(
 
 /**
  * A statement of its own, after the lock, so that it sees whatever was committed about these orders. A webhook is found
- * by its day: that of its events, or some days before if it waited; or by its event, if that waits still. A webhook and
- * its replays have the same body.
+ * by its day, or by its event if that waits still. A webhook and its replays have the same body.
  */
 const ERASE = `
   WITH contents AS (
@@ -180,8 +188,8 @@ const ERASE = `
   ), calls AS (
     UPDATE placement_attempts SET error = NULL WHERE service_order_id = ANY ($1::text[]) AND error IS NOT NULL
   ), ${blanking(`
-    SELECT DISTINCT o.location_id, e.webhook_id, (e.recorded_at AT TIME ZONE 'UTC')::date - ago AS day
-    FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN generate_series(-1, ${DAYS_WAITED}) AS ago
+    SELECT DISTINCT o.location_id, e.webhook_id, days.day
+    FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN ${WEBHOOK_DAYS}
     WHERE e.service_order_id = ANY ($1::text[]) AND e.webhook_id IS NOT NULL
       -- The days before have gone, and a history may be long.
       AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)

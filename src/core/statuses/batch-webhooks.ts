@@ -90,9 +90,9 @@ export function batchWebhooks(deps: {
     try {
       applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, deps.parkTtlS));
     } catch (error) {
-      if (!repeated && (await isMended(error, deps.pool))) return flush(batch, true);
+      if (!repeated && (await isMended(error, deps.pool, webhooks))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
-      if (!isDataError(error)) {
+      if (!isDataError(error) || isDayMissing(error)) {
         for (const waiting of batch) refuse(waiting, 'could not be committed', error);
         return undefined;
       }
@@ -297,13 +297,19 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
   return known.length > 1 ? [...new Set(known)] : known;
 }
 
+/** True if there is no partition for a row: a violated check has a name. */
+function isDayMissing({ code, constraint }: pg.DatabaseError): boolean {
+  return code === '23514' && constraint === undefined;
+}
+
 /** Repairs a missing partition. True if one more try is enough, also after a collision of two batches. */
-async function isMended(error: unknown, pool: Pool): Promise<boolean> {
+async function isMended(error: unknown, pool: Pool, webhooks: readonly TranslatedWebhook[]): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === '40P01' || error.code === '40001' || error.code === TOLD_MEANWHILE) return true;
-  if (error.code !== '23514') return false;
+  if (!isDayMissing(error)) return false;
   try {
-    await ensureWebhookPartitions(pool);
+    const times = webhooks.map(({ receivedAt }) => receivedAt);
+    await ensureWebhookPartitions(pool, times);
     return true;
   } catch {
     return false;

@@ -8,6 +8,9 @@ import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
+import { openSpilled, sealSpilled } from '../../../src/core/spill/seal-spilled.ts';
+import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
 import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
@@ -290,6 +293,23 @@ it('a message that is delivered five times is applied once', async () => {
   await until(async () => (await drained('known')) >= known + 4);
   expect(await stored(id)).toHaveLength(1);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
+});
+
+it('one that waited for longer than webhooks are kept is applied, and goes with its member', async () => {
+  const serviceOrderId = await newOrder();
+  goDown();
+  await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  const young = await openSpilled(keys, spilled().at(-1)?.data ?? Buffer.alloc(0));
+  const receivedAt = new Date(Date.now() - 40 * 86_400_000);
+  const id = `${receivedAt.getTime().toString(16).padStart(12, '0').replace(/.{8}/, '$&-')}-7000-8000-000000000001`;
+  const body = Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId, status: 'completed' })));
+  await publish(await sealSpilled(keys, { ...young, id, receivedAt, body }));
+  await comeBack();
+  await untilStored(id);
+  expect(await stored(id)).toMatchObject([{ outcome: 'applied', body }]);
+  expect(await inTransaction(direct, (client) => eraseOrders(client, [serviceOrderId]))).toBe(1);
+  expect(await stored(id)).toMatchObject([{ body: Buffer.alloc(0) }]);
 });
 
 it('a message that no key opens is told, given back, and holds up nobody', async () => {
