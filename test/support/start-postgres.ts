@@ -38,6 +38,8 @@ export type PostgresOptions = {
   settings?: Record<string, string>;
   /** Gets Postgres's log as it comes. */
   log?: (text: string) => void;
+  /** Another Postgres than that of the npm packages. */
+  binaries?: PostgresBinaries;
   /** The URL of a primary: new data is a copy of its data, and follows it until `pg_promote()`. */
   standbyOf?: string;
 };
@@ -62,7 +64,7 @@ export type Postgres = {
 /** Resolves when it accepts connections. It ends with this process, however that ends. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const user = unprivilegedUser();
-  const binaries = await locatePostgres(user);
+  const binaries = options.binaries ?? (await locatePostgres(user));
   const temporary = options.dir === undefined ? makeTemporary(user) : undefined;
   const launch: Launch = { binaries, user, temporary, dir: '', settings: {}, log: options.log };
   try {

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
 import { ESTIMATED_AT } from '../live/estimated.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
+import { LOCK_ASK } from '../postgres/locks.ts';
 
 /** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
 export type QuietOrder = {
@@ -34,7 +35,8 @@ const REST_MAX_S = 3_600;
 /**
  * Claims orders that are quieter than they should be, at most one of each location: sent and not received, past their
  * time and not ended, of a location that alone of its vendor is silent, or of one whose webhooks are known to be missing.
- * A claim is the location's turn, and counts as asked: nobody else asks there for a minute.
+ * A claim is the location's turn, and counts as asked: nobody else asks there for a minute. While another process looks,
+ * nothing is found here.
  * @param integrations those that can be asked now
  */
 export async function claimQuiet(pool: Pool, integrations: readonly string[], limit: number): Promise<QuietOrder[]> {
@@ -42,11 +44,28 @@ export async function claimQuiet(pool: Pool, integrations: readonly string[], li
   return rows;
 }
 
+const IS_UNRECEIVED = `o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'`;
+const IS_LATE = `
+  greatest(coalesce(${ESTIMATED_AT}, o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
+    < now() - interval '${LATE_S} s'`;
+
+/** Of all open orders, most are as they should be. The others are found by their own rows, before anything is joined. */
 const CLAIM = `
-  WITH quiet AS MATERIALIZED (
+  WITH turn AS MATERIALIZED (
+    SELECT pg_try_advisory_xact_lock(${LOCK_ASK}) AS mine
+  ), missing AS MATERIALIZED (
+    SELECT ARRAY(SELECT location_id FROM location_asks
+                 WHERE missed_at > now() - interval '${MISSING_S} s') AS locations
+  ), suspect AS MATERIALIZED (
+    SELECT * FROM orders o
+    WHERE (SELECT mine FROM turn) AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
+      AND o.updated_at < now() - interval '${NEWS_S} s'
+      AND (${IS_UNRECEIVED} OR ${IS_LATE} OR o.updated_at < now() - interval '${SILENT_S} s'
+           OR o.location_id = ANY ((SELECT locations FROM missing)::text[]))
+  ), quiet AS MATERIALIZED (
     SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id,
            o.updated_at, rests_until
-    FROM orders o
+    FROM suspect o
     JOIN locations l ON l.location_id = o.location_id AND l.integration = o.integration
     JOIN placements p ON p.service_order_id = o.service_order_id
     LEFT JOIN location_asks a ON a.location_id = o.location_id
@@ -59,13 +78,10 @@ const CLAIM = `
                   THEN p.asked_at + least(${EACH_S} * 2 ^ p.asks, ${REST_MAX_S}) * interval '1 s' END AS rests_until
     ) AS about
     WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
-      AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
       AND (a.next_ask_at IS NULL OR a.next_ask_at <= now())
-      AND (is_missing AND o.updated_at < now() - interval '${NEWS_S} s'
+      AND (is_missing
            OR (rests_until IS NULL OR rests_until < now())
-           AND (o.rank < ${rankOf('received')} AND o.updated_at < now() - interval '${UNRECEIVED_S} s'
-                OR greatest(coalesce(${ESTIMATED_AT}, o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
-                   < now() - interval '${LATE_S} s'
+           AND (${IS_UNRECEIVED} OR ${IS_LATE}
                 OR greatest(o.updated_at, s.last_seen_at) < now() - interval '${SILENT_S} s'
                    AND EXISTS (SELECT FROM location_last_seen other
                                WHERE other.integration = o.integration

@@ -9,6 +9,7 @@ export const LOCK_ERASE_MEMBERS = 7_306;
 export const LOCK_DELETE_TRAFFIC = 7_307;
 export const LOCK_SCORE_HOURS = 7_308;
 export const LOCK_DELETE_REFUSED = 7_312;
+export const LOCK_ASK = 7_313;
 
 /** Takes a lock until the transaction ends. False if another process has it. */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {

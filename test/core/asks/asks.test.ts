@@ -12,9 +12,12 @@ import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { settingsOpener } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
+import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { LOCK_ASK } from '../../../src/core/postgres/locks.ts';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { readPlans } from '../../support/read-plans.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -471,4 +474,26 @@ it('what is told of a request has neither its path nor its query', async () => {
   const told = observed.find((each) => each.what === 'ask' && each.serviceOrderId === serviceOrderId);
   expect(told).toMatchObject({ request: { method: 'POST', origin, status: 404 } });
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
+});
+
+it('reads of orders that are as they should be their own rows alone, and one process looks at a time', async () => {
+  const [placed, ORDERS] = [await placeAt(await addTill()), 300];
+  await system.query(
+    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank)
+     SELECT 'healthy-' || nth, o.location_id, 'till', 'pickup', 20
+     FROM orders o, generate_series(1, $2::int) AS nth WHERE o.service_order_id = $1`,
+    [placed, ORDERS],
+  );
+  await pass(4 * MINUTE);
+  await system.query('ANALYZE orders');
+  const { reads } = await readPlans(system.pool, (pool) => claimQuiet(pool, ['nowhere', 'till'], 10));
+  expect(reads).toBeGreaterThan(ORDERS);
+  expect(reads).toBeLessThan(1.5 * ORDERS);
+
+  await pass(10 * MINUTE);
+  await inTransaction(system.pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ASK]);
+    expect(await claimQuiet(system.pool, ['till'], 10)).toEqual([]);
+  });
+  expect(await claimQuiet(system.pool, ['till'], 10)).toMatchObject([{ serviceOrderId: placed }]);
 });
