@@ -1,8 +1,11 @@
 /** Streams end with what let their reader in, at a process that did not change it. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { FastifyRequest } from 'fastify';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
+import { BY_OPERATOR_TOKEN, type Operator } from '../../../src/core/operators/operator.ts';
+import { openStream } from '../../../src/http/operator/open-stream.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
@@ -52,14 +55,14 @@ async function person(name: string): Promise<string> {
 }
 
 /** Opens the board and an order at the process that will not be told. @returns when each has ended */
-async function follow(headers: Record<string, string>): Promise<Promise<number>[]> {
+async function follow(headers: Record<string, string>): Promise<Promise<unknown>[]> {
   const prefix = 'cookie' in headers ? '/console/api' : '';
   const both = await Promise.all(
     ['/live', '/orders/order-1/live'].map((path) => readEvents(`${there}${prefix}${path}`, headers)),
   );
   open.push(...both);
   expect(both.map(({ status }) => status)).toEqual([200, 200]);
-  return both.map(async ({ ended }) => ended.catch(() => {}).then(() => performance.now()));
+  return both.map(({ ended }) => ended.catch(() => {}));
 }
 
 const send = async (path: string, headers: Record<string, string>, method: string): Promise<void> => {
@@ -125,14 +128,35 @@ it('a stream ends with what let its reader in, and no other does', async () => {
   expect(stayed).toBe(6);
 });
 
-it('a stream does not outlive its session, which nobody ends', async () => {
-  const cookie = await logIn(stage.app, await named('expires'));
-  await stage.query(`UPDATE operator_sessions SET expires_at = now() + interval '1200 ms' WHERE name = 'expires'`);
-  const began = performance.now();
-  for (const ended of await follow({ cookie })) {
-    const lived = (await ended) - began;
-    expect(lived).toBeGreaterThan(900);
-    // Before its reader would be looked at again.
-    expect(lived).toBeLessThan(1_900);
-  }
+describe('a stream, by the clock', () => {
+  const began = new Date();
+  const reader = { ...BY_OPERATOR_TOKEN, session: { sessionId: 'a', signedInAt: began, expiresAt: began } };
+  const openAt = (now: Date, identifyAgain: () => Promise<Operator | undefined>): { isClosed: boolean } => {
+    vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] });
+    const request = { operator: reader, identifyAgain } as unknown as FastifyRequest;
+    const shared = { closing: new AbortController().signal, now: () => now, streams: new Map() };
+    const stream = openStream(stage.app, request, shared);
+    const state = { isClosed: false };
+    stream.onClose(() => (state.isClosed = true));
+    return state;
+  };
+  afterEach(() => vi.useRealTimers());
+
+  it('does not outlive its session, which nobody ends', async () => {
+    const state = openAt(new Date(began.getTime() - 60_500), () => Promise.resolve(reader));
+    await vi.advanceTimersByTimeAsync(60_499);
+    expect(state.isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(state.isClosed).toBe(true);
+  });
+
+  it('is cut off within five seconds, with the two for which rights are remembered, once its reader may not', async () => {
+    let rights: Operator['rights'] = reader.rights;
+    const state = openAt(new Date(began.getTime() - 600_000), () => Promise.resolve({ ...reader, rights }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(state.isClosed).toBe(false);
+    rights = [];
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(state.isClosed).toBe(true);
+  });
 });
