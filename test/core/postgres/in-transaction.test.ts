@@ -7,7 +7,7 @@ let pool: pg.Pool;
 
 beforeAll(async () => {
   // One connection: what is wrong with it meets the next one who asks.
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, query_timeout: 500 });
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, query_timeout: 3_000 });
   pool.on('error', () => {});
   await pool.query('CREATE TABLE notes (note text PRIMARY KEY)');
 });
@@ -46,7 +46,7 @@ describe('a transaction', () => {
     const stuck = inTransaction(pool, async (client) => {
       await write(client, 'never');
       // Still busy when the rollback is asked for, which then runs out of time.
-      client.query('SELECT pg_sleep(2)').catch(() => {});
+      client.query('SELECT pg_sleep(30)').catch(() => {});
       await client.query('SELECT 1 / 0').catch(() => {});
       throw new pg.DatabaseError('as Postgres would say', 0, 'error');
     });
