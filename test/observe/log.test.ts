@@ -113,12 +113,14 @@ describe('a webhook is one line', () => {
   it('a few of many where they are refused, and how many there were', async () => {
     const wrong = `${system.urls[0]}/webhook/standard/club-1?token=wrong`;
     system.logged.length = 0;
+    const began = performance.now();
     await Promise.all(Array.from({ length: 60 }, () => post(wrong, {})));
+    const seconds = (performance.now() - began) / 1_000;
     const lines = (): Line[] => system.logged.map((line) => JSON.parse(line) as Line);
     const told = (): number => lines().filter(({ message }) => message === 'webhook refused').length;
     const beside = (): number => lines().reduce((sum, { more }) => sum + Number(more ?? 0), 0);
     await until(() => told() + beside() === 60);
-    expect(told()).toBeLessThanOrEqual(40);
+    expect(told()).toBeLessThanOrEqual(20 * (1 + Math.ceil(seconds)));
   });
 
   it('an error where it is not committed, with what went wrong', async () => {
@@ -189,7 +191,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
 
   it('with nothing of the member', async () => {
     await linesAbout('order sent', () => system.placeOrder({ type: 'delivery' }));
-    expect(system.logged.join('')).not.toMatch(/Ada|Lovelace|example\.com|49301|Lindenstra|terrace/);
+    expect(system.logged.join('')).not.toMatch(/Ada|Lovelace|example\.com|3012345678|Lindenstra|terrace/);
   });
 });
 

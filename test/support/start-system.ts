@@ -22,6 +22,7 @@ import {
 import { sampleOrder, type SampleOptions } from './sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from './start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from './start-pubsub.ts';
+import { until } from './until.ts';
 
 export { AUDIENCE, PROJECT, SERVICE_ACCOUNT } from './fixtures.ts';
 export { statusWebhook } from './status-webhook.ts';
@@ -145,7 +146,11 @@ export async function startSystem(
     async placeOrder(sample) {
       const order = sampleOrder(sample);
       platform.orders.set(order.serviceOrderId, order);
-      const status = await system.signal(order.serviceOrderId);
+      // Pub/Sub sends it again as well.
+      const status = await until(async () => {
+        const answer = await system.signal(order.serviceOrderId);
+        return answer !== 503 && answer;
+      });
       if (status !== 204) throw new Error(`the signal was answered ${status}`);
       return order;
     },

@@ -58,7 +58,7 @@ it('of eight orders in a row ends in eight digits, and does not tell how many or
 });
 
 it('is another for each of many orders that two processes place at one location at once', async () => {
-  const orders = Array.from({ length: 60 }, () => sampleOrder());
+  const orders = Array.from({ length: 24 }, () => sampleOrder());
   for (const order of orders) system.platform.orders.set(order.serviceOrderId, order);
   await Promise.all(orders.map(({ serviceOrderId }) => system.signal(serviceOrderId)));
   const isSent = ({ serviceOrderId }: { serviceOrderId: string }): boolean => toldCodes(serviceOrderId).length >= 2;
@@ -68,7 +68,7 @@ it('is another for each of many orders that two processes place at one location 
   );
   const given = orders.map(({ serviceOrderId }) => codes.get(serviceOrderId));
   expect(given.filter((code) => !CODE.test(String(code)))).toEqual([]);
-  expect(new Set(given).size).toBe(60);
+  expect(new Set(given).size).toBe(orders.length);
   for (const { serviceOrderId } of orders) {
     expect(new Set(toldCodes(serviceOrderId))).toEqual(new Set([codes.get(serviceOrderId)]));
   }

@@ -4,7 +4,6 @@ import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import type { Simulator, StartSimulator } from '../../simulators/simulator.ts';
 import { inMemoryCredentials } from '../in-memory-credentials.ts';
 
-export const NOW = new Date();
 /** Between two orders, so that no POS's limit is what a test trips over. */
 const PAUSE_S = 10;
 
@@ -14,7 +13,7 @@ export type Stage<Settings> = Awaited<ReturnType<typeof openStage<Settings>>>;
 export async function openStage<Settings>(provider: Provider<Settings>, start: StartSimulator, currency = 'EUR') {
   const pos = await start({ currency });
   const settings = provider.settings.parse(pos.settings);
-  let now = NOW;
+  let now = new Date();
   const kept = inMemoryCredentials(() => now);
   const granted: Grant[] = [];
   let tokensAsked = 0;

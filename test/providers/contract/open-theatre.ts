@@ -5,7 +5,7 @@ import { CanonicalOrder, type OrderRef } from '../../../src/core/domain/order.ts
 import type { Provider, Webhook } from '../../../src/core/domain/provider.ts';
 import type { SignedWebhook, Simulator, Ticket } from '../../simulators/simulator.ts';
 import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
-import { NOW, openStage, refusalsOf, withRefusals, type Stage } from './open-stage.ts';
+import { openStage, refusalsOf, withRefusals, type Stage } from './open-stage.ts';
 import type { ProviderFixtures } from './provider-fixtures.ts';
 
 /** Declares one claim of the suite. Every POS that it starts is stopped at its end. */
@@ -67,7 +67,7 @@ export function openTheatre<Settings>(provider: Provider<Settings>, fixtures: Pr
   }
 
   function received({ headers, body }: SignedWebhook): Webhook {
-    return { headers, body, url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+    return { headers, body, url: WEBHOOK_URL, receivedAt: new Date(), verified: false };
   }
 
   return {
