@@ -2,13 +2,20 @@ import { z } from 'zod';
 
 const LENGTH_MAX = 500;
 
+/** True if Postgres can store the text. JSON strings may contain NUL or a lone surrogate, which it cannot. */
+export function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Takes out of any text what Postgres cannot store. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
+}
+
 /** A text within a cause: short, and storable by Postgres in JSON. Never a value of a payload. */
-export const CauseText = z
-  .string()
-  .max(LENGTH_MAX)
-  .refine((text) => !text.includes('\0') && text.isWellFormed());
+export const CauseText = z.string().max(LENGTH_MAX).refine(isStorable);
 
 /** Makes any text fit for a cause. */
 export function toCauseText(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed().slice(0, LENGTH_MAX).toWellFormed();
+  return storable(text).slice(0, LENGTH_MAX).toWellFormed();
 }

@@ -3,13 +3,9 @@
  * 4217 currency; times are RFC 3339 with offset.
  */
 import { z } from 'zod';
+import { isStorable, storable } from './cause-text.ts';
 import { STATUSES } from './lifecycle.ts';
 import { ReasonCode } from './reason-code.ts';
-
-/** True if Postgres can store the text. JSON strings may contain NUL or a lone surrogate, which it cannot. */
-function isStorable(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
-}
 
 /** An id. It is compared and stored unchanged, so one that Postgres cannot store is refused. */
 export const Id = z
@@ -17,10 +13,6 @@ export const Id = z
   .min(1)
   .max(255)
   .refine(isStorable, { error: 'holds a NUL or a lone surrogate, which no id can' });
-
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
-}
 
 /** Text for people. A broken emoji or a NUL loses a character, not the order. */
 const AnyText = z.string().transform(storable);

@@ -1,6 +1,7 @@
 /** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
 import type { Pool } from 'pg';
 import { attemptLease } from '../domain/attempt-limit.ts';
+import { storable } from '../domain/cause-text.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
@@ -103,7 +104,7 @@ export function attemptEndJson(end: AttemptEnd | undefined): string | null {
   if (end === undefined) return null;
   return JSON.stringify({
     attempt: end.attempt,
-    outcome: end.outcome,
+    outcome: storable(end.outcome),
     milliseconds: Math.round(end.milliseconds),
     http_status: end.httpStatus ?? null,
     error: end.error ?? null,

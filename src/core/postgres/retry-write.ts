@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDataError } from './is-data-error.ts';
 
 /** Time for retries. With a call to a POS it fits into the lease under which the call was made. */
 const PERSIST_MS = 10_000;
@@ -14,7 +15,7 @@ export async function retryWrite<Result>(write: () => Promise<Result>): Promise<
     try {
       return await write();
     } catch (error) {
-      if (performance.now() > until) throw error;
+      if (isDataError(error) || performance.now() > until) throw error;
       await sleep(PERSIST_EVERY_MS);
     }
   }

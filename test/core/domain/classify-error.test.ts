@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { classifyError } from '../../../src/core/domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import { attemptEndJson } from '../../../src/core/placements/record-attempt.ts';
+import { decideByKind } from '../../../src/core/placements/decide-by-kind.ts';
 
 it.each<[string, unknown, object]>([
   ['no connection', new TryAgain('x', { sent: false }), { code: 'pos_unreachable' }],
@@ -39,4 +41,13 @@ it('of what an error says beside its cause nothing is kept', () => {
   const cause = { code: 'pos_busy', httpStatus: 429, body: 'Ada, +4930 123' };
   const error = Object.assign(new TryAgain('x', { sent: false }), { cause });
   expect(classifyError(error).cause).toEqual({ code: 'pos_busy', httpStatus: 429 });
+});
+
+it('texts of an error keep nothing that Postgres cannot store', () => {
+  expect(decideByKind(new GiveUp('no\0 buns\ud83c', { reason: 'out \0of buns\ud83c' }))).toMatchObject({
+    problem: 'no buns\ufffd',
+    reason: 'out of buns\ufffd',
+  });
+  expect(classifyError(Object.assign(new Error('x'), { name: 'a\0b' })).problem).toBe('unexpected ab');
+  expect(attemptEndJson({ attempt: 1, outcome: 'a\0b\ud83c', milliseconds: 1 })).toContain('"outcome":"ab\ufffd"');
 });
