@@ -28,6 +28,7 @@ export function ResolveDialog({
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/resolve`;
     const { state, late } = await ask<Resolved>('POST', path, { body }).catch(throwWithHelp);
     if (state === 'sent') onDone('The order counts as sent, and goes on.');
+    else if (state === 'withdrawn') onDone('The order is withdrawn, as it was to be cancelled.');
     else onDone(late ? 'Its deadline has passed: the order fails now.' : 'The order is sent again now.');
   };
   return (

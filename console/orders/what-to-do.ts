@@ -114,7 +114,10 @@ export function retryMeans({ placement, order }: ShownOrder, now: number): strin
  * Explains the consequence of each answer.
  * @param now milliseconds since the epoch
  */
-export function answersMean({ placement, order }: ShownOrder, now: number): { there: string; notThere: string } {
+export function answersMean(
+  { placement, order, cancellation }: ShownOrder,
+  now: number,
+): { there: string; notThere: string } {
   const there =
     'The order goes on as if the POS had answered: its member is told that it was sent. If you are wrong, nobody cooks it.';
   if (order !== null && order.endedAt !== null) {
@@ -123,6 +126,8 @@ export function answersMean({ placement, order }: ShownOrder, now: number): { th
       notThere: 'The order has ended meanwhile: it is not sent. It fails at once, for good, and its member is told.',
     };
   }
+  if (cancellation !== null)
+    return { there, notThere: 'It is to be cancelled: it is withdrawn, and its member is told.' };
   if (Date.parse(placement.deadlineAt) < now) {
     return {
       there,

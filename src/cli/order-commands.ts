@@ -216,9 +216,11 @@ async function notThere(id: string, command: Command): Promise<void> {
   print(
     command,
     resolved,
-    resolved.late
-      ? `${id} is past its deadline: it fails now, and its member is told`
-      : `${id} is due now; see: expediter order show ${id}`,
+    resolved.state === 'withdrawn'
+      ? `${id} is withdrawn, as it was to be cancelled`
+      : resolved.late
+        ? `${id} is past its deadline: it fails now, and its member is told`
+        : `${id} is due now; see: expediter order show ${id}`,
   );
 }
 

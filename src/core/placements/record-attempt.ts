@@ -67,12 +67,15 @@ export async function beginAttempt(
 
 /**
  * SQL that is true of an order that was answered as some POS systems answer what they have taken: by 5xx, or late. A repeat
- * shows whether they have, where it is harmless; of an order that is not to be sent any more nobody knows.
+ * shows whether they have, where it is harmless; of an order that is not to be sent any more nobody knows. An operator who
+ * found no ticket does.
  */
 export const perhapsTakenBefore = (serviceOrderId: string): string =>
   `EXISTS (SELECT FROM placement_attempts a
            WHERE a.service_order_id = ${serviceOrderId} AND a.call = 'createOrder'
-             AND (a.http_status >= 500 OR a.http_status = 408))`;
+             AND (a.http_status >= 500 OR a.http_status = 408)
+             AND a.started_at > coalesce((SELECT p.absent_at FROM placements p
+                                          WHERE p.service_order_id = a.service_order_id), '-infinity'))`;
 
 /** Reads how long ago the order was first sent, in seconds: from then on the POS knows its key. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {

@@ -1,6 +1,8 @@
 /** An operator's answer about an order in doubt, after a look at the POS. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { inTransaction } from '../postgres/in-transaction.ts';
+import { WITHDRAWN, endCancelled } from './end-cancelled.ts';
 import { storeOrderRef } from './store-order-ref.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
@@ -9,7 +11,9 @@ import { redriveParked } from '../statuses/redrive-parked.ts';
 
 export const Resolved = z.object({
   serviceOrderId: z.string(),
-  state: z.enum(['sent', 'waiting']),
+  state: z
+    .enum(['sent', 'waiting', 'withdrawn'])
+    .meta({ description: 'withdrawn: it is not there, and was to be cancelled.' }),
   redriven: z.int().exactOptional().meta({ description: 'Events that had waited for the ticket and went on.' }),
   late: z.boolean().exactOptional().meta({ description: 'Its deadline has passed, so it fails now.' }),
 });
@@ -71,7 +75,7 @@ export async function resolveThere(
 
 /**
  * Resolves that the ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its
- * deadline it fails.
+ * deadline it fails. One that is to be cancelled is withdrawn.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
@@ -79,23 +83,34 @@ export async function resolveNotThere(
   serviceOrderId: string,
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
   const { problem, cause } = why({ code: 'no_ticket_seen' });
-  const { rows } = await pool.query<Doubt & { late: boolean }>(
-    `WITH was AS MATERIALIZED (
-       SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
-       FROM placements p WHERE p.service_order_id = $1 FOR UPDATE
-     ), closed AS (${CLOSE_ATTEMPTS}
-     ), freed AS (
-       UPDATE placements
-       SET state = 'waiting', problem = $2, cause = $3::jsonb, failures = 0,
-           next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
-       FROM was WHERE service_order_id = $1 AND was.open
-     )
-     SELECT state, open, late FROM was`,
-    [serviceOrderId, problem, cause],
-  );
-  const was = rows[0];
-  if (was === undefined) return undefined;
-  return was.open ? { serviceOrderId, state: 'waiting', late: was.late } : whyNot(was);
+  return inTransaction(pool, async (client) => {
+    // The order's lock first, as everywhere.
+    const known = await client.query<{ cancelled: boolean }>(
+      'SELECT cancellation IS NOT NULL AS cancelled FROM orders WHERE service_order_id = $1::text FOR UPDATE',
+      [serviceOrderId],
+    );
+    const { rows } = await client.query<Doubt & { late: boolean }>(
+      `WITH was AS MATERIALIZED (
+         SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
+         FROM placements p WHERE p.service_order_id = $1 FOR UPDATE
+       ), closed AS (${CLOSE_ATTEMPTS}
+       ), freed AS (
+         UPDATE placements
+         SET state = 'waiting', problem = $2, cause = $3::jsonb, failures = 0, absent_at = clock_timestamp(),
+             next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
+         FROM was WHERE service_order_id = $1 AND was.open
+       )
+       SELECT state, open, late FROM was`,
+      [serviceOrderId, problem, cause],
+    );
+    const was = rows[0];
+    if (was === undefined) return undefined;
+    if (!was.open) return whyNot(was);
+    const isWithdrawn = known.rows[0]?.cancelled === true && (await endCancelled(client, serviceOrderId, WITHDRAWN));
+    return isWithdrawn
+      ? { serviceOrderId, state: 'withdrawn', late: false }
+      : { serviceOrderId, state: 'waiting', late: was.late };
+  });
 }
 
 type Doubt = { state: PlacementState; open: boolean };

@@ -114,7 +114,8 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
         operationId: 'resolveOrder',
         tags,
         summary: 'Say what you saw at the POS about an order in doubt',
-        description: 'The ticket is there, and the order goes on; or it is not, and it is sent again.',
+        description:
+          'The ticket is there, and the order goes on; or it is not, and it is sent again, or withdrawn if it is to be cancelled.',
         params: OrderParams,
         body: Resolve,
         response: { 200: json('It goes on.', Resolved), ...failures(404, 409, 413, 415) },

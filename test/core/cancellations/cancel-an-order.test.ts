@@ -8,6 +8,7 @@ import type { CanonicalOrder, StatusEvent } from '../../../src/core/domain/order
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { endCancelled } from '../../../src/core/placements/end-cancelled.ts';
+import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
@@ -615,6 +616,33 @@ describe('in doubt', () => {
     await concludeByPhone(system.pool, made.serviceOrderId, false);
     expect(await state(made.serviceOrderId)).toBe('sent');
     await isTold(made.serviceOrderId, 'sent refused');
+  });
+
+  const unsure = new TryAgain('later', { sent: false, httpStatus: 503 });
+  const busy = new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 });
+
+  it('a person who finds no ticket withdraws it with that word', async () => {
+    tills.creates = () => unsure;
+    const order = await system.placeOrder({ locationId: 'mute' });
+    const id = order.serviceOrderId;
+    await until(async () => (await attempts(id)).some(({ outcome }) => outcome === 'TryAgain'));
+    await cancel(order);
+    await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
+    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'withdrawn' });
+    expect(await state(id)).toBe('withdrawn');
+    await isTold(id, 'cancelled');
+  });
+
+  it('what was answered before a person found no ticket says nothing of a later cancel', async () => {
+    tills.creates = () => unsure;
+    const order = await system.placeOrder({ locationId: 'blind' });
+    const id = order.serviceOrderId;
+    await isIn(id, 'in_doubt');
+    tills.creates = () => busy;
+    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
+    await until(async () => (await attempts(id)).at(-1)?.['http_status'] === 429);
+    await cancel(order);
+    await isIn(id, 'withdrawn');
   });
 });
 
