@@ -117,6 +117,6 @@ async function readBack(
     );
     return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled' } : unknown;
   } catch (error) {
-    return { do: 'try later', state, retryAfterMs: waitAfter(error), ...classifyError(error) };
+    return { do: 'try later', retryAfterMs: waitAfter(error), ...classifyError(error) };
   }
 }

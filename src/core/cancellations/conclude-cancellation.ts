@@ -20,8 +20,8 @@ export type CancelDecision = { end?: AttemptEnd } & (
   | ({ do: 'refuse' | 'by phone' } & Why)
   /** The POS may have done it. */
   | ({ do: 'doubt' } & Why)
-  /** `isOurs`: nothing will work until an operator corrects something; `state` is `due` by default. */
-  | ({ do: 'try later'; state?: CancelClaim['state']; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
+  /** `isOurs`: nothing will work until an operator corrects something. */
+  | ({ do: 'try later'; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
 );
 
 /** For how long a webhook is waited for: a POS that is quiet for three minutes is asked, or else the restaurant. */
@@ -79,11 +79,11 @@ export async function concludeCancellation(
         postpone(pool, claim, { ...decision, state: 'in_doubt', delayMs: READ_BACK_MS, failed: true }),
       );
     case 'try later': {
-      const { state = 'due', isOurs = false, retryAfterMs } = decision;
+      const { isOurs = false, retryAfterMs } = decision;
       // Reported once: the repeats every 30 s are no news.
       if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
       const delayMs = isOurs ? HELD_RETRY_MS : backOff(claim, retryAfterMs);
-      return retryWrite(() => postpone(pool, claim, { ...decision, state, delayMs, failed: !isOurs }));
+      return retryWrite(() => postpone(pool, claim, { ...decision, delayMs, failed: !isOurs }));
     }
     case 'by phone':
       observe('by_phone', decision);
@@ -110,7 +110,7 @@ const POSTPONE = `
     SELECT erased_at FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
   ), c AS (
     UPDATE cancellations
-    SET state = ${$.state}, problem = ${unlessErased(`left(${$.problem}, 500)`)}, cause = ${$.cause}::jsonb,
+    SET state = coalesce(${$.state}, state), problem = ${unlessErased(`left(${$.problem}, 500)`)}, cause = ${$.cause}::jsonb,
         failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
         next_attempt_at = CASE WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
                                ELSE least(now() + make_interval(secs => ${$.delayS}),
@@ -131,7 +131,8 @@ async function postpone(
   client: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
   about: {
-    state: CancelClaim['state'] | 'by_phone';
+    /** By default as the row has it: a request in doubt stays so. */
+    state?: CancelClaim['state'] | 'by_phone';
     delayMs: number | undefined;
     failed: boolean;
     end?: AttemptEnd | undefined;
@@ -144,7 +145,7 @@ async function postpone(
       serviceOrderId,
       attemptEnd: attemptEndJson(about.end),
       leaseId,
-      state: about.state,
+      state: about.state ?? null,
       delayS: about.delayMs === undefined ? null : about.delayMs / 1_000,
       failed: about.failed,
       problem: about.problem ?? null,
@@ -155,6 +156,5 @@ async function postpone(
 
 /** Releases a claim after an error of our own. A request that had begun shows in its attempt. */
 export async function releaseCancellation(pool: Pool, claim: CancelClaim): Promise<void> {
-  const { state } = claim;
-  await postpone(pool, claim, { state, delayMs: 1_000, failed: false });
+  await postpone(pool, claim, { delayMs: 1_000, failed: false });
 }

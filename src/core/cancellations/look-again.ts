@@ -5,6 +5,7 @@ import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { describeError } from '../domain/describe-error.ts';
 import { inTransaction } from '../postgres/in-transaction.ts';
 import { isDataError } from '../postgres/is-data-error.ts';
+import { BEGIN_AGAIN } from '../placements/begin-again.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/decide-by-kind.ts';
 import { refetchObserved } from '../placements/refetch-observed.ts';
@@ -41,7 +42,12 @@ type Found = Pick<Extract<Observed, { what: 'look' }>, 'outcome' | 'paths'>;
 export async function lookAgain(deps: LookDeps, look: Look): Promise<void> {
   const { pool, observe } = deps;
   const { serviceOrderId } = look;
-  if (look.to === 'forget') return endLook(pool, look);
+  if (look.to === 'forget') {
+    // The signal may have come while the order was fetched in vain for the last time.
+    const { rowCount } = await pool.query(BEGIN_AGAIN, [serviceOrderId]);
+    await endLook(pool, look);
+    return rowCount === 1 ? deps.onDue() : undefined;
+  }
   if (look.to === 'wait') return postponeLook(pool, look, FETCHED_MS, false);
   try {
     const read = await refetchObserved(deps, serviceOrderId);

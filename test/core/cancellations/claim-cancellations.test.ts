@@ -3,6 +3,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
+import { endDied } from '../../../src/core/cancellations/begin-cancel.ts';
+import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
+import { why } from '../../../src/core/domain/placement-cause.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -54,6 +57,26 @@ it('one at a time of each location, and no more of an integration than its share
   await release();
   const both = await Promise.all([claim(), sleep(0).then(() => claim())]);
   expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
+});
+
+it('a request in doubt stays so after a fault of Postgres, and while its location cannot be opened', async () => {
+  await seed('dies', 2);
+  const claims = await claimCancellations(pool, { limit: 100, busy: [], open: [] });
+  const mine = claims.filter(({ integration }) => integration === 'dies').slice(0, 1);
+  const states = async (): Promise<unknown> =>
+    (await pool.query('SELECT state FROM cancellations WHERE service_order_id = $1', [mine[0]?.serviceOrderId])).rows;
+  for (const claimed of mine) {
+    await endDied(pool, claimed);
+    await releaseCancellation(pool, claimed);
+    expect(await states()).toEqual([{ state: 'in_doubt' }]);
+    await pool.query('UPDATE cancellations SET lease_id = $2 WHERE service_order_id = $1', [
+      claimed.serviceOrderId,
+      claimed.leaseId,
+    ]);
+    const deps = { pool, observe: () => {}, onLive: () => {} };
+    await concludeCancellation(deps, claimed, { do: 'try later', isOurs: true, ...why({ code: 'no_location' }) });
+    expect(await states()).toEqual([{ state: 'in_doubt' }]);
+  }
 });
 
 it('a deadline goes by the clock: all that no call is about become a person’s at once, however many wait for a turn', async () => {

@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { why } from '../../../src/core/domain/placement-cause.ts';
+import { failPlacement } from '../../../src/core/placements/fail-placement.ts';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import type { System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 import { lost, startTills, type Tills } from './start-tills.ts';
@@ -137,6 +140,22 @@ it('a signal while the order is fetched for the first time has it fetched once m
                       VALUES ('not-fetched', now() + interval '1 h', now() + interval '1 h')`);
   await system.signal('not-fetched');
   expect(await look('not-fetched')).toBeUndefined();
+});
+
+it('a signal while the order is fetched for the last time has it begin again', async () => {
+  const order = sampleOrder({ locationId: 'exact' });
+  const claim = { serviceOrderId: order.serviceOrderId, leaseId: crypto.randomUUID() };
+  await system.query(
+    `INSERT INTO placements (service_order_id, deadline_at, lease_id, lease_until)
+     VALUES ($1, now() + interval '1 h', $2, now() + interval '1 h')`,
+    [claim.serviceOrderId, claim.leaseId],
+  );
+  system.platform.orders.set(order.serviceOrderId, order);
+  await system.signal(order.serviceOrderId);
+  await failPlacement(system.pool, claim, { reason: 'no such order', ...why({ code: 'order_missing' }) });
+  await isIn(order.serviceOrderId, 'sent');
+  await until(() => system.live(order.serviceOrderId).length === 3);
+  expect(system.live(order.serviceOrderId).map(({ memberState }) => memberState)).toEqual(['failed', 'placed', 'sent']);
 });
 
 it('an order that has ended, or is erased, is not fetched again', async () => {
