@@ -233,6 +233,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'brief-lock-wait': [/\d+/, '2_000'] },
     noticedBy: chaos('lock', 30),
   },
+  'a process refuses a pooler that drops its settings': {
+    edits: { 'settings-arrive': NEVER },
+    noticedBy: vitest('test/database.test.ts', 'a process refuses a pooler'),
+  },
   'a webhook that waits for a lock waits aside': {
     edits: { 'lock-aside': [/return \w+/, 'return flush'] },
     noticedBy: chaos('lock', 30),

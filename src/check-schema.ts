@@ -23,10 +23,21 @@ export class WrongSchema extends Error {
 }
 
 /**
- * @throws WrongSchema that says what to do: a migration of ours is missing, or an unknown one took away what this
+ * @param pool of `openDatabase`
+ * @throws WrongSchema that says what to do: a pooler drops what our connections ask for, a migration of ours is missing, or an unknown one took away what this
  *   version needs. Any other unknown migration is the next version's, which may run beside this one.
  */
 export async function checkSchema(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ commit: string; lock: string }>(
+    `SELECT current_setting('synchronous_commit') AS commit, current_setting('lock_timeout') AS lock`,
+  );
+  // guard: settings-arrive
+  if (rows[0]?.commit !== 'on' || rows[0].lock === '0') {
+    throw new WrongSchema(
+      'The settings of our connections do not reach Postgres, and without them a 200 may be lost: a pooler drops them',
+      'Let DATABASE_URL name Postgres itself.',
+    );
+  }
   const ours = await migrationsIn(MIGRATIONS);
   const applied = await appliedMigrations(pool);
   const [missing, ...more] = ours.filter((name) => !applied.has(name));

@@ -39,14 +39,16 @@ export function openDatabase(
       keepAlive: true,
       keepAliveInitialDelayMillis: QUIET_S * 1_000,
       application_name: 'expediter',
-      options:
+      // Trimmed: a pooler may take an empty word at either end for a setting.
+      options: (
         `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${lockMs} ` +
         // A plan made while a table was empty (the outbox mostly is) would scan it whole once it is full.
         // Without such scans, plans look so costly that Postgres 15 to 17 would compile each one.
         `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off -c jit=off ` +
         // The same from Postgres's side: what a process that is gone had locked is free again in seconds.
         `-c tcp_keepalives_idle=${QUIET_S} -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 ` +
-        `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`,
+        `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`
+      ).trim(),
     });
     // A dying idle connection emits this error. Without a listener it would end the process.
     pool.on('error', onError);

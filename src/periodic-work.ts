@@ -19,6 +19,7 @@ import { deleteOldAudit } from './core/retention/delete-old-audit.ts';
 import { deleteRefused } from './core/retention/delete-refused.ts';
 import { deleteUnmatched } from './core/retention/delete-unmatched.ts';
 import { dropOldPartitions } from './core/retention/drop-old-partitions.ts';
+import { endLeftTestOrders } from './core/placements/end-test-order.ts';
 import { endOrders } from './core/retention/end-orders.ts';
 import { eraseMembers } from './core/retention/erase-members.ts';
 import { scoreHours } from './core/orders/score-hours.ts';
@@ -110,7 +111,10 @@ export function periodicWork(deps: {
       repeat('asking about quiet orders', ASK_MS, () => asker.ask(), SOON_MS);
       if (writeFollowed !== undefined) repeat('recording of followed orders', FOLLOWED_MS, writeFollowed);
       for (const { name, work, everyMs } of tasks) repeat(name, everyMs ?? 10 * SECOND_MS, work, everyMs ?? SECOND_MS);
-      repeat('end of orders', MINUTE_MS, () => endOrders(pool, config.ORDER_END_S));
+      repeat('end of orders', MINUTE_MS, async () => {
+        await endLeftTestOrders(pool);
+        await endOrders(pool, config.ORDER_END_S);
+      });
       repeat('creation of partitions', HOUR_MS, () => ensureWebhookPartitions(pool));
       const keptDays = config.WEBHOOK_RETENTION_DAYS;
       repeat('dropping of partitions', HOUR_MS, () => dropOldPartitions(pool, keptDays), SOON_MS);

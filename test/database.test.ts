@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { checkSchema } from '../src/check-schema.ts';
 import { withClient } from '../src/core/postgres/with-client.ts';
 import { FLUSH_CONNECTIONS, openDatabase } from '../src/database.ts';
+import { startPooler } from './support/start-pooler.ts';
 import { createDatabase } from './support/create-database.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
@@ -51,6 +54,21 @@ it('a connection whose prepared statement a migration made stale costs one query
   await expect(ask()).rejects.toThrow('cached plan must not change result type');
   await ask();
   await Promise.all([pool.end(), flushPool.end()]);
+});
+
+it('a process refuses a pooler that drops the settings of a connection: they say that a 200 is on disk', async () => {
+  const url = await createDatabase();
+  const pooler = await startPooler(url, { options: 'dropped' });
+  const [direct, dropped] = [url, pooler.through(url)].map((each) =>
+    openDatabase(each, 1 + FLUSH_CONNECTIONS, () => {}),
+  );
+  expect(direct?.pool.options.options).toMatch(/^-c .*\S$/);
+  await expect(checkSchema(direct?.pool as pg.Pool)).resolves.toBeUndefined();
+  await expect(checkSchema(dropped?.pool as pg.Pool)).rejects.toThrow(
+    /settings .* do not reach Postgres.* Let DATABASE_URL name/,
+  );
+  for (const pools of [direct, dropped]) await Promise.all([pools?.pool.end(), pools?.flushPool.end()]);
+  await pooler.stop();
 });
 
 it.each([

@@ -12,12 +12,15 @@ export type Pooler = {
 const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12]);
 const REFUSAL = 'unsupported startup parameter: options';
 
-/** @param refuseOptions refuses unknown settings, as some do; others ignore them */
-export async function startPooler(databaseUrl: string, about: { refuseOptions?: boolean } = {}): Promise<Pooler> {
+/** @param about.options of a connection: refused or dropped, as some do it; by default they reach Postgres */
+export async function startPooler(
+  databaseUrl: string,
+  about: { options?: 'refused' | 'dropped' } = {},
+): Promise<Pooler> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    if (about.refuseOptions) {
+    if (about.options === 'refused') {
       client.once('data', () => client.end(errorResponse(REFUSAL)));
       return;
     }
@@ -26,7 +29,14 @@ export async function startPooler(databaseUrl: string, about: { refuseOptions?: 
       sockets.add(socket);
       socket.on('error', () => socket.destroy());
     }
-    client.pipe(upstream);
+    if (about.options === 'dropped') {
+      client.once('data', (startup: Buffer) => {
+        upstream.write(withoutOptions(startup));
+        client.pipe(upstream);
+      });
+    } else {
+      client.pipe(upstream);
+    }
     upstream.on('data', (bytes: Buffer) => {
       const at = bytes.indexOf(BACKEND_KEY);
       if (at >= 0) bytes.writeInt32BE(1, at + BACKEND_KEY.length);
@@ -48,6 +58,15 @@ export async function startPooler(databaseUrl: string, about: { refuseOptions?: 
       await once(server, 'close');
     },
   };
+}
+
+/** The first message of a connection: its length, the protocol, and names and values that end in zeros. */
+function withoutOptions(startup: Buffer): Buffer {
+  const words = startup.subarray(8).toString('latin1');
+  const kept = Buffer.from(`01234567${words.replace(/(?<=^|\0)options\0[^\0]*\0/, '')}`, 'latin1');
+  startup.copy(kept, 0, 0, 8);
+  kept.writeInt32BE(kept.length);
+  return kept;
 }
 
 function errorResponse(message: string): Buffer {

@@ -7,8 +7,8 @@ import { recordOrder } from './record-order.ts';
 export type TestClaim = Pick<Claim, 'serviceOrderId' | 'leaseId'>;
 
 /**
- * Records an order that no platform has, already claimed: no worker sends it, and nobody looks for it on the platform.
- * Its live message `placed` is told as any other's.
+ * Records an order that no platform has, already claimed, and held for ever: no worker sends it, also if its process is
+ * killed, and nobody looks for it on the platform. Its live message `placed` is told as any other's.
  * @param deadlineS seconds after which it is no longer worth placing
  * @returns it as its POS gets it
  */
@@ -19,8 +19,9 @@ export async function beginTestOrder(
 ): Promise<{ claim: TestClaim; order: KitchenOrder }> {
   const claim = { serviceOrderId: order.serviceOrderId, leaseId: randomUUID() };
   await pool.query(
-    `INSERT INTO placements (service_order_id, deadline_at, lease_id, lease_until)
-     VALUES ($1::text, now() + make_interval(secs => $2::int), $3::uuid, now() + make_interval(secs => ${LEASE_S}))`,
+    `INSERT INTO placements (service_order_id, deadline_at, lease_id, lease_until, state, next_attempt_at)
+     VALUES ($1::text, now() + make_interval(secs => $2::int), $3::uuid, now() + make_interval(secs => ${LEASE_S}),
+             'held', 'infinity')`,
     [claim.serviceOrderId, deadlineS, claim.leaseId],
   );
   const recorded = await recordOrder(pool, claim, { order, leftOut: [] }, deadlineS);

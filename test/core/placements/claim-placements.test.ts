@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
+import { beginTestOrder } from '../../../src/core/placements/begin-test-order.ts';
+import { endLeftTestOrders } from '../../../src/core/placements/end-test-order.ts';
 import type { Room } from '../../../src/core/placements/choose-lanes.ts';
 import { dueLanes, type DueLanes } from '../../../src/core/placements/due-lanes.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -76,6 +79,16 @@ it('takes no more of a location than its share, with those that are under way', 
     'club-2-2',
     'club-2-3',
     'club-2-4',
+  ]);
+});
+
+it('takes no test order whose process is gone: it ends without a ticket', async () => {
+  const test = await beginTestOrder(pool, sampleOrder(), 60);
+  await pool.query(`UPDATE placements SET lease_until = now() - interval '1 s'`);
+  expect(await claim({})).toEqual([]);
+  await endLeftTestOrders(pool);
+  expect((await pool.query('SELECT service_order_id, state FROM placements')).rows).toEqual([
+    { service_order_id: test.claim.serviceOrderId, state: 'failed' },
   ]);
 });
 
