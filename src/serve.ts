@@ -18,15 +18,23 @@ try {
   const log = createLog(config.LOG_LEVEL, output);
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  // Node would print all of the error, and Postgres quotes values in its own.
+  const crash = new Promise<void>((resolve) => {
+    process.on('uncaughtException', (err) => {
+      log.fatal({ err }, 'ends after an error that nobody caught');
+      process.exitCode = 1;
+      resolve();
+    });
+  });
   const running = await start(config, registry, log, output.dropped);
   const failed = running.ready.then(
     () => new Promise<never>(() => {}),
     (error: unknown) => Promise.reject(error),
   );
-  await Promise.race([stop, failed]);
+  await Promise.race([stop, crash, failed]);
   // guard: drain
   await running.drain();
-  process.exit(0);
+  process.exit();
 } catch (error) {
   if (error instanceof WrongEnvironment || error instanceof WrongSchema) refuseToStart(error.message);
   refuseToStart(`Expediter cannot start: ${(error as Error).message}`);

@@ -401,6 +401,21 @@ describe('a start', () => {
     expect(main.output()).not.toContain('hunter2');
   });
 
+  it('after an error that nobody caught says what it was, without what Postgres quotes, drains and exits 1', async () => {
+    const module = join(mkdtempSync(join(tmpdir(), 'throws-')), 'throws.ts');
+    const findable = new URL('../support/findable-pos.ts', import.meta.url).href;
+    writeFileSync(
+      module,
+      `export { default } from '${findable}';
+       process.once('SIGUSR2', () => { throw Object.assign(new Error('no'), { detail: 'Key (name)=(Ada)' }); });`,
+    );
+    const main = await runMain({ ...env, PROVIDER_MODULES: module });
+    main.child.kill('SIGUSR2');
+    expect(await main.exited).toBe(1);
+    expect(main.output()).toMatch(/"severity":"CRITICAL".*draining/s);
+    expect(main.output()).not.toContain('Ada');
+  });
+
   it('with a provider module that is none says which and why', async () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);

@@ -1,7 +1,7 @@
 import { attemptLimit } from '../domain/attempt-limit.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
-import type { CanonicalOrder, OrderRef } from '../domain/order.ts';
+import type { CanonicalOrder, OrderRef, StatusEvent } from '../domain/order.ts';
 import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
 import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
@@ -115,7 +115,10 @@ async function readBack(
       { seconds: attemptLimit(provider, claim.secondsLeft), sent: true },
       async (context) => provider.readStatus?.(ref, order, context),
     );
-    return events?.some(({ status }) => status === 'cancelled') ? { do: 'cancelled' } : unknown;
+    const isOurs = ({ serviceOrderId: id, providerOrderId }: StatusEvent): boolean =>
+      (id ?? order.serviceOrderId) === order.serviceOrderId &&
+      (providerOrderId ?? ref.providerOrderId) === (ref.providerOrderId ?? providerOrderId);
+    return events?.some((event) => event.status === 'cancelled' && isOurs(event)) ? { do: 'cancelled' } : unknown;
   } catch (error) {
     return { do: 'try later', retryAfterMs: waitAfter(error), ...classifyError(error) };
   }

@@ -19,8 +19,12 @@ import { storeNewest } from './store-newest.ts';
 
 /** Time until an order is looked at again whose first fetch is under way. */
 const FETCHED_MS = 1_000;
-/** Time until an order is looked at again of which nobody knows yet whether it will be sent as it was. */
+/**
+ * Time until an order is looked at again of which nobody knows yet whether it will be sent as it was, and the longest: it
+ * doubles, since a person may have to say so.
+ */
 const SETTLED_MS = 20_000;
+const SETTLED_MOST_MS = 1_800_000;
 /** Seconds for which an order may be unreadable, or missing at the platform, before its signal is given up. */
 const PATIENCE_S = 600;
 
@@ -108,7 +112,7 @@ async function follow(
   // What was sent once is repeated exactly as it was sent.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
-    await postponeLook(client, look, SETTLED_MS, false);
+    await postponeLook(client, look, Math.min(Math.max(SETTLED_MS, look.age * 1_000), SETTLED_MOST_MS), false);
     return { outcome: 'deferred' };
   }
   await storeNewest(client, { order, leftOut }, deadlineS);

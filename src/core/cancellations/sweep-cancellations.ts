@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { RANK_CANCELLED } from '../domain/lifecycle.ts';
+import type { CancellationState } from '../domain/cancellation.ts';
+import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
 import { describeCause, why, type Why } from '../domain/placement-cause.ts';
 import { unlessErased } from './unless-erased.ts';
 
@@ -16,20 +17,29 @@ export type Swept = {
  * cancellations whose deadline has passed. Every process does this each second.
  */
 export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
-  const finished = await pool.query<Swept>({ name: 'finish-ended-cancellations', text: FINISH_ENDED });
+  const finished = await pool.query<Omit<Swept, 'outcome'> & { outcome: CancellationState }>({
+    name: 'finish-ended-cancellations',
+    text: FINISH_ENDED,
+  });
+  const said = finished.rows.filter((row): row is Swept => row.outcome === 'cancelled' || row.outcome === 'refused');
   const { problem, cause } = why({ code: 'cancel_deadline_passed' });
   const late = await pool.query<Swept>({
     name: 'give-late-cancellations-to-people',
     text: GIVE_TO_PEOPLE,
     values: [problem, cause, describeCause({ code: 'process_died' })],
   });
-  return [...finished.rows, ...late.rows];
+  return [...said, ...late.rows];
 }
 
-/** The POS's webhook said that the order is cancelled, or it was too late. So a webhook has nothing to do with them. */
+/**
+ * The POS's webhook said that the order is cancelled, or it was too late. So a webhook has nothing to do with them. Where
+ * the order failed, or nothing more was heard of it, nobody refused: the state stays.
+ */
 const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (
-    SELECT c.service_order_id, o.integration, o.rank >= ${RANK_CANCELLED} AS cancelled
+    SELECT c.service_order_id, o.integration,
+           CASE WHEN o.rank >= ${RANK_CANCELLED} THEN 'cancelled'
+                WHEN o.rank >= ${RANK_END} AND o.rank < ${RANK_FAILED} THEN 'refused' ELSE c.state END AS state
     FROM cancellations c
     CROSS JOIN LATERAL (
       SELECT rank, integration, ended_at FROM orders WHERE service_order_id = c.service_order_id
@@ -37,17 +47,13 @@ const FINISH_ENDED = `
     ) AS o
     WHERE c.finished_at IS NULL AND o.ended_at IS NOT NULL
     FOR UPDATE OF c SKIP LOCKED
-  ), cancelled AS (
-    SELECT ARRAY(SELECT service_order_id FROM ended WHERE cancelled) AS ids
   )
   UPDATE cancellations c
-  SET state = CASE WHEN c.service_order_id = ANY (ids) THEN 'cancelled' ELSE 'refused' END, finished_at = now(),
-      problem = CASE WHEN c.service_order_id = ANY (ids) THEN NULL ELSE problem END,
-      cause = CASE WHEN c.service_order_id = ANY (ids) THEN NULL ELSE cause END, lease_id = NULL, lease_until = NULL
-  FROM cancelled
-  WHERE c.service_order_id = ANY (ARRAY(SELECT service_order_id FROM ended))
-  RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId",
-            (SELECT integration FROM ended e WHERE e.service_order_id = c.service_order_id), c.state AS outcome`;
+  SET state = e.state, finished_at = now(), problem = CASE WHEN e.state <> 'cancelled' THEN c.problem END,
+      cause = CASE WHEN e.state <> 'cancelled' THEN c.cause END, lease_id = NULL, lease_until = NULL
+  FROM ended e
+  WHERE c.service_order_id = e.service_order_id AND c.service_order_id = ANY (ARRAY(SELECT service_order_id FROM ended))
+  RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId", e.integration, c.state AS outcome`;
 
 /**
  * A call that is under way ends at the deadline, and the next round finds it. An order that was not sent is not here: it

@@ -203,24 +203,28 @@ const TOLD_OF = (event: string): string => `(
     AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
 
 const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL';
+/** SQL of an estimate as it is compared: of two of the same moment, one that tells a time is the newer. */
+export const asCompared = (estimate: string): string => `array_replace(${estimate}, NULL, '-infinity')`;
+/** SQL of the same as it is stored. */
+export const asStored = (estimate: string): string => `array_replace(${estimate}, '-infinity', NULL)`;
 /** Of an event about a POS id of another order, the estimate is that one's. */
 const IS_NEWER = `estimate > coalesce(order_estimate, '{}') AND NOT foreign_id`;
 
 /** SQL of the parts that only events with a code or an estimate need. */
 const MORE = {
-  matched: 'o.estimate AS order_estimate,',
+  matched: `${asCompared('o.estimate')} AS order_estimate,`,
   ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may they
-         estimate::timestamptz[] AS estimate, order_estimate`,
+         ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate`,
   moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
          max(estimate) FILTER (WHERE ${IS_NEWER}) AS estimate,
          bool_or(estimate[2:3] IS DISTINCT FROM order_estimate[2:3]) FILTER (WHERE ${IS_NEWER}) AS tells_time`,
   columns: ', reason_code, item_ids, estimate',
-  values: `, why ->> 'reasonCode', why -> 'itemIds', estimate`,
+  values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
   // By an estimate alone, or a code, an order does not count as moved.
   updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
   updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
       item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
-      estimate = greatest(o.estimate, m.estimate)`,
+      estimate = coalesce(${asStored('m.estimate')}, o.estimate)`,
   due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL)
   RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_time AS is_untold
 ), due AS (

@@ -12,7 +12,7 @@ import type {
 } from '../domain/webhook.ts';
 import { pausingByPos } from '../locations/pausing-by-pos.ts';
 import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
-import { OUTCOME_BY_CODE, applyingEvents, outcomeOf } from './apply-events.ts';
+import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from './apply-events.ts';
 import { isAwaited } from './is-awaited.ts';
 
 export type Applied = {
@@ -97,6 +97,10 @@ const WORDS = unnestRows<Word>(
 /** By the webhook's number and not with each event: at the door there is none. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
+/** SQL that tells whether a row has a newer estimate than another. */
+const isNewer = (row: string, than: string): string =>
+  `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
+
 /** One that came too late, or whose end is over, moved nothing. */
 const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
@@ -118,7 +122,7 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], max(estimate),' : ''}
+         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ',' : ''}
          now() + min(nth) * interval '1 us' -- which keeps their order
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
@@ -128,10 +132,10 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-      ${says ? ', why = coalesce(w.why, excluded.why), estimate = greatest(w.estimate, excluded.estimate)' : ''}
+      ${says ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR excluded.estimate > coalesce(w.estimate, '{}')` : ''}
+     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')}` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
@@ -249,10 +253,14 @@ function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
   return reasonCode === undefined && itemIds === undefined ? null : JSON.stringify({ reasonCode, itemIds });
 }
 
-/** An array as Postgres writes it: as of when, ready, with the member. @param heardAt of a replay, the first time */
+/**
+ * An array as Postgres writes it: as of when, ready, with the member. A till whose clock is ahead would pin its estimate.
+ * @param heardAt of a replay, the first time
+ */
 function estimateOf({ estimatedReadyAt, estimatedDeliveryAt, occurredAt }: StatusEvent, heardAt: Date): string | null {
   if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
-  return `{${occurredAt ?? heardAt.toISOString()},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
+  const saidAt = Math.min(Date.parse(occurredAt ?? ''), heardAt.getTime()) || heardAt.getTime();
+  return `{${new Date(saidAt).toISOString()},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
 }
 
 /** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */

@@ -23,8 +23,11 @@ export type DropQuota = {
 /** What is dropped, and what is refused for an old token: neither spends the other's. */
 type Table = 'dropped_bytes' | 'refused_bytes';
 
-/** Bytes that this process has taken and not used. Once a lease is refused, the part is spent for the day. */
-type Part = { left: number; isSpent: boolean };
+/** For how long a refused lease is not asked for again: a location may be removed, and made again. */
+const SPENT_MS = 60_000;
+
+/** Bytes that this process has taken and not used, and when a lease was refused last. */
+type Part = { left: number; spentAt: number };
 type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isTold: boolean };
 
 /**
@@ -58,12 +61,12 @@ export function dropQuota(
     part: Part,
     need: { bytes: number; lease: number; limit: number },
   ): Promise<boolean> => {
-    while (part.left < need.bytes && !part.isSpent) {
+    while (part.left < need.bytes && about.now().getTime() - part.spentAt >= SPENT_MS) {
       const bytes = Math.max(need.bytes, need.lease);
       day.asking ??= lease(pool, about.table, { locationId, date: day.date, bytes, limit: need.limit })
         .then((isGranted) => {
           if (isGranted) part.left += bytes;
-          else part.isSpent = true;
+          else part.spentAt = about.now().getTime();
         })
         .finally(() => {
           day.asking = undefined;
@@ -106,7 +109,7 @@ export function dropQuota(
   };
 }
 
-const newPart = (): Part => ({ left: 0, isSpent: false });
+const newPart = (): Part => ({ left: 0, spentAt: -Infinity });
 
 type Counted = { locationId: string; date: string; webhooks: number };
 type NotKept = Map<string, Counted>;

@@ -435,6 +435,39 @@ describe('at the POS', () => {
     expect(cancels(order.serviceOrderId)).toBe(1);
   });
 
+  it.each([{ serviceOrderId: 'another' }, { providerOrderId: 'another' }])(
+    'what is read about another order says nothing of the cancel: %j',
+    async (about) => {
+      const order = await sentAt('asked');
+      tills.cancel = lost;
+      tills.reads = () => [{ status: 'cancelled', nativeStatus: 'VOID', ...about }] as StatusEvent[];
+      await cancel(order);
+      await cancelIs(order.serviceOrderId, 'in_doubt');
+      await older(order.serviceOrderId, 0);
+      await cancelIs(order.serviceOrderId, 'by_phone');
+    },
+  );
+
+  it.each([
+    ['fails', (id: string) => webhook('exact', { serviceOrderId: id, status: 'failed' })],
+    [
+      'ends unheard',
+      (id: string) => system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]),
+    ],
+  ])('one whose order %s was refused by nobody', async (_what, ends) => {
+    const order = await sentAt('exact');
+    const id = order.serviceOrderId;
+    tills.cancel = () => 'requested';
+    await cancel(order);
+    await cancelIs(id, 'asked');
+    await ends(id);
+    const over = await until(async () => {
+      const found = await cancellation(id);
+      return found?.['finished_at'] instanceof Date && found;
+    });
+    expect(over).toMatchObject({ state: 'asked' });
+  });
+
   it('one that cannot cancel, or has no such ticket, is for the telephone at once', async () => {
     const order = await sentAt('mute');
     await cancel(order);

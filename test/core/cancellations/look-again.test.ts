@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { why } from '../../../src/core/domain/placement-cause.ts';
+import { CODE_OF_COUNT } from '../../../src/core/placements/call-out-code.ts';
 import { failPlacement } from '../../../src/core/placements/fail-placement.ts';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
@@ -52,6 +53,10 @@ it('an order that waits is placed as the platform has it now, where it is wanted
   await isIn(id, 'sent');
   await resumeLocation(system.pool, 'exact');
   expect(ticket(id)).toMatchObject({ notes: 'no cutlery', locationId: 'mute' });
+  const [code] = await system.query(
+    `SELECT ${CODE_OF_COUNT} AS "callOutCode" FROM call_outs WHERE location_id = 'mute'`,
+  );
+  expect(ticket(id)).toMatchObject({ callOutCode: code?.['callOutCode'] });
   expect(await system.order(id)).toMatchObject({ location_id: 'mute', integration: 'mute' });
   expect(await system.placement(id)).toMatchObject({ location_id: 'mute' });
   expect(await changes(id)).toEqual([]);
@@ -109,6 +114,12 @@ it('what is in doubt is repeated as it was sent: the change waits', async () => 
   await isIn(id, 'in_doubt');
   await change(order, { notes: 'no cutlery' });
   await until(async () => Number((await look(id))?.['next_attempt_at']) > Date.now() + 3_000);
+  // The longer it takes, the less often it is fetched.
+  await system.query(
+    `UPDATE looks SET signalled_at = now() - interval '5 min', next_attempt_at = now() WHERE service_order_id = $1`,
+    [id],
+  );
+  await until(async () => Number((await look(id))?.['next_attempt_at']) > Date.now() + 120_000);
   answers = 'placed';
   await isIn(id, 'sent');
   expect(ticket(id)).toMatchObject({ notes: order.notes });

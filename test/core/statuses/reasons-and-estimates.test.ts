@@ -57,6 +57,8 @@ afterAll(() => system?.stop());
 
 /** A time of the POS, by the minute. */
 const at = (minute: number): string => new Date(Date.UTC(2027, 0, 31, 18, minute)).toISOString();
+/** One that is over. */
+const before = (minute: number): string => new Date(Date.UTC(2026, 0, 31, 18, minute)).toISOString();
 const toInstant = (time: string): string => time.replace('.000Z', '+00:00');
 const says = async (...events: readonly Partial<StatusEvent>[]): Promise<unknown> => {
   const answer = await post(url, { says: events.map((event) => ({ nativeStatus: 'SAYS SO', ...event })) });
@@ -162,9 +164,9 @@ describe('an estimate', () => {
   it('that says the same, or was said before, is not told', async () => {
     const id = await sent();
     const event = { status: 'received', serviceOrderId: id } as const;
-    await says({ ...event, estimatedReadyAt: at(30), occurredAt: at(5) });
-    await says({ ...event, estimatedReadyAt: at(30), occurredAt: at(6) });
-    await says({ ...event, estimatedReadyAt: at(50), occurredAt: at(4) });
+    await says({ ...event, estimatedReadyAt: at(30), occurredAt: before(5) });
+    await says({ ...event, estimatedReadyAt: at(30), occurredAt: before(6) });
+    await says({ ...event, estimatedReadyAt: at(50), occurredAt: before(4) });
     expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
     expect(await quiet(id)).toHaveLength(3);
   });
@@ -224,6 +226,21 @@ describe('an estimate', () => {
     expect((await shown(id)).order?.estimatedReadyAt).toBe(toInstant(at(40)));
   });
 
+  it('that tells a time is not replaced by one of the same moment that tells none', async () => {
+    const id = await sent();
+    const event = { status: 'received', serviceOrderId: id, occurredAt: before(1), estimatedReadyAt: at(30) } as const;
+    await says({ ...event, estimatedDeliveryAt: at(40) }, event);
+    expect((await shown(id)).order).toMatchObject({ estimatedDeliveryAt: toInstant(at(40)) });
+  });
+
+  it('of a till whose clock is ahead is as old as its webhook', async () => {
+    const id = await sent();
+    const ahead = new Date(Date.now() + 3_600_000).toISOString();
+    await says({ status: 'received', serviceOrderId: id, occurredAt: ahead, estimatedReadyAt: at(40) });
+    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
+    expect((await shown(id)).order).toMatchObject({ estimatedReadyAt: toInstant(at(30)) });
+  });
+
   it(`that is the newest by the POS's time wins, in whatever order the webhooks come (SEED=${SEED})`, async () => {
     const event = fc.record({
       status: fc.constantFrom('received', 'in_progress', 'ready', 'completed'),
@@ -250,7 +267,7 @@ describe('an estimate', () => {
         await says({
           status,
           ...(by === 'ours' ? { serviceOrderId: id } : { providerOrderId: `pos-${id}` }),
-          occurredAt: at(minute),
+          occurredAt: before(minute),
           ...(ready !== null && { estimatedReadyAt: at(ready) }),
           ...(delivery !== null && { estimatedDeliveryAt: at(delivery) }),
         });

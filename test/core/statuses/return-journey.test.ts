@@ -8,6 +8,8 @@ import { Poison } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { unsealWebhook } from '../../../src/core/locations/seal-webhook.ts';
+import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
 import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
@@ -280,7 +282,8 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
 
     const about = { table: 'dropped_bytes', bytes: MIB, onSpent: () => {} } as const;
     const cost = { whole: 100, beginning: 100 };
-    const another = dropQuota(system.pool, { ...about, now: () => new Date() });
+    let passedMs = 0;
+    const another = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + passedMs) });
     expect(await another.take('flooded', { whole: MIB, beginning: MIB }), 'in a process that starts now').toBe(
       'nothing',
     );
@@ -289,6 +292,12 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
       (await system.query(`SELECT not_kept FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_kept'];
     await another.write();
     await until(async () => Number(await counted()) === notKept + 1);
+    await pauseLocation(system.pool, 'flooded');
+    await system.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'flooded'`);
+    expect(await removeLocation(system.pool, 'flooded')).toHaveProperty('tokens');
+    await system.addLocation('flooded', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+    passedMs = 61_000;
+    expect(await another.take('flooded', cost), 'once it was removed and made again').toBe('whole');
     const tomorrow = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + 86_400_000) });
     expect(await tomorrow.take('flooded', cost), 'the next day').toBe('whole');
     expect(await counted()).toBe('0');
