@@ -257,6 +257,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'among-its-own': ALWAYS },
     noticedBy: vitest('test/process/process.test.ts', 'come again at once'),
   },
+  'one credential leaves the others their connections': {
+    edits: { 'few-strangers': [/resting.+(?=;)/, 'undefined'], 'of-one-credential': NEVER },
+    noticedBy: vitest('test/process/process.test.ts', 'connections of one'),
+  },
   'the relay starts where it was, below which an old snapshot keeps what is published': {
     edits: { 'relay-start': [/;/, " && '-infinity';"] },
     noticedBy: vitest('test/core/live/publish-live.test.ts', 'since an old snapshot'),

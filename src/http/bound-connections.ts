@@ -2,8 +2,11 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../core/domain/log.ts';
 
-/** Tells that the request of this answer has authenticated: its connection is kept from now on. */
-export type Recognise = (response: ServerResponse) => void;
+/**
+ * Tells that the request of this answer has authenticated and is served: its connection is kept from now on.
+ * @param by whose credential it was. One keeps no more than its share of all connections
+ */
+export type Recognise = (response: ServerResponse, by: string) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
@@ -24,19 +27,31 @@ export type ConnectionCounts = {
   closed: Record<Whose, number>;
 };
 
-type Connection = { server: Server; isRecognised: boolean; askedAt: number; response: ServerResponse | undefined };
+type Connection = {
+  socket: Socket | undefined;
+  server: Server | undefined;
+  recognisedBy: string | undefined;
+  response: ServerResponse | undefined;
+  /** Its neighbours among those at rest; itself while it is not one of them. */
+  before: Connection;
+  after: Connection;
+};
 
 /** Of a stranger no request has authenticated yet. */
 export const WHOSE = ['stranger', 'recognised'] as const;
 export type Whose = (typeof WHOSE)[number];
 
 const TELL_AGAIN_MS = 60_000;
+/** Of all connections, those that strangers have in any case: a POS that comes is one until it shows its token. */
+const STRANGERS = 1 / 4;
+/** Of all connections, those that are kept for one credential. */
+const OF_ONE = 1 / 8;
 
 /**
  * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
- * closed, whatever it does: so strangers shut strangers out, and a POS that has shown its token never. An address that
- * has more of them at a listener than others have makes room among its own; it is the socket's, since no header is read yet. Where only recognised connections are left,
- * the one that has rested for longest makes room, and if all are at work the new one.
+ * closed, whatever it does: so strangers shut strangers out. An address that has more of them at a listener than others
+ * have makes room among its own; it is the socket's, since no header is read yet. While strangers are few, the recognised
+ * connection that has rested for longest makes room. A credential's connections beyond its share stay strangers.
  *
  * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request
  * of a load balancer. One that sends no whole head is cut off by the server's `headersTimeout`, which Node counts from
@@ -51,6 +66,9 @@ export function boundConnections(most: number, log: Log): Connections {
   /** In the order in which they came, each with its listener and address. */
   const strangers = new Map<Socket, string>();
   const strangersFrom = new Map<string, number>();
+  const recognisedBy = new Map<string, number>();
+  /** A ring of the recognised ones at rest, longest first, for it changes with every request and a Map must not. */
+  const resting = connectionOf();
   /** Whether the sender of a stranger's request would keep the connection. */
   const wouldKeep = new WeakMap<ServerResponse, boolean>();
   const closed = { stranger: 0, recognised: 0 };
@@ -61,13 +79,15 @@ export function boundConnections(most: number, log: Log): Connections {
     const from = strangers.get(socket);
     if (from === undefined) return;
     strangers.delete(socket);
-    const left = (strangersFrom.get(from) ?? 0) - 1;
-    if (left > 0) strangersFrom.set(from, left);
-    else strangersFrom.delete(from);
+    oneLess(strangersFrom, from);
   };
   const forget = (socket: Socket): void => {
+    const connection = open.get(socket);
+    if (connection === undefined) return;
     open.delete(socket);
     noStranger(socket);
+    place(connection, undefined);
+    if (connection.recognisedBy !== undefined) oneLess(recognisedBy, connection.recognisedBy);
   };
   /** The stranger that makes room for a new one, which is one itself. */
   const outstayed = (newcomer: Socket): Socket => {
@@ -77,11 +97,6 @@ export function boundConnections(most: number, log: Log): Connections {
     for (const [socket, from] of strangers) if (!crowds || from === own) return socket;
     return newcomer;
   };
-  /** Of those without a request, the one whose last came first. Looked for only where no stranger is left. */
-  const rested = (): Socket | undefined => {
-    const resting = [...open].filter(([, { isRecognised, response }]) => isRecognised && response === undefined);
-    return resting.toSorted(([, a], [, b]) => a.askedAt - b.askedAt)[0]?.[0];
-  };
   const tell = (): void => {
     if (performance.now() - toldAt < TELL_AGAIN_MS) return;
     toldAt = performance.now();
@@ -89,9 +104,10 @@ export function boundConnections(most: number, log: Log): Connections {
     log.warn(about, 'too many connections: those that never authenticated are closed first');
   };
   const makeRoom = (newcomer: Socket): void => {
-    const stranger = outstayed(newcomer);
-    const ending = stranger === newcomer ? (rested() ?? newcomer) : stranger;
-    closed[open.get(ending)?.isRecognised === true ? 'recognised' : 'stranger'] += 1;
+    // guard: few-strangers
+    const rested = strangers.size <= most * STRANGERS ? resting.after.socket : undefined;
+    const ending = rested ?? outstayed(newcomer);
+    closed[rested === undefined ? 'stranger' : 'recognised'] += 1;
     tell();
     // Its place is free at once; the event of its end comes later.
     forget(ending);
@@ -103,7 +119,7 @@ export function boundConnections(most: number, log: Log): Connections {
       watched += 1;
       const listener = watched;
       server.on('connection', (socket: Socket) => {
-        open.set(socket, { server, isRecognised: false, askedAt: 0, response: undefined });
+        open.set(socket, connectionOf(socket, server));
         const from = `${listener} ${socket.remoteAddress}`;
         strangers.set(socket, from);
         strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
@@ -115,15 +131,16 @@ export function boundConnections(most: number, log: Log): Connections {
       server.prependListener('request', ({ socket }, response) => {
         const connection = open.get(socket);
         if (connection === undefined) return;
-        connection.askedAt = performance.now();
         connection.response = response;
+        place(connection, undefined);
         response.once('close', () => {
           if (connection.response !== response) return;
           connection.response = undefined;
+          if (connection.recognisedBy !== undefined && open.has(socket)) place(connection, resting);
           // Node closes only those connections that are idle at the beginning, and would wait for later ones.
           if (!server.listening) socket.destroySoon();
         });
-        if (connection.isRecognised) return;
+        if (connection.recognisedBy !== undefined) return;
         wouldKeep.set(response, response.shouldKeepAlive);
         response.shouldKeepAlive = false;
       });
@@ -131,11 +148,15 @@ export function boundConnections(most: number, log: Log): Connections {
     responseOn: (socket) => open.get(socket)?.response,
     responsesOf: (server) =>
       [...open.values()].flatMap((each) => (each.server === server ? (each.response ?? []) : [])),
-    recognise(response) {
+    recognise(response, by) {
       const { socket } = response.req;
       const connection = open.get(socket);
-      if (connection === undefined || connection.isRecognised) return;
-      connection.isRecognised = true;
+      if (connection === undefined || connection.recognisedBy !== undefined) return;
+      const own = (recognisedBy.get(by) ?? 0) + 1;
+      // guard: of-one-credential
+      if (own > most * OF_ONE) return;
+      recognisedBy.set(by, own);
+      connection.recognisedBy = by;
       noStranger(socket);
       response.shouldKeepAlive = wouldKeep.get(response) ?? response.shouldKeepAlive;
     },
@@ -145,4 +166,25 @@ export function boundConnections(most: number, log: Log): Connections {
       closed: { ...closed },
     }),
   };
+}
+
+function connectionOf(socket?: Socket, server?: Server): Connection {
+  const connection = { socket, server, recognisedBy: undefined, response: undefined } as Connection;
+  return Object.assign(connection, { before: connection, after: connection });
+}
+
+/** Takes a connection out of its ring, and puts it at the end of another, if that is given. */
+function place(connection: Connection, ring: Connection | undefined): void {
+  const { before, after } = connection;
+  before.after = after;
+  after.before = before;
+  connection.after = ring ?? connection;
+  connection.before = ring?.before ?? connection;
+  if (ring !== undefined) ring.before = ring.before.after = connection;
+}
+
+function oneLess(counts: Map<string, number>, of: string): void {
+  const left = (counts.get(of) ?? 0) - 1;
+  if (left > 0) counts.set(of, left);
+  else counts.delete(of);
 }

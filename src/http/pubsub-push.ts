@@ -44,7 +44,7 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Reco
     takeRawBodies(scope);
     scope.addHook('onRequest', async (request, reply) => {
       await deps.verifyPushToken?.(request.headers.authorization);
-      recognise(reply.raw);
+      recognise(reply.raw, 'push');
     });
 
     scope.setErrorHandler(async (error, request, reply) => {

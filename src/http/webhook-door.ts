@@ -143,7 +143,7 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     // guard: own-location
     if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(request, reply);
     if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
-    recognise(reply.raw);
+    recognise(reply.raw, scope.tokenId);
     request.authenticated = { scope, token, spentMs: performance.now() - began };
     return undefined;
   };

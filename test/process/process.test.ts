@@ -10,6 +10,7 @@ import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { holdConnections } from '../support/hold-connections.ts';
 import { logIn } from '../support/log-in.ts';
+import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { runMain, spawnMain, urlsOf, type MainProcess } from '../support/run-main.ts';
 import { sealUnbound } from '../support/seal-unbound.ts';
@@ -176,12 +177,15 @@ describe('a process that may open 300 files', () => {
   let webhookUrl: string;
 
   beforeAll(async () => {
-    main = await runMain({ ...env, OPERATOR_TOKEN, OPERATOR_PORT: '0' }, FILES);
+    main = await runMain({ ...env, ...FOLLOW_ENV, OPERATOR_TOKEN, OPERATOR_PORT: '0' }, FILES);
     port = Number(new URL(main.url).port);
     ({ operatorUrl } = main);
-    webhookUrl = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+    webhookUrl = await newToken();
   });
   afterAll(() => kill(main));
+
+  const newToken = async (): Promise<string> =>
+    (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
 
   const ask = (url: string, options: RequestOptions): Promise<{ status: number; connection: string; from: number }> =>
     new Promise((resolve, reject) => {
@@ -195,8 +199,8 @@ describe('a process that may open 300 files', () => {
   /** @param localAddress another of the machine's own, as if it were elsewhere */
   const agent = (localAddress?: string): Agent => new Agent({ keepAlive: true, maxSockets: 1, localAddress });
   /** Sends a webhook over the agent's connection. @returns the port that it came from */
-  const send = async (by: Agent): Promise<number> => {
-    const { status, from } = await ask(webhookUrl, { method: 'POST', agent: by });
+  const send = async (by: Agent, url = webhookUrl): Promise<number> => {
+    const { status, from } = await ask(url, { method: 'POST', agent: by });
     expect(status).toBe(200);
     return from;
   };
@@ -227,9 +231,30 @@ describe('a process that may open 300 files', () => {
     expect(main.output()).toContain('those that never authenticated are closed first');
   });
 
+  it.each([
+    ['follow token', async () => `GET /follow HTTP/1.1\r\nAuthorization: Bearer ${await memberToken('one-order')}\r\n`],
+    [
+      'webhook token',
+      async () => `POST ${(await newToken()).slice(main.url.length)} HTTP/1.1\r\nContent-Length: 0\r\n`,
+    ],
+  ])('answers every webhook and /readyz beside 1,500 connections of one %s', async (_what, head) => {
+    const says = `${await head()}Host: x\r\n\r\n`;
+    const ofOne = await holdConnections(port, STRANGERS, { says, again: true });
+    try {
+      for (let nth = 0; nth < 16; nth += 1) {
+        await send(agent(ELSEWHERE));
+        expect((await ask(`${main.url}/readyz`, { agent: agent(ELSEWHERE) })).status).toBe(200);
+      }
+      expect(await valueOf('', 'recognised')).toBeLessThan(FILES / 4);
+    } finally {
+      ofOne.stop();
+    }
+  });
+
   it('answers more POS systems than it can keep connections: the one that has rested for longest makes room', async () => {
     const agents = Array.from({ length: FILES }, agent);
-    for (const each of agents) await send(each);
+    const urls = await Promise.all(Array.from({ length: 20 }, newToken));
+    for (const [nth, each] of agents.entries()) await send(each, urls[nth % urls.length]);
     expect(await valueOf('_closed_total', 'recognised')).toBeGreaterThan(FILES / 4);
     expect(await valueOf('', 'recognised')).toBeGreaterThan(FILES / 4);
     for (const each of agents) each.destroy();

@@ -69,7 +69,7 @@ export async function sessionDoor(
           request.identifyAgain = () => identify.bySession(cookies);
           request.operator = await judge(request, 'session', cookies, request.identifyAgain);
           if (request.operator === undefined) return unauthorized(reply, 'Cookie');
-          recognise(reply.raw);
+          recognise(reply.raw, request.operator.id);
           return undefined;
         });
         guardRoutes(api, { pool, now });

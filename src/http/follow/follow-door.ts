@@ -67,7 +67,6 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
         request.raw.socket.destroy();
         return reply.hijack();
       }
-      recognise(reply.raw);
       let unfollow = (): void => {};
       const stream = deps.streams.admit(reply.raw, {
         serviceOrderId,
@@ -79,6 +78,7 @@ export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Re
         deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
         return tryLater(reply);
       }
+      recognise(reply.raw, serviceOrderId);
       reply.hijack();
       const last = lastOf(request);
       // guard: told-meanwhile

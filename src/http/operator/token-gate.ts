@@ -19,7 +19,7 @@ export function tokenGate(
       const door = scheme === 'Bearer' ? 'bearer' : 'basic';
       request.operator = await judge(request, door, token === undefined ? [] : [token], request.identifyAgain);
       if (request.operator === undefined) return unauthorized(reply, scheme);
-      recognise(reply.raw);
+      recognise(reply.raw, request.operator.id);
       return undefined;
     };
   return {
