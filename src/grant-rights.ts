@@ -1,10 +1,15 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
 
+/** Of an act. Its id and its times are Postgres's own. */
+const ACT =
+  'actor_kind actor_id actor_name source request_id did location_id service_order_id webhook_id subject before';
+const insert = (columns: string): string[] => columns.split(' ').map((column) => `INSERT (${column})`);
+
 /** What the service does with each table of ours. It owns none. Tests compare the list with the schema and the code. */
 export const RIGHTS = {
-  audit: ['SELECT', 'INSERT'],
-  audit_outcomes: ['SELECT', 'INSERT'],
+  audit: ['SELECT', ...insert(ACT)],
+  audit_outcomes: ['SELECT', ...insert('audit_id outcome after')],
   call_outs: ['SELECT', 'INSERT', 'UPDATE'],
   cancellations: ['SELECT', 'INSERT', 'UPDATE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -53,7 +58,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
  * Gives the role of `serviceUrl` what the service needs, and makes that role where there is none, with that URL's
- * password. Takes nothing away.
+ * password. Of a table with rights on columns it takes away what an earlier version gave on the whole of it.
  * @param owner a connection of the role that owns the tables
  * @throws Error that says what to do if it may not make the role
  */
@@ -71,7 +76,10 @@ export async function grantRights(owner: ClientBase, serviceUrl: string): Promis
   await owner.query(
     [
       `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
-      ...Object.entries(RIGHTS).map(([table, rights]) => `GRANT ${rights.join(', ')} ON ${table} TO ${role}`),
+      ...Object.entries(RIGHTS).flatMap(([table, rights]) => [
+        ...(rights.some((right) => right.includes('(')) ? [`REVOKE ALL ON ${table} FROM ${role}`] : []),
+        `GRANT ${rights.join(', ')} ON ${table} TO ${role}`,
+      ]),
       `GRANT EXECUTE ON FUNCTION ${FUNCTIONS.join(', ')} TO ${role}`,
     ].join(';'),
   );

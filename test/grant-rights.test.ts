@@ -72,6 +72,18 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(as(service), `SELECT has_table_privilege('orders', 'INSERT') AS may`)).toEqual([{ may: true }]);
   });
 
+  it('takes from the role what an earlier version gave it of a table that it may only add columns to', async () => {
+    await query(url, `GRANT INSERT, UPDATE ON audit, audit_outcomes, status_events TO "${service}"`);
+    expect((await migrate(service)).code).toBe(0);
+    const [may] = await query(
+      as(service),
+      `SELECT has_table_privilege('audit', 'INSERT') AS ids, has_table_privilege('audit_outcomes', 'INSERT, UPDATE') AS ends,
+              has_table_privilege('status_events', 'UPDATE') AS history,
+              has_column_privilege('audit', 'did', 'INSERT') AS acts`,
+    );
+    expect(may).toEqual({ ids: false, ends: false, history: false, acts: true });
+  });
+
   it('run as the service alone finds nothing to do, or says whose URL is missing', async () => {
     const last = (await query(url, 'SELECT max(name) AS name FROM schema_migrations'))[0]?.['name'];
     expect((await runCli({ DATABASE_URL: as(service) }, ['migrate'])).code).toBe(0);
@@ -95,6 +107,22 @@ describe("the service's role", () => {
     ['TRUNCATE audit', /permission denied for table audit/],
     ['DELETE FROM audit_outcomes', /permission denied for table audit_outcomes/],
     [`UPDATE audit_outcomes SET outcome = 'done'`, /permission denied for table audit_outcomes/],
+    // With an id far ahead, `since` would find nothing.
+    [
+      `INSERT INTO audit (audit_id, actor_kind, actor_id, actor_name, did) OVERRIDING SYSTEM VALUE
+       VALUES (9e18, 'person', 'ada', 'ada', 'replay')`,
+      /permission denied for table audit/,
+    ],
+    [
+      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did) VALUES ('2020-01-01', 'person', 'ada', 'ada', 'x')`,
+      /permission denied for table audit/,
+    ],
+    [`INSERT INTO audit_outcomes (audit_id, outcome) VALUES (9e18, 'refused')`, /audit_outcomes_audit_id_fkey/],
+    [
+      `INSERT INTO audit_outcomes (audit_id, at, outcome) VALUES (1, '2020-01-01', 'done')`,
+      /permission denied for table audit_outcomes/,
+    ],
+    [`SELECT setval('audit_audit_id_seq', 9e18::bigint)`, /permission denied for sequence/],
     ['SELECT delete_old_audit(29)', /kept for 30 days at least/],
     ['DELETE FROM orders', /permission denied for table orders/],
     ['DELETE FROM status_events', /permission denied for table status_events/],
@@ -105,6 +133,8 @@ describe("the service's role", () => {
     ],
     ['CREATE ROLE mine', /permission denied to create role/],
     [`SELECT drop_webhook_partition('infinity')`, /no day of webhooks/],
+    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date)`, /kept for two days at least/],
+    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date - 2)`, /kept for two days at least/],
     [`SELECT ensure_webhook_partition('0044-03-15 BC')`, /no day of webhooks/],
   ])('is refused %s', async (sql, why) => {
     await expect(query(as(service), sql)).rejects.toThrow(why);
@@ -119,13 +149,13 @@ describe("the service's role", () => {
       query(
         url,
         `SELECT pg_get_expr(relpartbound, oid) AS bound, pg_get_userbyid(relowner) AS owner FROM pg_class
-         WHERE relname = 'webhooks_20301202' AND relispartition`,
+         WHERE relname = 'webhooks_20201202' AND relispartition`,
       );
-    const make = `SELECT public.ensure_webhook_partition('2.12.2030')`;
+    const make = `SELECT public.ensure_webhook_partition('2.12.2020')`;
     await client.query(make);
     await client.query(make);
-    expect(await days()).toEqual([{ bound: `FOR VALUES FROM ('2030-12-02') TO ('2030-12-03')`, owner }]);
-    const drop = `SELECT public.drop_webhook_partition('2.12.2030') AS dropped`;
+    expect(await days()).toEqual([{ bound: `FOR VALUES FROM ('2020-12-02') TO ('2020-12-03')`, owner }]);
+    const drop = `SELECT public.drop_webhook_partition('2.12.2020') AS dropped`;
     expect((await client.query(drop)).rows).toEqual([{ dropped: true }]);
     expect((await client.query(drop)).rows).toEqual([{ dropped: false }]);
     expect(await days()).toEqual([]);

@@ -1,11 +1,12 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
+import type { Act } from '../core/operators/audit.ts';
 
 type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
 
-/** What the audit says of a request. */
-export function actFrom(request: FastifyRequest): { source: string; requestId: string } {
-  return { source: addressOf(request), requestId: request.id };
+/** What the audit says of a request, and the log that says the same. */
+export function actFrom(request: FastifyRequest): Required<Pick<Act, 'source' | 'requestId' | 'log'>> {
+  return { source: addressOf(request), requestId: request.id, log: request.log };
 }
 
 /** The address that a request comes from: its sender's, or what a proxy of TRUSTED_PROXIES says, if that is one. */

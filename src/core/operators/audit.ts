@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Log } from '../domain/log.ts';
 import type { Actor } from './operator.ts';
 
 /** What somebody is about to do. Ids and codes of ours: nothing of a member, and never a secret. */
@@ -15,6 +16,8 @@ export type Act = {
   /** The address it comes from. */
   source?: string | undefined;
   requestId?: string | undefined;
+  /** Where it is a line once it has ended. The command line has none. */
+  log?: Log | undefined;
 };
 
 export const ACT_OUTCOMES = ['done', 'refused', 'failed'] as const;
@@ -41,20 +44,39 @@ export async function beginAct(pool: Pool, by: Actor, act: Act): Promise<string>
 }
 
 /** Writes down how an act ended. @param after by default the state of the order or the location */
-export async function endAct(pool: Pool, id: string, { outcome, after }: Ended): Promise<void> {
-  await pool.query(
+export async function endAct(
+  pool: Pool,
+  by: Actor,
+  act: Act & { id: string },
+  { outcome, after }: Ended,
+): Promise<void> {
+  const ended = pool.query<{ after: string | null }>(
     `INSERT INTO audit_outcomes (audit_id, outcome, after)
-     SELECT audit_id, $2::text, coalesce($3::text, ${STATE}) FROM audit a WHERE audit_id = $1::bigint`,
-    [id, outcome, after ?? null],
+     SELECT audit_id, $2::text, coalesce($3::text, ${STATE}) FROM audit a WHERE audit_id = $1::bigint RETURNING after`,
+    [act.id, outcome, after ?? null],
   );
+  const { rows } = await ended.catch(() => ({ rows: [{ after }] }));
+  tell(by, act, { outcome, after: rows[0]?.after });
+  await ended;
+}
+
+/** What the audit says, where nobody who has only the database's password can change it. */
+function tell(
+  { kind, id, name }: Actor,
+  { log, id: auditId, requestId: _id, ...about }: Act & { id: string | undefined },
+  ended: object,
+): void {
+  log?.info({ auditId, ...about, ...ended, by: { kind, id, name } }, 'operator');
 }
 
 /** Writes down what has happened already, such as a refusal. */
 export async function recordAct(pool: Pool, by: Actor, act: Act, { outcome, after }: Ended): Promise<void> {
-  await pool.query(
-    `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun`,
+  const { rows } = await pool.query<{ id: string }>(
+    `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun
+     RETURNING audit_id AS id`,
     [...valuesOf(by, act), outcome, after ?? null],
   );
+  tell(by, { ...act, id: rows[0]?.id }, { outcome, after });
 }
 
 /**
@@ -70,7 +92,7 @@ export async function audited<Result>(
 ): Promise<Result> {
   const id = await beginAct(pool, by, act);
   // One whose end cannot be written down stays without.
-  const end = (how: Ended): Promise<void> => endAct(pool, id, how).catch(() => {});
+  const end = (how: Ended): Promise<void> => endAct(pool, by, { ...act, id }, how).catch(() => {});
   const result = await work().catch(async (error: unknown) => {
     await end({ outcome: 'failed' });
     throw error;

@@ -46,7 +46,7 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   about: {
-    by: Actor & Pick<Act, 'source' | 'requestId'>;
+    by: Actor & Pick<Act, 'source' | 'requestId' | 'log'>;
     from?: WebhookKey | undefined;
     passed?: (upTo: WebhookKey) => 'enough' | undefined;
   },
@@ -92,16 +92,16 @@ export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes'
 
 async function recordReplay(
   pool: Pool,
-  by: Actor & Pick<Act, 'source' | 'requestId'>,
+  by: Actor & Pick<Act, 'source' | 'requestId' | 'log'>,
   { webhookId, locationId }: WebhookKey,
   replayed: Replayed | Refusal,
 ): Promise<void> {
-  const { source, requestId } = by;
+  const { source, requestId, log } = by;
   const end =
     'refused' in replayed
       ? { outcome: 'refused' as const, after: replayed.cause.code }
       : { outcome: 'done' as const, after: replayed.outcome };
-  await recordAct(pool, by, { did: 'replay', webhookId, locationId, source, requestId }, end);
+  await recordAct(pool, by, { did: 'replay', webhookId, locationId, source, requestId, log }, end);
 }
 
 /** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */

@@ -100,10 +100,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     if (act === undefined) return;
     const { statusCode } = reply;
     const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
-    const { kind, name } = operatorOf(request);
-    const { source: _source, requestId: _requestId, ...about } = act;
-    request.log.info({ ...about, outcome, by: { kind, name } }, 'operator');
-    await endAct(pool, act.id, { outcome, after: act.after }).catch((error: unknown) => {
+    await endAct(pool, operatorOf(request), act, { outcome, after: act.after }).catch((error: unknown) => {
       request.log.warn({ err: error, auditId: act.id }, 'how an act ended was not written down');
     });
   });
@@ -135,11 +132,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
     const act = { did: 'be refused', subject, ...about };
-    if (isWritten(operator)) {
-      const { kind, name } = operator;
-      request.log.info({ ...act, outcome: 'refused', by: { kind, name } }, 'operator');
-      await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
-    }
+    if (isWritten(operator)) await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
     if (may) {
       throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
         cause: { code: 'sign_in_again' } satisfies AccessCause,

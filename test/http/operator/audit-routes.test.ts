@@ -70,7 +70,11 @@ describe('the audit', () => {
     });
     const { source: _source, requestId, ...told } = act ?? {};
     expect(((await operator.get('/locations/club-1')).body['acts'] as Act[])[0]).toEqual(told);
-    expect(stage.logged.some((line) => line.includes(String(requestId)) && line.includes('a manager'))).toBe(true);
+    // For whoever ships the log off the machine, where nobody with the database's password changes it.
+    const lines = stage.logged.map((line) => JSON.parse(line) as object);
+    const [auditId, source] = [act?.['auditId'], act?.['source']];
+    const line = { ...about, auditId, source, outcome: 'done', after: 'paused', reqId: requestId, message: 'operator' };
+    expect(lines).toContainEqual(expect.objectContaining(line));
     for (const query of ['actor=nobody', 'outcome=failed', 'location=club-2', `until=${before.toISOString()}`]) {
       expect(
         (await audit(`did=pause&${query}`)).filter(({ auditId }) => auditId === act?.['auditId']),

@@ -1,0 +1,1 @@
+ALTER TABLE audit_outcomes VALIDATE CONSTRAINT audit_outcomes_audit_id_fkey;
