@@ -11,8 +11,6 @@ export type StoryLine = {
   tone: Tone;
   /** Details in small print. */
   more: string[];
-  /** Text for the member by the POS or us, masked until it is revealed. */
-  reason?: string;
   /** The webhook or replay that brought it. */
   webhookId?: string;
   /** True if it says nothing new, or changed nothing. */
@@ -177,7 +175,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
 }
 
 function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
-  const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, reason, webhookId } = event;
+  const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, webhookId } = event;
   const who = webhookId === null ? 'We say' : 'The POS says';
   return {
     sentence: `${who}: ${words(status)}${consequence(outcome)}`,
@@ -192,7 +190,6 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
     ],
-    ...(reason !== null && { reason }),
     ...(conflict && { isConflict: true }),
     ...(outcome === 'duplicate' && !conflict && { isKnown: true }),
   };

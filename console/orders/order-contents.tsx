@@ -2,28 +2,34 @@ import { ask } from '../api.ts';
 import { Loading } from '../parts/loading.tsx';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { Time } from '../parts/time.tsx';
+import { words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 
 type Changes = NonNullable<ShownOrder['changesInFull']>[number]['changes'];
 
-/** The member, the notes, and what the platform changed since, of the order as it was fetched: member data. Reading it is logged. */
+/** The member, the notes, the words of the POS, and what the platform changed since, of the order as it was fetched: member data. Reading it is logged. */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>
       ask<ShownOrder>('GET', `/orders/${encodeURIComponent(serviceOrderId)}?contents=true`, { signal }).then(
         // They are stored in the canonical shape.
-        ({ contents, changesInFull }) => ({
+        ({ contents, changesInFull, history }) => ({
           order: (contents ?? null) as CanonicalOrder | null,
           changes: changesInFull?.at(-1)?.changes ?? [],
+          reasons: history.flatMap(({ reason, status }) => (reason === null ? [] : [`${words(status)}: “${reason}”`])),
         }),
       ),
     [serviceOrderId],
   );
   return (
     <Loading loaded={loaded}>
-      {({ order, changes }) =>
-        order === null ? <p class="faint">It was erased meanwhile.</p> : <Contents order={order} changes={changes} />
+      {({ order, changes, reasons }) =>
+        order === null ? (
+          <p class="faint">It was erased meanwhile.</p>
+        ) : (
+          <Contents order={order} changes={changes} reasons={reasons} />
+        )
       }
     </Loading>
   );
@@ -35,7 +41,7 @@ function inFull(value: unknown): string {
 }
 
 /** What what was ordered does not say. */
-function Contents({ order, changes }: { order: CanonicalOrder; changes: Changes }) {
+function Contents({ order, changes, reasons }: { order: CanonicalOrder; changes: Changes; reasons: string[] }) {
   const notes = [
     ...(order.notes === undefined ? [] : [order.notes]),
     ...(order.cancelReason === undefined ? [] : [`Cancelled: ${order.cancelReason}`]),
@@ -47,6 +53,12 @@ function Contents({ order, changes }: { order: CanonicalOrder; changes: Changes 
       {notes.map((note, nth) => (
         <p key={nth} class="orders-note">
           {note}
+        </p>
+      ))}
+      {reasons.length > 0 && <h3>Reasons</h3>}
+      {[...new Set(reasons)].map((reason) => (
+        <p key={reason} class="orders-note">
+          {reason}
         </p>
       ))}
       {changes.length > 0 && <h3>Otherwise at the platform</h3>}

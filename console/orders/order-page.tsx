@@ -1,5 +1,5 @@
 import { useRoute } from 'preact-iso';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Refused } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -27,7 +27,6 @@ export function OrderPage() {
 function Story({ serviceOrderId }: { serviceOrderId: string }) {
   const story = useStory(serviceOrderId);
   const { value, problem } = story;
-  const [isRevealed, setRevealed] = useState(false);
   useNews(value);
   const isUnknown = value === undefined && problem instanceof Refused && problem.status === 404;
 
@@ -40,11 +39,11 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
           {(order) => (
             <div class="orders-one">
               <OrderStanding story={order} onDone={story.again} />
-              <Timeline story={order} isRevealed={isRevealed} onReplayed={story.again} />
+              <Timeline story={order} onReplayed={story.again} />
               <div class="orders-facts">
                 <section class="sheet" aria-labelledby="orders-contents">
                   <h2 id="orders-contents">What was ordered</h2>
-                  <Contents order={order} onReveal={() => setRevealed(true)} />
+                  <Contents order={order} />
                 </section>
                 <OrderHead story={order} />
               </div>
@@ -73,13 +72,13 @@ function States({ story: { order, placement } }: { story: ShownOrder }) {
   );
 }
 
-function Contents({ order, onReveal }: { order: ShownOrder; onReveal: () => void }) {
+function Contents({ order }: { order: ShownOrder }) {
   if (order.order === null) return <p class="faint">Nobody knows yet: it was not fetched from the platform.</p>;
   if (order.order.erasedAt !== null) return <p class="faint">It was erased, with all that told of its member.</p>;
   return (
     <>
       {order.ordered && <WhatWasOrdered ordered={order.ordered} />}
-      <Reveal what="member and notes" at={order.order.locationId} onReveal={onReveal}>
+      <Reveal what="member and notes" at={order.order.locationId}>
         {() => <OrderContents serviceOrderId={order.serviceOrderId} />}
       </Reveal>
     </>

@@ -19,15 +19,7 @@ const LONG_MS = 10_000;
 const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];
 
 /** What happened, oldest first, so that new ones appear at the end and nothing moves while one reads. */
-export function Timeline({
-  story,
-  isRevealed,
-  onReplayed,
-}: {
-  story: ShownOrder;
-  isRevealed: boolean;
-  onReplayed: () => void;
-}) {
+export function Timeline({ story, onReplayed }: { story: ShownOrder; onReplayed: () => void }) {
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
   const all = storyLines(story);
@@ -45,12 +37,7 @@ export function Timeline({
       </div>
       <ol class="orders-story">
         {lines.map((line) => (
-          <StoryLine
-            key={line.key}
-            line={line}
-            isRevealed={isRevealed}
-            onReplay={canReplay ? setReplaying : undefined}
-          />
+          <StoryLine key={line.key} line={line} onReplay={canReplay ? setReplaying : undefined} />
         ))}
       </ol>
       {replaying !== undefined && (
@@ -62,15 +49,13 @@ export function Timeline({
 
 function StoryLine({
   line,
-  isRevealed,
   onReplay,
 }: {
   line: Essential;
-  isRevealed: boolean;
   /** Undefined for whoever may not. */
   onReplay: ((webhookId: string) => void) | undefined;
 }) {
-  const { at, what, waitMs, tone, sentence, more, reason, webhookId, isConflict, told } = line;
+  const { at, what, waitMs, tone, sentence, more, webhookId, isConflict, told } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
       <span class="orders-when">
@@ -94,7 +79,6 @@ function StoryLine({
             {told.more.length > 0 && <span class="orders-more">{told.more.join(' · ')}</span>}
           </span>
         )}
-        {reason !== undefined && <Reason text={reason} isRevealed={isRevealed} />}
         {webhookId !== undefined && what !== 'status' && (
           <span class="orders-links">
             <a href={pageOf.webhook(webhookId)}>{what === 'replay' ? 'the replay' : 'the webhook'}</a>
@@ -107,14 +91,5 @@ function StoryLine({
         )}
       </div>
     </li>
-  );
-}
-
-function Reason({ text, isRevealed }: { text: string; isRevealed: boolean }) {
-  if (isRevealed) return <span class="orders-reason">“{text}”</span>;
-  return (
-    <span class="orders-reason faint">
-      <span aria-hidden="true">•••••••</span> a reason, masked until you reveal the order
-    </span>
   );
 }

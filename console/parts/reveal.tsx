@@ -6,14 +6,11 @@ import { WithRole } from './with-role.tsx';
 export function Reveal({
   what,
   at,
-  onReveal,
   children,
 }: {
   what: string;
   /** Its location. */
   at: string | null;
-  /** Called to reveal other masked parts of the page. */
-  onReveal?: () => void;
   children: () => ComponentChildren;
 }) {
   const [isShown, setShown] = useState(false);
@@ -34,13 +31,7 @@ export function Reveal({
     <div class="masked">
       <span aria-hidden="true">••••••••••••</span>
       <WithRole needs="member-data" at={at} to={`To reveal ${what}`}>
-        <button
-          type="button"
-          onClick={() => {
-            setShown(true);
-            onReveal?.();
-          }}
-        >
+        <button type="button" onClick={() => setShown(true)}>
           Reveal {what}
         </button>
         <span class="faint">It is written down that you read it.</span>

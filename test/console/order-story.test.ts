@@ -133,13 +133,6 @@ describe('a happening is told in words', () => {
     expect(tell('replay', { ...webhook, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
   });
 
-  it('what the POS wrote for the member is kept apart, to be masked', () => {
-    const told = tell('status', { ...report, status: 'cancelled', reason: 'Ada did not come' });
-    expect(told.reason).toBe('Ada did not come');
-    expect(JSON.stringify({ ...told, reason: undefined })).not.toContain('Ada');
-    expect(tell('status', report)).not.toHaveProperty('reason');
-  });
-
   it('a status says who said it, in which words, how late, and what came of it', () => {
     const at = (occurredAt: string): string[] => tell('status', { ...report, occurredAt }).more;
     expect(tell('status', report)).toMatchObject({

@@ -57,7 +57,6 @@ export const ListedOrder = z
       .enum(['requested', 'refused'])
       .nullable()
       .meta({ description: 'As its member was told; null too once it is cancelled, which the status says.' }),
-    reason: z.string().nullable(),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Why it failed or was cancelled, for programs.' }),
     leftOut: z.array(StoredLeftOut).meta({ description: 'What the order was read without, since it cannot be used.' }),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
@@ -83,7 +82,6 @@ export const ListedOrder = z
         status: null,
         memberState: 'placed',
         cancellation: null,
-        reason: null,
         reasonCode: null,
         leftOut: [],
         providerOrderId: null,
@@ -137,7 +135,7 @@ export async function listOrders(
   const values = candidatesOf(filter, after);
   const candidates = findCandidates(filter);
   const { rows } = await pool.query<{ order: Row }>(
-    `SELECT json_build_object(${ORDER_FIELDS}, 'reason', o.reason, 'reasonCode', ${reasonCodeAt('o.rank')}, 'finishedAt', p.finished_at,
+    `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${reasonCodeAt('o.rank')}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
      FROM (${candidates} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true

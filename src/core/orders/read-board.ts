@@ -11,7 +11,7 @@ const NAME = 60;
 /**
  * One order of the board, without its member. If the order was never fetched, `endedAt` is when the placement failed.
  */
-export const BoardOrder = ListedOrder.omit({ reason: true, reasonCode: true, finishedAt: true })
+export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
     estimatedAt: Instant.nullable().meta({

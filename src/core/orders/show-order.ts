@@ -25,6 +25,12 @@ const ItemIds = z
   .nullable()
   .meta({ description: 'The items that the POS names as the reason. Null once its member is erased.' });
 
+/** What its POS wrote, which may name the member. */
+const Reason = z
+  .string()
+  .nullable()
+  .meta({ description: 'In the words of its POS, or ours. By HTTP only with `contents=true`, and else null.' });
+
 /**
  * All about one order except its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts
  * that a member or an operator has read. Of its events only the newest thousand: a POS that repeats itself for ever
@@ -58,7 +64,7 @@ export const ShownOrder = z.object({
       memberState: MemberState,
       sequence: z.int(),
       providerOrderId: z.string().nullable(),
-      reason: z.string().nullable(),
+      reason: Reason,
       reasonCode: RecordedReasonCode.nullable(),
       itemIds: ItemIds,
       estimatedReadyAt: Instant.nullable().meta({ description: 'As its POS said last.' }),
@@ -116,7 +122,7 @@ export const ShownOrder = z.object({
       conflict: z.boolean(),
       sequence: z.int().nullable().meta({ description: 'Of an applied one.' }),
       providerOrderId: z.string().nullable(),
-      reason: z.string().nullable(),
+      reason: Reason,
       reasonCode: RecordedReasonCode.nullable(),
       itemIds: ItemIds,
       estimatedReadyAt: Instant.nullable(),
@@ -252,6 +258,12 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   ]);
   const acts = await readActsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
   return { ...row, serviceOrderId, told, placement, order, live, acts };
+}
+
+/** @returns it as somebody may read it who may not read member data */
+export function withoutReasons(shown: ShownOrder): ShownOrder {
+  const history = shown.history.map((event) => ({ ...event, reason: null }));
+  return { ...shown, order: shown.order && { ...shown.order, reason: null }, history };
 }
 
 function withMemberState<Ranked extends { rank: number }>(

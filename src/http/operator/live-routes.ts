@@ -31,7 +31,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         summary: "An order's live messages, as they happen",
         description:
           'Server-sent events: each `orderStatusChanged` has the sequence as its `id` and a LiveMessage as its `data`, ' +
-          'exactly as the status topic has it. Begins with the first, or behind `Last-Event-ID`. After the last comes ' +
+          'as the status topic has it, but for `reason`. Begins with the first, or behind `Last-Event-ID`. After the last comes ' +
           '`end`, and the stream is closed.',
         params: OrderParams,
         headers: Resume,
@@ -68,7 +68,8 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
           // An order that was not sent yet may go elsewhere.
           if (locations?.includes(message.locationId ?? '') === false) return stream.cutOff();
           sent = message.sequence;
-          stream.send({ id: sent, event: 'orderStatusChanged', data: message });
+          const { reason: _ofThePos, ...data } = message;
+          stream.send({ id: sent, event: 'orderStatusChanged', data });
         }
         if (!ended) return;
         stream.send({ event: 'end', data: { sequence: sent } });

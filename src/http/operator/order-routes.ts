@@ -8,7 +8,7 @@ import { readChanges, readContents } from '../../core/orders/read-contents.ts';
 import { readOrdered } from '../../core/orders/read-ordered.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../../core/placements/retry-placement.ts';
-import { showOrder } from '../../core/orders/show-order.ts';
+import { showOrder, withoutReasons } from '../../core/orders/show-order.ts';
 import { traceId } from '../../core/domain/trace-id.ts';
 import { failures, json } from './answers.ts';
 import { conflict } from './conflict.ts';
@@ -69,8 +69,9 @@ export function orderRoutes(scope: FastifyInstance, deps: OperatorDeps): void {
     },
     async (request) => {
       const { serviceOrderId } = request.params;
-      const shown = await showOrder(pool, serviceOrderId);
-      if (shown === undefined) throw noSuchOrder();
+      const found = await showOrder(pool, serviceOrderId);
+      if (found === undefined) throw noSuchOrder();
+      const shown = request.query.contents === true ? found : withoutReasons(found);
       const story = {
         ...shown,
         traceId: traceId(serviceOrderId),

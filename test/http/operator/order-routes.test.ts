@@ -183,6 +183,26 @@ describe('one order', () => {
     expect((await operator.get(`/orders/${serviceOrderId}`)).body).not.toHaveProperty('contents');
   });
 
+  it('tells the words of its POS to nobody but who asks for contents; their code to all', async () => {
+    const { serviceOrderId } = await placed();
+    await stage.query(
+      `WITH o AS (UPDATE orders SET rank = 80, reason = 'Ada is unwell', reason_code = 'other' WHERE service_order_id = $1)
+       INSERT INTO status_events (service_order_id, status, native_status, outcome, reason, reason_code)
+       VALUES ($1, 'cancelled', 'CANCELLED', 'applied', 'Ada is unwell', 'other')`,
+      [serviceOrderId],
+    );
+    for (const path of [`/orders/${serviceOrderId}`, '/orders?limit=200', `/orders/${serviceOrderId}?ordered=true`]) {
+      const { text } = await operator.get(path);
+      expect(text, path).toContain('"reasonCode":"other"');
+      expect(text, path).not.toContain('Ada is unwell');
+    }
+    const { body } = await operator.get(`/orders/${serviceOrderId}?contents=true`);
+    const told = { reason: 'Ada is unwell', reasonCode: 'other' };
+    const details: unknown = expect.objectContaining(told);
+    expect(body).toMatchObject({ order: told, history: [told] });
+    expect(body['timeline']).toContainEqual(expect.objectContaining({ what: 'status', details }));
+  });
+
   it('tells of its cancel, and which fields the platform changed; their values to who asks for contents', async () => {
     const serviceOrderId = `cancelled-${randomUUID()}`;
     await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
