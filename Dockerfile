@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # By its digest, which Renovate moves: a tag may be another image tomorrow. Where images come from a mirror, --build-arg.
 ARG NODE_IMAGE=node:26.10.0-bookworm-slim@sha256:662933cf47f013bc8e4beb31a6116448427a82057ba7c42c97e4c5ba766504c2
 FROM $NODE_IMAGE AS build
@@ -30,7 +29,7 @@ ENV NODE_ENV=production
 ENV NODE_OPTIONS="--max-old-space-size=512 --max-semi-space-size=16 --v8-pool-size=0"
 # Buffers of all sizes come and go: Debian's own allocator keeps 40 MB more of what was given back. And what installs
 # packages has nothing to do here, and would be at hand for whoever gets in.
-RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \
+RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2=5.3.0-1 && \
   apt-get clean && rm -rf /var/lib/apt/lists/* && \
   rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
   /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-*

@@ -5,7 +5,14 @@ import { parse } from 'yaml';
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
 type Step = { uses?: string; run?: string; with?: Record<string, unknown> };
-type Job = { uses?: string; needs?: string; permissions?: Record<string, string>; steps?: Step[] };
+type Job = {
+  uses?: string;
+  needs?: string;
+  environment?: string;
+  container?: { image: string };
+  permissions?: Record<string, string>;
+  steps?: Step[];
+};
 type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Record<Jobs, Job> };
 const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'process' | 'system'>;
 const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'chaos'>;
@@ -59,6 +66,15 @@ describe('a release', () => {
     });
   });
 
+  it('is of a commit of main alone, and waits for who may release', () => {
+    // Only rules of the repository can be relied on to stop who writes a workflow: see CONTRIBUTING.md.
+    expect(image.environment).toBe('release');
+    expect(image.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
+    const places = [at('git merge-base --is-ancestor "$GITHUB_SHA" origin/main'), at('npm ci')];
+    expect(places[0]).toBe(1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+
   it('is built once the signatures of all packages hold, of which none ran a script', () => {
     const order = ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push', 'actions/attest'];
     const places = order.map(at);
@@ -90,6 +106,12 @@ it('.nvmrc, the pinned packages and the image have one Node, the image by its di
   expect(version).toBe(wanted);
   const stages = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
   expect(stages).toEqual(['$NODE_IMAGE', '$NODE_IMAGE']);
+  // The tests of the whole run in the same one, and no front end of a builder comes from elsewhere.
+  expect(workflow.jobs.system.container?.image).toBe(/^ARG NODE_IMAGE=(.*)$/m.exec(dockerfile)?.[1]);
+  expect(dockerfile).not.toMatch(/^# *syntax *=/im);
+  for (const [, packages = ''] of dockerfile.matchAll(/apt-get install (.*?)(?:&&|$)/g)) {
+    for (const name of packages.split(' ').filter((each) => /^\w/.test(each))) expect(name).toMatch(/=\d/);
+  }
   expect((JSON.parse(read('renovate.json')) as { extends: string[] }).extends).toEqual(
     expect.arrayContaining(['docker:pinDigests', 'helpers:pinGitHubActionDigests']),
   );

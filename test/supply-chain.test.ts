@@ -57,6 +57,15 @@ describe('what runs with the service', () => {
   });
 });
 
+it('no package runs a script while it is installed, and one that would like to is looked at first', () => {
+  const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts?: Record<string, boolean> };
+  const wanting = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
+    hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
+  );
+  expect(allowScripts).toEqual(Object.fromEntries(wanting.map((name) => [name, false])));
+  expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
+});
+
 it('what the benchmark compares with is apart, at exact versions, and comes from the registry', () => {
   const { '': self, ...others } = readLock('bench/peers/package-lock.json');
   for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
