@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { audited, type Act } from '../core/operators/audit.ts';
-import { givenInWords, rightInWords } from '../core/operators/given-right.ts';
+import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES, type Right } from '../core/operators/operator.ts';
 import {
   NewOperatorGrant,
@@ -235,7 +235,11 @@ async function change<Done extends Right>(
       pool,
       commandLineActor(),
       act,
-      () => work(pool),
+      async () => {
+        const result = await work(pool);
+        if (result !== undefined && !('refused' in result)) await recordAtEach(pool, commandLineActor(), act, result);
+        return result;
+      },
       (result) => (result === undefined || 'refused' in result ? undefined : givenInWords(result)),
     ),
   );

@@ -24,7 +24,7 @@ const statusOf = async (token: string, path: string): Promise<number> =>
 const acts = (): Promise<Record<string, unknown>[]> =>
   system.query(
     `SELECT actor_kind, actor_id, did, subject, outcome, after FROM audit JOIN audit_outcomes USING (audit_id)
-     WHERE actor_kind = 'command_line' ORDER BY audit_id DESC`,
+     WHERE actor_kind = 'command_line' AND location_id IS NULL ORDER BY audit_id DESC`,
   );
 const by = { actor_kind: 'command_line', actor_id: userInfo().username };
 

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { ROLES, Right, Role } from './operator.ts';
+import { recordAct, type Act } from './audit.ts';
+import { ROLES, Right, Role, type Actor } from './operator.ts';
 
 /** Roles to give. */
 export const GivenRight = z.strictObject({
@@ -27,6 +28,14 @@ export async function refuseUnknown(pool: Pool, { locations }: Right): Promise<s
 
 export function rightInWords({ roles, locations }: Right): string {
   return `${roles.join(',')} at ${locations?.join(',') ?? 'all locations'}`;
+}
+
+/** Writes down what was given or taken at each location that it is about: its own admins read of it there. */
+export async function recordAtEach(pool: Pool, by: Actor, act: Act, given: Given): Promise<void> {
+  for (const locationId of given.locations ?? []) {
+    const after = givenInWords({ ...given, locations: [locationId] });
+    await recordAct(pool, by, { ...act, locationId }, { outcome: 'done', after });
+  }
 }
 
 type Given = Right & {

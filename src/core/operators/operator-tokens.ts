@@ -6,12 +6,32 @@ import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
+/** Valid tokens at most: of those that an admin of some locations can give, and of all. */
+const MOST = { ofSome: 100, ofAll: 1_000 };
+
+/** Letters that look like others, each before the one that it counts as. */
+const LOOK_ALIKE = new Map(
+  'аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwвbкkмmнhтtαaοoρpνnτtυyκkιiχxεeβbηhμmζzli1i0o'
+    .match(/../gu)
+    ?.map((pair) => [pair.slice(0, 1), pair.slice(1)]),
+);
+
+/** What a name is compared by: the same for two that people take for one. */
+function folded(name: string): string {
+  const letters = name.normalize('NFKC').toLowerCase();
+  return letters.replaceAll(/./gu, (letter) => LOOK_ALIKE.get(letter) ?? letter);
+}
+
 export const NewOperatorToken = GivenRight.extend({
   name: z
     .string()
+    .normalize('NFKC')
     .trim()
-    .regex(/^[^\p{C}]{1,100}$/u, { error: 'is not 1 to 100 characters of one line' })
-    .refine((name) => !name.includes('@') && name !== BY_OPERATOR_TOKEN.name, {
+    // Fillers and the blank of Braille are no control characters, and cannot be seen either.
+    .regex(/^[^\p{C}\p{Default_Ignorable_Code_Point}\u2800]{1,100}$/u, {
+      error: 'is not 1 to 100 characters of one line that can be seen',
+    })
+    .refine((name) => !name.includes('@') && folded(name) !== folded(BY_OPERATOR_TOKEN.name), {
       error: 'may be taken for somebody else: no address, and not OPERATOR_TOKEN',
     })
     .meta({
@@ -38,14 +58,29 @@ const SHOWN = `
   CASE WHEN expires_at <= coalesce(revoked_at, now()) THEN 'expired'
        WHEN revoked_at IS NOT NULL THEN 'revoked' ELSE 'valid' END AS state`;
 
-/** Makes a named token. It is returned once, and only its hash is stored. */
+/**
+ * Makes a named token. It is returned once, and only its hash is stored.
+ * @param within the locations of the admin who gives it, if not all
+ */
 export async function issueOperatorToken(
   pool: Pool,
   { name, expiresAt, ...given }: NewOperatorToken,
+  within?: readonly string[],
 ): Promise<(OperatorToken & { token: string }) | { refused: string }> {
   const right = inOrder(given);
   const refused = await refuseUnknown(pool, right);
   if (refused !== undefined) return { refused };
+  const { rows: valid } = await pool.query<{ name: string; counts: boolean }>(
+    `SELECT name, $1::text[] IS NULL OR coalesce(locations <@ $1, false) AS counts FROM operator_tokens
+     WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [within ?? null],
+  );
+  const most = within === undefined ? MOST.ofAll : MOST.ofSome;
+  if (valid.filter(({ counts }) => counts).length >= most) {
+    return { refused: `there are ${most} valid tokens: revoke one that nobody uses` };
+  }
+  const same = valid.find((each) => folded(each.name) === folded(name));
+  if (same !== undefined) return alreadyCalled(same.name);
   // What has expired no longer holds its name.
   await pool.query(
     `UPDATE operator_tokens SET revoked_at = now() WHERE name = $1::text AND revoked_at IS NULL AND expires_at <= now()`,
@@ -59,8 +94,11 @@ export async function issueOperatorToken(
     [randomUUID(), digest(token), name, right.roles, right.locations, expiresAt ?? null],
   );
   const [issued] = rows;
-  if (issued === undefined) return { refused: `a valid token is called "${name}": revoke that, or take another name` };
-  return { ...issued, token };
+  return issued === undefined ? alreadyCalled(name) : { ...issued, token };
+}
+
+function alreadyCalled(name: string): { refused: string } {
+  return { refused: `a valid token is called "${name}": revoke that, or take another name` };
 }
 
 /** @param within if given, only those that open nothing elsewhere */

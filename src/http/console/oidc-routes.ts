@@ -10,6 +10,7 @@ import { SESSION_S, openSession, type SignedIn } from '../../core/operators/oper
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import { TooManyGuesses, type JudgeSlowly } from '../slow-guesses.ts';
+import { withinBound } from '../operator/guard-routes.ts';
 import { actFrom, addressOf } from '../source-of.ts';
 import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
 import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
@@ -44,6 +45,9 @@ type Deps = {
   settings: OidcSettings;
 };
 
+/** Refused sign-ins of one person that are written down in an hour. */
+const MOST_REFUSALS = 30;
+
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
  *
@@ -60,6 +64,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   const client = oidcClient(settings);
   const { name: flowName, attributes: flowAttributes } = flowCookie(settings.consoleUrl);
   const session = sessionCookie(!settings.consoleUrl.startsWith('https:'));
+  const isWritten = withinBound(MOST_REFUSALS, 60 * 60_000);
   const random = (): string => randomBytes(32).toString('base64url');
 
   return {
@@ -158,7 +163,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
     }
   }
 
-  /** Refuses somebody. Of whom the issuer named it is in the audit; nobody can fill that without having signed in there. */
+  /** Refuses somebody. Of whom the issuer named it is in the audit, some times in an hour: anybody may have an account there. */
   async function refuse(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -168,7 +173,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
     code?: string,
   ): Promise<FastifyReply> {
     request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
-    if (person !== undefined) {
+    if (person !== undefined && isWritten(person.id)) {
       await recordAct(pool, person, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused', after: why });
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);

@@ -105,17 +105,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     });
   });
 
-  /** Refusals of this minute, by whom. Whoever asks again and again for what they may not fills no audit. */
-  const refusals = new Map<string, number>();
-  let minute = 0;
-  const isWritten = ({ id }: Operator): boolean => {
-    const at = Math.floor(performance.now() / 60_000);
-    if (at !== minute) refusals.clear();
-    minute = at;
-    const count = (refusals.get(id) ?? 0) + 1;
-    refusals.set(id, count);
-    return count <= MOST_REFUSALS;
-  };
+  const isWritten = withinBound(MOST_REFUSALS, 60_000);
 
   async function refuseUnless(
     may: boolean,
@@ -132,7 +122,8 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
     const act = { did: 'be refused', subject, ...about };
-    if (isWritten(operator)) await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
+    if (isWritten(operator.id))
+      await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
     if (may) {
       throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
         cause: { code: 'sign_in_again' } satisfies AccessCause,
@@ -142,6 +133,20 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
       cause: { code: 'role_missing', roles: [...roles] } satisfies AccessCause,
     });
   }
+}
+
+/** Tells whether somebody is within a bound in this while. Who asks again and again for what they may not fills no audit. */
+export function withinBound(most: number, whileMs: number): (id: string) => boolean {
+  const counts = new Map<string, number>();
+  let current = 0;
+  return (id) => {
+    const at = Math.floor(performance.now() / whileMs);
+    if (at !== current) counts.clear();
+    current = at;
+    const count = (counts.get(id) ?? 0) + 1;
+    counts.set(id, count);
+    return count <= most;
+  };
 }
 
 /** The operator of a request behind a door. */

@@ -7,8 +7,9 @@ import type { Shared } from './mount-routes.ts';
 
 /** Streams of one process. Each holds a connection, and the board's some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
-/** Those of one operator who has some locations: a club's staff leave room for the others. */
-const OF_SOME_MAX = 40;
+/** Those of all operators who have some locations alone, and of one of them: they leave room for the others. */
+const OF_SOME_MAX = STREAMS_MAX / 2;
+const OF_ONE_MAX = 40;
 
 /** Time after which a stream's reader is looked at again: who may no longer read it is cut off within five seconds. */
 const LOOK_MS = 2_000;
@@ -23,8 +24,10 @@ export function openStream(
   { closing, now, streams }: Shared,
 ): EventStream {
   const reader = operatorOf(request);
-  const own = [...streams.values()].filter(({ kind, id }) => kind === reader.kind && id === reader.id).length;
-  if (streams.size >= STREAMS_MAX || (locationsOf(reader, 'viewer') !== null && own >= OF_SOME_MAX))
+  const ofSome = [...streams.values()].filter((each) => locationsOf(each, 'viewer') !== null);
+  const own = ofSome.filter(({ kind, id }) => kind === reader.kind && id === reader.id);
+  const isOfSome = locationsOf(reader, 'viewer') !== null;
+  if (streams.size >= STREAMS_MAX || (isOfSome && (ofSome.length >= OF_SOME_MAX || own.length >= OF_ONE_MAX)))
     throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
   streams.set(stream, reader);

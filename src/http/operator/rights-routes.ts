@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { givenInWords } from '../../core/operators/given-right.ts';
+import { givenInWords, recordAtEach } from '../../core/operators/given-right.ts';
 import {
   NewOperatorGrant,
   OperatorGrant,
@@ -17,7 +17,7 @@ import {
   revokeOperatorToken,
 } from '../../core/operators/operator-tokens.ts';
 import { failures, json } from './answers.ts';
-import { locationsWithin } from './guard-routes.ts';
+import { locationsWithin, operatorOf } from './guard-routes.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { When } from './request-fields.ts';
 
@@ -49,6 +49,10 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
   /** Names who gets or loses what, for the audit. */
   const note = ({ act }: FastifyRequest, given: Parameters<typeof givenInWords>[0]): void => {
     if (act !== undefined) act.after = givenInWords(given);
+  };
+  const noteDone = async (request: FastifyRequest, done: OperatorToken | OperatorGrant): Promise<void> => {
+    note(request, done);
+    if (request.act !== undefined) await recordAtEach(pool, operatorOf(request), request.act, done);
   };
 
   api.get(
@@ -82,9 +86,9 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
     },
     async (request) => {
       note(request, request.body);
-      const issued = await issueOperatorToken(pool, request.body);
+      const issued = await issueOperatorToken(pool, request.body, locationsWithin(request));
       if ('refused' in issued) throw scope.httpErrors.conflict(issued.refused);
-      note(request, issued);
+      await noteDone(request, issued);
       return issued;
     },
   );
@@ -105,7 +109,7 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
       const revoked = await revokeOperatorToken(pool, request.params.tokenId, locationsWithin(request));
       if (revoked === undefined) throw scope.httpErrors.notFound('no named token has this id');
       identify.lookAnew();
-      note(request, revoked);
+      await noteDone(request, revoked);
       return revoked;
     },
   );
@@ -140,7 +144,7 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
       note(request, request.body);
       const added = await addOperatorGrant(pool, request.body);
       if ('refused' in added) throw scope.httpErrors.conflict(added.refused);
-      note(request, added);
+      await noteDone(request, added);
       identify.lookAnew();
       return added;
     },
@@ -162,7 +166,7 @@ export function rightsRoutes(scope: FastifyInstance, { pool, identify }: Operato
       const removed = await removeOperatorGrant(pool, request.params.grantId, locationsWithin(request));
       if (removed === undefined) throw scope.httpErrors.notFound('no grant has this id');
       identify.lookAnew();
-      note(request, removed);
+      await noteDone(request, removed);
       return removed;
     },
   );

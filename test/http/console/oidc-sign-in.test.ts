@@ -149,6 +149,13 @@ describe('a person', () => {
     });
   });
 
+  it('who was given nothing is written down some times in an hour, and refused each time', async () => {
+    oidc.people.set('mallory', { preferred_username: 'mallory', email: 'm@team.example', email_verified: true });
+    for (let nth = 0; nth < 35; nth += 1) expect((await signIn('mallory')).to).toBe('/console/?problem=no_role');
+    const rows = await stage.query(`SELECT FROM audit WHERE actor_name = 'm@team.example'`);
+    expect(rows.length).toBe(30);
+  });
+
   it('who refuses to sign in is told that it failed', async () => {
     const { to, cookie } = await signIn('nobody');
     expect({ to, cookie }).toEqual({ to: '/console/?problem=failed', cookie: '' });

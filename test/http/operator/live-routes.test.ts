@@ -168,6 +168,23 @@ describe('the live stream of an order', () => {
     expect(idsOf(followed)).toEqual(['3', '4', undefined]);
   });
 
+  it('of who has some locations leaves half of the places to who has all', async () => {
+    await system.seedOrder({ serviceOrderId: 'halved', locationId: 'club-1' });
+    const crowd: ReadEvents[] = [];
+    for (let nth = 0; nth < 4; nth += 1) {
+      const body = { name: `club-1 ${nth}`, roles: ['viewer'], locations: ['club-1'] };
+      const { token } = (await (await askOperator(system.urls[1] ?? '')).post('/operators/tokens', body)).body;
+      const authorization = `Bearer ${String(token)}`;
+      const reading = Array.from({ length: 30 }, () =>
+        readEvents(`${system.urls[1]}/orders/halved/live`, { authorization }),
+      );
+      crowd.push(...(await Promise.all(reading)));
+    }
+    expect(crowd.filter(({ status }) => status === 200).length).toBe(100);
+    expect((await follow('halved')).status).toBe(200);
+    for (const { leave } of crowd) leave();
+  });
+
   it('gives its place back when its reader leaves; beyond 200 there is none', async () => {
     await system.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
     const { port } = new URL(system.urls[1] ?? '');

@@ -51,7 +51,7 @@ const grantsSeenBy = async (by: Operator): Promise<Grant[]> =>
 const acts = (did: string, name: string): Promise<Record<string, unknown>[]> =>
   stage.query(
     `SELECT actor_kind, actor_name, subject, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
-     WHERE did = $1 AND after LIKE $2 ORDER BY audit_id`,
+     WHERE did = $1 AND after LIKE $2 AND location_id IS NULL ORDER BY audit_id`,
     [did, `%${name}: %`],
   );
 
@@ -127,6 +127,20 @@ describe('a named token', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 409]));
   });
 
+  it.each([
+    ['with a zero width space', 'pay\u{200B}roll', 400],
+    ['with a filler, which is a letter', 'pay\u{3164}roll', 400],
+    ['with a blank of Braille', 'pay\u{2800}roll', 400],
+    ['that is another in compatible letters', 'ｐａｙｒｏｌｌ', 409],
+    ['that is another in large letters', 'PAYROLL', 409],
+    ['with a Cyrillic letter that looks alike', 'p\u{430}yroll', 409],
+    ['that is OPERATOR_TOKEN with a Greek letter', '\u{39F}PERATOR_TOKEN', 400],
+    ['that becomes an address', 'ada＠example.com', 400],
+  ])('has no name %s', async (_what, name, status) => {
+    if (status === 409) await admin.post('/operators/tokens', { name: 'payroll', roles: ['viewer'] });
+    expect((await admin.post('/operators/tokens', { name, roles: ['viewer'] })).status).toBe(status);
+  });
+
   it('has its use written down, once a minute', async () => {
     const { token, tokenId } = await issue({ name: 'used', roles: ['viewer'] });
     const lastUsed = async (): Promise<unknown> =>
@@ -190,6 +204,37 @@ describe('an admin of one location', () => {
     expect(missing.status).toBe(404);
     expect([others.status, others.text]).toEqual([missing.status, missing.text]);
     expect(await statusOf(elsewhere.token)).toBe(200);
+  });
+
+  it('finds in the audit what was given and taken there, by whomever, and nothing of elsewhere', async () => {
+    const { tokenId } = await issue({ name: 'driver', roles: ['viewer'], locations: ['club-1', 'club-2'] });
+    await admin.post(`/operators/tokens/${tokenId}/revoke`);
+    const group = 'drivers';
+    const { body } = await admin.post('/operators/grants', { group, roles: ['viewer'], locations: ['club-1'] });
+    const { body: audit } = await ofClub1.get('/audit?limit=200');
+    const seen = (audit['acts'] as { did: string; locationId: string; after: string }[]).map(
+      ({ did, locationId, after }) => [did, locationId, after],
+    );
+    expect(seen.slice(0, 3)).toEqual([
+      ['give roles', 'club-1', `${String(body['grantId'])} drivers: viewer at club-1`],
+      ['revoke token', 'club-1', `${tokenId} driver: viewer at club-1`],
+      ['issue token', 'club-1', `${tokenId} driver: viewer at club-1`],
+    ]);
+  });
+
+  it('has a hundred valid tokens at most, and says so', async () => {
+    await stage.query(
+      `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
+       SELECT gen_random_uuid(), decode(md5(nth::text), 'hex'), 'many-' || nth, '{viewer}', '{club-1}'
+       FROM generate_series(1, 100) AS nth`,
+    );
+    const one = { name: 'one more', roles: ['viewer'], locations: ['club-1'] };
+    expect(await ofClub1.post('/operators/tokens', one)).toMatchObject({
+      status: 409,
+      body: { error: expect.stringContaining('100') },
+    });
+    await stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name LIKE 'many-%'`);
+    await issue(one, ofClub1);
   });
 
   it.each([
