@@ -1,3 +1,4 @@
+import { flattenModifiers } from '../src/core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
 
@@ -5,6 +6,6 @@ import type { Simulator } from '../test/simulators/simulator.ts';
 export function fillMenu({ menu }: Pick<Simulator, 'menu'>, { items }: CanonicalOrder): void {
   for (const { serviceItemId, name, unitPrice = 0, modifiers } of items) {
     menu?.sell(serviceItemId, name, unitPrice);
-    for (const each of modifiers) menu?.offer(each.serviceModifierId, each.name, each.unitPrice ?? 0);
+    for (const each of flattenModifiers(modifiers)) menu?.offer(each.serviceModifierId, each.name, each.unitPrice ?? 0);
   }
 }

@@ -24,7 +24,7 @@ function renderTicket(ticket: Ticket): string {
   const { callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests } = ticket;
   const status = ticket.cancelled ? 'CANCELLED' : (ticket.status ?? 'new');
   const items = lines.map((line) => {
-    const extras = line.modifiers.map((modifier) => (modifier.quantity > 1 ? inWords(modifier) : nameOf(modifier)));
+    const extras = extrasOf(line.modifiers);
     const note = line.note === undefined ? [] : [line.note];
     return `<li>${escape([inWords(line), ...extras, ...note].join('\n'))}</li>`;
   });
@@ -35,6 +35,14 @@ function renderTicket(ticket: Ticket): string {
   ${note === '' ? '' : `<p>${escape(note)}</p>`}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
 </article>`;
+}
+
+/** Each on a line, what it nests further in below it. */
+function extrasOf(modifiers: readonly TicketModifier[], indent = ''): string[] {
+  return modifiers.flatMap((each) => [
+    `${indent}${each.quantity > 1 ? inWords(each) : nameOf(each)}`,
+    ...extrasOf(each.modifiers ?? [], `${indent}  `),
+  ]);
 }
 
 /** Some POS systems name what they sell by their menu alone, and a stand-in may have none. */

@@ -4,7 +4,7 @@
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
 export { minorDigits, toDecimal } from './core/domain/money.ts';
-export type { CanonicalOrder } from './core/domain/order.ts';
+export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
 export type { ErrorCode, OrderInput, OrderModule, PlatformError } from './core/domain/order-module.ts';
 export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, splitName } from './core/domain/person-name.ts';

@@ -5,9 +5,18 @@
 export type { Busy } from './core/domain/busy.ts';
 export * from './core/domain/discounts-of.ts';
 export * from './core/domain/errors.ts';
+export * from './core/domain/flatten-modifiers.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
 export * from './core/domain/money.ts';
-export { CanonicalOrder, describeIssues, Id, KitchenOrder, OrderRef, StatusEvent } from './core/domain/order.ts';
+export {
+  CanonicalOrder,
+  describeIssues,
+  Id,
+  KitchenOrder,
+  type Modifier,
+  OrderRef,
+  StatusEvent,
+} from './core/domain/order.ts';
 export * from './core/domain/person-name.ts';
 export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
 export type {

@@ -14,15 +14,7 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
           <li key={i}>
             <ItemLine item={item} price={price} />
             {item.ageRestricted && <p class="orders-age">Age to be checked</p>}
-            {item.modifiers.length > 0 && (
-              <ul>
-                {item.modifiers.map((modifier, j) => (
-                  <li key={j}>
-                    <ItemLine item={modifier} price={price} />
-                  </li>
-                ))}
-              </ul>
-            )}
+            <Modifiers of={item.modifiers} price={price} />
           </li>
         ))}
       </ul>
@@ -35,6 +27,21 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
           ])}
       </dl>
     </div>
+  );
+}
+
+/** Modifiers, with theirs. */
+function Modifiers({ of, price }: { of: Item['modifiers']; price: (minorUnits: number) => string }) {
+  if (of.length === 0) return null;
+  return (
+    <ul>
+      {of.map((modifier, i) => (
+        <li key={i}>
+          <ItemLine item={modifier} price={price} />
+          <Modifiers of={modifier.modifiers ?? []} price={price} />
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -9,6 +9,7 @@ import {
   timeSinceEpoch,
   toMinorUnits,
   type ErrorCode,
+  type Modifier,
   type OrderInput,
   type PlatformError,
 } from 'expediter/platform';
@@ -22,7 +23,7 @@ export const query = `query Purchase($code: String!) {
     positions {
       count unitPrice remark
       product { sku title minimumAge }
-      extras { count unitPrice product { sku title } }
+      extras { count unitPrice product { sku title } extras { count unitPrice product { sku title } } }
     }
     totals { goods vat gratuity courier grand }
   }
@@ -46,6 +47,8 @@ const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
 
 type Product = { sku: string; title: string; minimumAge?: number | null };
 type Priced = { product: Product; count: number; unitPrice: string };
+/** Feast nests extras once. */
+type Extra = Priced & { extras?: Extra[] | null };
 /** What the query yields. */
 export type Purchase = {
   code: string;
@@ -62,7 +65,7 @@ export type Purchase = {
     town: string | null;
     directions: string | null;
   } | null;
-  positions: (Priced & { remark: string | null; extras: Priced[] })[];
+  positions: (Priced & { remark: string | null; extras: Extra[] })[];
   totals: { goods: string; vat: string; gratuity: string | null; courier: string | null; grand: string };
 };
 
@@ -70,6 +73,13 @@ export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInp
   const { restaurant, customer, address, totals } = purchase;
   const currency = mapEnum(restaurant.country, CURRENCIES, 'country');
   const minor = (amount: string, field: string): number => toMinorUnits(amount, currency, field);
+  const toModifier = ({ product, count, unitPrice, extras }: Extra): Modifier => ({
+    serviceModifierId: product.sku,
+    name: product.title,
+    quantity: count,
+    unitPrice: minor(unitPrice, 'unitPrice'),
+    modifiers: extras?.map(toModifier),
+  });
   return {
     serviceOrderId: purchase.code,
     locationId: mapLocation(restaurant.id, LOCATIONS, 'restaurant'),
@@ -97,12 +107,7 @@ export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInp
       unitPrice: minor(unitPrice, 'unitPrice'),
       notes: remark,
       ageRestricted: (product.minimumAge ?? 0) > 0,
-      modifiers: extras.map((extra) => ({
-        serviceModifierId: extra.product.sku,
-        name: extra.product.title,
-        quantity: extra.count,
-        unitPrice: minor(extra.unitPrice, 'unitPrice'),
-      })),
+      modifiers: extras.map(toModifier),
     })),
     money: {
       subtotal: minor(totals.goods, 'goods'),

@@ -44,10 +44,11 @@ it('a modifier that is wanted twice says so, and what a member wrote is text, no
   const order = sampleOrder({ notes: '<b>hello</b>' });
   const [burger] = order.items;
   if (burger === undefined) throw new Error('the sample has a burger');
-  burger.modifiers = [{ serviceModifierId: 'cheddar', name: 'Extra "cheddar"', quantity: 2 }];
+  const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 1 };
+  burger.modifiers = [{ serviceModifierId: 'cheddar', name: 'Extra "cheddar"', quantity: 2, modifiers: [dip] }];
   burger.notes = 'rare & fast';
   const screen = await screenOf('standard', order);
-  expect(screen).toContain('<li>2 × Classic Burger\n2 × Extra &quot;cheddar&quot;\nrare &amp; fast</li>');
+  expect(screen).toContain('<li>2 × Classic Burger\n2 × Extra &quot;cheddar&quot;\n  Dip\nrare &amp; fast</li>');
   expect(screen).toContain('&lt;b&gt;hello');
   expect(screen).not.toContain('<b>hello');
 });

@@ -43,6 +43,7 @@ providerContract(hubrise, {
   secretSettings: ['accessToken', 'clientSecret'],
   provenSettings: ['accessToken'],
   identity: ['accessToken'],
+  lacks: ['nesting'],
   refusal: (words) => {
     const errors = [{ field: 'customer.email', message: words }];
     return { status: 422, body: { message: words, errors, error_type: 'unprocessable_entity' } };

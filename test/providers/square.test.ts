@@ -50,6 +50,7 @@ providerContract(square, {
   },
   secretSettings: ['accessToken', 'signatureKey'],
   provenSettings: ['accessToken', 'locationId'],
+  lacks: ['nesting'],
   refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
   statuses: {
     PROPOSED: 'received',
@@ -120,6 +121,7 @@ describe('by OAuth', () => {
       },
       secretSettings: ['clientSecret', 'refreshToken', 'signatureKey'],
       provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'locationId'],
+      lacks: ['nesting'],
       refusal: (detail) => refusal(400, 'INVALID_VALUE', { detail, field: 'order.line_items' }),
       statuses: { PREPARED: 'ready' },
     },

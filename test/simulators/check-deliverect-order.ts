@@ -39,7 +39,7 @@ export type DeliverectOrder = {
   customer?: { name?: string; phoneNumber?: string; email?: string; note?: string };
 };
 
-type DeliverectItem = {
+export type DeliverectItem = {
   plu: string;
   name: string;
   price: number;

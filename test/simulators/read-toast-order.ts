@@ -200,6 +200,7 @@ function checkModifier(modifier: ToastSelection, quantity: number, restaurant: T
   if (optionGroup === undefined) throw new ToastError(400, 'item and optionGroup are required');
   const option = restaurant.modifiers.get(item.guid);
   if (option?.groups.has(optionGroup.guid) !== true) throw new ToastError(404, 'item was not found in its optionGroup');
+  for (const nested of modifier.modifiers) checkModifier(nested, quantity, restaurant);
 }
 
 function checkRequest(selection: ToastSelection): void {

@@ -69,9 +69,12 @@ export type TicketModifier = {
   readonly reference: string;
   /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name?: string | undefined;
+  /** For each one of what it belongs to. */
   readonly quantity: number;
-  /** For one, in minor units. */
+  /** For one, in minor units, without its modifiers. */
   readonly price: number | undefined;
+  /** Only if the vendor's format can nest. */
+  readonly modifiers?: readonly TicketModifier[];
 };
 
 /** `hang`: no ticket, no answer. `drop-answer`: a ticket and a cut connection. A status: no ticket, this answer. */

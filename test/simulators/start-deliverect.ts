@@ -6,10 +6,10 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { addUp, checkDeliverectOrder } from './check-deliverect-order.ts';
-import type { DeliverectOrder } from './check-deliverect-order.ts';
+import type { DeliverectItem, DeliverectOrder } from './check-deliverect-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 /**
  * One attempt, whatever the answer:
@@ -164,6 +164,9 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   function readTicket(order: DeliverectOrder): Ticket {
     const { decimalDigits, payment, orderIsAlreadyPaid, note, customer, deliveryAddress: to } = order;
     const minor = (amount: number): number => amount * 10 ** ((DIGITS[currency] ?? 2) - decimalDigits);
+    const readSubItem = ({ plu, name, quantity, price, subItems = [] }: DeliverectItem): TicketModifier => {
+      return { reference: plu, name, quantity, price: minor(price), modifiers: subItems.map(readSubItem) };
+    };
     return {
       providerOrderId: randomBytes(12).toString('hex'),
       serviceOrderId: order.channelOrderId,
@@ -176,9 +179,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
         quantity,
         price: minor(price),
         note: remark,
-        modifiers: subItems.map(({ plu, name, quantity, price }) => {
-          return { reference: plu, name, quantity, price: minor(price) };
-        }),
+        modifiers: subItems.map(readSubItem),
       })),
       paid: orderIsAlreadyPaid === true ? minor(payment.amount) : undefined,
       tip: minor(order.tip ?? 0),

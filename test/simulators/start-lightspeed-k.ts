@@ -10,7 +10,7 @@ import { checkToGoOrder, readToGoOrder } from './check-lightspeed-k-order.ts';
 import type { FieldError, ToGoItem, ToGoOrder } from './check-lightspeed-k-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 /** Neither a time-out nor a repeat is documented. One attempt is the worst case. */
 const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
@@ -512,12 +512,14 @@ function writeTime(): string {
 }
 
 /** Counts modifiers, which are repeated instead of having a quantity. */
-function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): Ticket['lines'][number]['modifiers'] {
+function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): TicketModifier[] {
   const counts = new Map<string, number>();
   for (const { modifierId } of modifiers) counts.set(modifierId, (counts.get(modifierId) ?? 0) + 1);
   return [
     ...[...counts].map(([reference, quantity]) => ({ reference, quantity, price: undefined })),
-    ...subItems.map(({ sku, quantity }) => ({ reference: sku, quantity, price: undefined })),
+    ...subItems.map((subItem) => {
+      return { reference: subItem.sku, quantity: subItem.quantity, price: undefined, modifiers: modifiersOf(subItem) };
+    }),
   ];
 }
 

@@ -4,7 +4,7 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
-import type { Fault, Simulator, StartSimulator, Ticket } from './simulator.ts';
+import type { Fault, Simulator, StartSimulator, Ticket, TicketModifier } from './simulator.ts';
 
 /** The schedule that Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
 const DELIVERY: Delivery = {
@@ -38,12 +38,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
         price: item.unitPrice,
         note: item.notes,
         ageRestricted: item.ageRestricted,
-        modifiers: item.modifiers.map(({ serviceModifierId, name, quantity, unitPrice }) => ({
-          reference: serviceModifierId,
-          name,
-          quantity,
-          price: unitPrice,
-        })),
+        modifiers: item.modifiers.map(readModifier),
       })),
       paid: order.money.total,
       tip: order.money.tip,
@@ -171,4 +166,9 @@ function addsUp({ discounts, money: { discount } }: KitchenOrder): boolean {
 function tillTotal({ money: { subtotal, discount = 0, tax, tip, fee, total } }: KitchenOrder): number {
   const without = subtotal - discount + tip + fee;
   return without === total ? without : without + tax;
+}
+
+function readModifier(modifier: KitchenOrder['items'][number]['modifiers'][number]): TicketModifier {
+  const { serviceModifierId: reference, name, quantity, unitPrice: price, modifiers = [] } = modifier;
+  return { reference, name, quantity, price, modifiers: modifiers.map(readModifier) };
 }

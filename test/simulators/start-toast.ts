@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { Simulator, SimulatorOptions, Ticket, TicketLine } from './simulator.ts';
+import type { Simulator, SimulatorOptions, Ticket, TicketLine, TicketModifier } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
 import { isRequest, readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
@@ -390,24 +390,28 @@ function requestsIn(selections: readonly ToastSelection[]): string[] {
   return selections.filter(isRequest).map(({ displayName = '' }) => displayName);
 }
 
-/** Reads a line. A modifier that occurs twice is wanted twice per item. */
 function lineOf({ item, quantity, modifiers }: ToastSelection, restaurant: ToastRestaurant): TicketLine {
   const requests = requestsIn(modifiers);
-  const options = new Map<string, number>();
-  for (const modifier of modifiers) {
-    if (!isRequest(modifier)) options.set(modifier.item.guid, (options.get(modifier.item.guid) ?? 0) + 1);
-  }
   return {
     reference: item.guid,
     name: restaurant.dishes.get(item.guid)?.name,
     quantity,
     price: undefined,
     note: requests.length === 0 ? undefined : requests.join('\n'),
-    modifiers: [...options].map(([reference, times]) => ({
-      reference,
-      name: restaurant.modifiers.get(reference)?.name,
-      quantity: times,
-      price: undefined,
-    })),
+    modifiers: modifiersIn(modifiers, restaurant),
   };
+}
+
+/** Reads modifiers. One that occurs twice, with the same of its own, is wanted twice. */
+function modifiersIn(selections: readonly ToastSelection[], restaurant: ToastRestaurant): TicketModifier[] {
+  const found = new Map<string, TicketModifier>();
+  for (const selection of selections.filter((each) => !isRequest(each))) {
+    const key = JSON.stringify([selection.item, selection.modifiers]);
+    const { guid: reference } = selection.item;
+    const { name } = restaurant.modifiers.get(reference) ?? {};
+    const modifiers = modifiersIn(selection.modifiers, restaurant);
+    const quantity = (found.get(key)?.quantity ?? 0) + 1;
+    found.set(key, { reference, name, quantity, price: undefined, modifiers });
+  }
+  return [...found.values()];
 }

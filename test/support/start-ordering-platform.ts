@@ -85,7 +85,13 @@ const schema = buildSchema(`
     ageRestricted: Boolean
     modifiers: [Modifier!]
   }
-  type Modifier { serviceModifierId: ID!, name: String!, quantity: Int!, unitPrice: Int }
+  type Modifier {
+    serviceModifierId: ID!
+    name: String!
+    quantity: Int!
+    unitPrice: Int
+    modifiers: [Modifier!]
+  }
 
   type Discount { name: String!, amount: Int! }
 

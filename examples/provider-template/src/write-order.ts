@@ -1,4 +1,4 @@
-import { cutText, discountsOf, entryOf, orderNote, toDecimal } from 'expediter-kit';
+import { cutText, discountsOf, entryOf, flattenModifiers, orderNote, toDecimal } from 'expediter-kit';
 import type { KitchenOrder } from 'expediter-kit';
 import type { Settings } from './payloads.ts';
 
@@ -28,7 +28,8 @@ export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date
       // Without one Acme takes its own.
       price: item.unitPrice === undefined ? undefined : amount(item.unitPrice),
       note: item.notes === undefined ? undefined : cutText(item.notes, LINE_NOTE_MAX),
-      options: item.modifiers.map((modifier) => ({
+      // Acme's options have none of their own.
+      options: flattenModifiers(item.modifiers).map((modifier) => ({
         sku: skuOf(modifier.serviceModifierId, itemMap),
         count: modifier.quantity,
         price: modifier.unitPrice === undefined ? undefined : amount(modifier.unitPrice),

@@ -30,7 +30,7 @@ export const fixtures: ProviderFixtures = {
   },
   refusal: (words) => refusal('sold_out', { message: words }),
   // "Orders": SKUs alone, a guest without e-mail, and no word of Acme's adding up.
-  lacks: ['itemNames', 'email', 'total'],
+  lacks: ['itemNames', 'nesting', 'email', 'total'],
   cancels: { answer: 'cancelled', tooLate: 'READY' },
   rejections: {
     'a closed store': { by: refusal('store_closed'), reasonCode: 'closed' },

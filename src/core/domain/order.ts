@@ -82,12 +82,29 @@ export const Fulfillment = z.discriminatedUnion(
   },
 );
 
-const Modifier = z.object({
-  serviceModifierId: OrderId,
-  name: RequiredText,
-  quantity: Quantity.meta({ description: 'For each one of the item.' }),
-  unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one.' }),
-});
+/** The most levels of modifiers. Certifications of POS systems ask for three. */
+export const MODIFIER_LEVELS = 5;
+
+export type Modifier = {
+  serviceModifierId: string;
+  name: string;
+  quantity: number;
+  unitPrice?: number | undefined;
+  modifiers?: Modifier[] | undefined;
+};
+
+/** Each level is written out: a schema that refers to itself would need a name in every document it is copied into. */
+function modifierOf(levels: number): z.ZodType<Modifier, Modifier> {
+  const modifiers =
+    levels > 1 ? z.array(modifierOf(levels - 1)) : z.array(z.any()).max(0, { error: 'are nested too deep' });
+  return z.object({
+    serviceModifierId: OrderId,
+    name: RequiredText,
+    quantity: Quantity.meta({ description: 'For each one of what it belongs to: the item, or the modifier.' }),
+    unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its own modifiers.' }),
+    modifiers: modifiers.optional(),
+  });
+}
 
 const LineItem = z.object({
   serviceItemId: OrderId,
@@ -96,7 +113,7 @@ const LineItem = z.object({
   unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its modifiers.' }),
   notes: Text.optional(),
   ageRestricted: z.boolean().default(false).meta({ description: 'Look at the age of who takes it.' }),
-  modifiers: z.array(Modifier).default([]),
+  modifiers: z.array(modifierOf(MODIFIER_LEVELS)).default([]),
 });
 
 const Money = z

@@ -1,6 +1,6 @@
 import { discountsOf } from '../../core/domain/discounts-of.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -131,14 +131,18 @@ function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap
     price: item.unitPrice,
     quantity: item.quantity,
     remark: item.notes,
-    subItems: item.modifiers.map(({ serviceModifierId, name, unitPrice = 0, quantity }) => ({
-      plu: pluOf(serviceModifierId, itemMap),
-      name,
-      price: unitPrice,
-      quantity,
-      subItems: [],
-    })),
+    subItems: writeSubItems(item.modifiers, itemMap),
   };
+}
+
+function writeSubItems(modifiers: readonly Modifier[], itemMap: Settings['itemMap']): object[] {
+  return modifiers.map(({ serviceModifierId, name, unitPrice = 0, quantity, modifiers = [] }) => ({
+    plu: pluOf(serviceModifierId, itemMap),
+    name,
+    price: unitPrice,
+    quantity,
+    subItems: writeSubItems(modifiers, itemMap),
+  }));
 }
 
 function pluOf(id: string, itemMap: Settings['itemMap']): string {

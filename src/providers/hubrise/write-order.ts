@@ -1,6 +1,7 @@
 import { discountsOf } from '../../core/domain/discounts-of.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
+import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { sumItems } from '../../core/domain/sum-items.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -21,7 +22,6 @@ const OPTION_LIST = 'Options';
 const SEPARATE_OPTIONS = 50;
 
 type Item = CanonicalOrder['items'][number];
-type Modifier = Item['modifiers'][number];
 
 /**
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
@@ -77,7 +77,7 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
     price: writeMoney(unitPrice, currency),
     quantity: String(quantity),
     customer_notes: notes && cutText(notes, NOTE_MAX),
-    options: modifiers.flatMap((modifier) => writeOptions(modifier, currency, itemMap)),
+    options: flattenModifiers(modifiers).flatMap((modifier) => writeOptions(modifier, currency, itemMap)),
   };
 }
 

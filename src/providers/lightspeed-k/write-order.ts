@@ -1,5 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
+import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, cutText, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/person-name.ts';
@@ -182,10 +183,8 @@ function discountPieces(
 /** Counts before any modifier is written: a quantity of 1e9 would make an array of that length. */
 function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Settings): void {
   let count = 0;
-  for (const { modifiers } of items) {
-    for (const { serviceModifierId, quantity } of modifiers) {
-      count += entryOf(subItemMap, serviceModifierId) === undefined ? quantity : 1;
-    }
+  for (const { serviceModifierId, quantity } of items.flatMap(({ modifiers }) => flattenModifiers(modifiers))) {
+    count += entryOf(subItemMap, serviceModifierId) === undefined ? quantity : 1;
   }
   if (count <= MODIFIERS_MAX) return;
   throw new GiveUp(
@@ -200,8 +199,8 @@ function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Setti
  * A modifier with a SKU (a "product modifier") is a sub-item with a quantity per item. Neither is documented: that
  * repeating means a quantity, and that a sub-item's quantity is per item.
  */
-function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings) {
-  const sku = entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId;
+function writeItem(item: Item, nth: number, settings: Settings) {
+  const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {
     throw new GiveUp(
       `items.${nth} has a SKU of ${sku.length} characters, Lightspeed's have ${SKU_MAX}: is it in itemMap?`,
@@ -212,20 +211,25 @@ function writeItem(item: Item, nth: number, { itemMap, subItemMap }: Settings) {
       },
     );
   }
+  return { quantity: item.quantity, sku, ...writeModifiers(item.modifiers, settings) };
+}
+
+/** Sub-items nest. An instruction cannot: what it nests stands beside it. */
+function writeModifiers(given: readonly Modifier[], settings: Settings): object {
   const modifiers: { modifierId: string }[] = [];
   const subItems: { quantity: number; sku: string }[] = [];
-  for (const { serviceModifierId, quantity } of item.modifiers) {
-    const subItem = entryOf(subItemMap, serviceModifierId);
-    if (subItem !== undefined) subItems.push({ quantity, sku: subItem });
-    else {
-      const modifierId = entryOf(itemMap, serviceModifierId) ?? serviceModifierId;
-      for (let said = 0; said < quantity; said += 1) modifiers.push({ modifierId });
+  const add = (each: Modifier, times: number): void => {
+    const { serviceModifierId, modifiers: nested = [] } = each;
+    const quantity = each.quantity * times;
+    const sku = entryOf(settings.subItemMap, serviceModifierId);
+    if (sku !== undefined) {
+      subItems.push({ quantity, sku, ...writeModifiers(nested, settings) });
+      return;
     }
-  }
-  return {
-    quantity: item.quantity,
-    sku,
-    ...(modifiers.length > 0 && { modifiers }),
-    ...(subItems.length > 0 && { subItems }),
+    const modifierId = entryOf(settings.itemMap, serviceModifierId) ?? serviceModifierId;
+    for (let said = 0; said < quantity; said += 1) modifiers.push({ modifierId });
+    for (const inner of nested) add(inner, quantity);
   };
+  for (const each of given) add(each, 1);
+  return { ...(modifiers.length > 0 && { modifiers }), ...(subItems.length > 0 && { subItems }) };
 }

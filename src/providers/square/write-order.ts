@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { discountsOf } from '../../core/domain/discounts-of.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -82,7 +83,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
         ...price(item.unitPrice),
         ...(item.notes && { note: cutText(item.notes, LINE_NOTE_MAX) }),
         ...(item.modifiers.length > 0 && {
-          modifiers: item.modifiers.map((modifier) => ({
+          modifiers: flattenModifiers(item.modifiers).map((modifier) => ({
             catalog_object_id: entryOf(itemMap, modifier.serviceModifierId) ?? modifier.serviceModifierId,
             quantity: String(modifier.quantity),
             ...price(modifier.unitPrice),

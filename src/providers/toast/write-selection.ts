@@ -1,5 +1,6 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
+import type { CanonicalOrder, Modifier } from '../../core/domain/order.ts';
 import { cutText } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
@@ -16,7 +17,6 @@ const MODIFIERS_MAX = 500;
 const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
 
 type Item = CanonicalOrder['items'][number];
-type Modifier = Item['modifiers'][number];
 type Group = 'itemGroup' | 'optionGroup';
 
 /**
@@ -43,7 +43,9 @@ export function writeSelection(item: Item, settings: Settings) {
  * @throws GiveUp for more than any meal has
  */
 export function limitModifiers(items: readonly Item[]): void {
-  const count = items.flatMap(({ modifiers }) => modifiers).reduce((sum, { quantity }) => sum + quantity, 0);
+  const count = items
+    .flatMap(({ modifiers }) => flattenModifiers(modifiers))
+    .reduce((sum, { quantity }) => sum + quantity, 0);
   if (count <= MODIFIERS_MAX) return;
   throw new GiveUp(
     `the quantities of the order's modifiers come to ${count}: Toast wants each piece as a modifier of its own, and ` +
@@ -53,8 +55,12 @@ export function limitModifiers(items: readonly Item[]): void {
 }
 
 /** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity is not its item's. */
-function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']) {
-  const selection = { ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap), quantity, modifiers: [] };
+function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']): object[] {
+  const selection = {
+    ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap),
+    quantity,
+    modifiers: (modifier.modifiers ?? []).flatMap((nested) => writeModifier(nested, quantity, itemMap)),
+  };
   return Array.from({ length: modifier.quantity }, () => selection);
 }
 

@@ -4,6 +4,7 @@ import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { CanonicalOrder, TEXT_MAX } from '../../../src/core/domain/order.ts';
 import { discountsOf } from '../../../src/core/domain/discounts-of.ts';
 import { readCanonicalOrder, type ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
+import { sumItems } from '../../../src/core/domain/sum-items.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 
 type Fields = Record<string, unknown>;
@@ -245,6 +246,21 @@ describe('discounts', () => {
   });
 });
 
+it('modifiers have modifiers, up to five levels, and no deeper one is left out', () => {
+  const nested = (levels: number): Fields => {
+    const each = { serviceModifierId: 'dip', name: 'Dip', quantity: 2, unitPrice: 50 };
+    return levels === 1 ? { ...each, modifiers: null } : { ...each, modifiers: [nested(levels - 1)] };
+  };
+  const { order, leftOut } = read(withField('items.0.modifiers', [nested(5)]));
+  expect(leftOut).toEqual([]);
+  expect(sumItems(order.items.slice(0, 1)), 'two burgers, and the dips of each').toBe(
+    2 * (1290 + 50 * (2 + 4 + 8 + 16 + 32)),
+  );
+  expect(issuesOf(withField('items.0.modifiers', [nested(6)]))).toMatchObject([
+    { path: expect.stringMatching(/^items\.0(\.modifiers\.0){5}\.modifiers$/) as string, says: 'are nested too deep' },
+  ]);
+});
+
 it('every optional field is either one that an order can do without, or named here as one that it cannot', () => {
   const optional: string[] = [];
   const walk = (schema: Fields, path: string): void => {
@@ -253,7 +269,8 @@ it('every optional field is either one that an order can do without, or named he
       for (const [name, field] of Object.entries((each['properties'] ?? {}) as Record<string, Fields>)) {
         const at = path === '' ? name : `${path}.${name}`;
         if (!((each['required'] ?? []) as string[]).includes(name)) optional.push(at);
-        walk(field, at);
+        // One level of modifiers is as the next.
+        if (name !== 'modifiers' || !path.includes('modifiers')) walk(field, at);
       }
     }
   };
@@ -273,6 +290,7 @@ it('every optional field is either one that an order can do without, or named he
     'items.0.ageRestricted',
     'items.0.modifiers',
     'items.0.modifiers.0.unitPrice',
+    'items.0.modifiers.0.modifiers',
     'money.discount',
     'discounts',
     'notes',

@@ -142,7 +142,11 @@ describe('orders are listed', () => {
 
 describe('one order', () => {
   it('shows what was ordered without its member, and nothing of an erased one', async () => {
-    const { serviceOrderId, items, money } = await placed('delivery');
+    const order = sampleOrder({ locationId: 'club-1', type: 'delivery' });
+    const { serviceOrderId, items, money } = order;
+    const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 2 };
+    for (const { modifiers } of items) for (const each of modifiers) each.modifiers = [dip];
+    await stage.seedOrder({ serviceOrderId, locationId: 'club-1', contents: order });
     const read = async (): Promise<Record<string, unknown>> =>
       (await operator.get(`/orders/${serviceOrderId}?ordered=true`)).body;
     const body = await read();
@@ -156,6 +160,7 @@ describe('one order', () => {
           name: each.name,
           quantity: each.quantity,
           unitPrice: each.unitPrice ?? null,
+          modifiers: [{ name: 'Dip', quantity: 2, unitPrice: null }],
         })),
       })),
       money: { ...money, discount: 0 },

@@ -8,6 +8,7 @@ import type { StartSimulator } from '../../simulators/simulator.ts';
 export type TicketField =
   | 'itemNames'
   | 'prices'
+  | 'nesting'
   | 'name'
   | 'phone'
   | 'email'

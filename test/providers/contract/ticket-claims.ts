@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
-import type { Ticket } from '../../simulators/simulator.ts';
+import type { Ticket, TicketModifier } from '../../simulators/simulator.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import type { Stage } from './open-stage.ts';
 import { FULFILLMENTS, orderOf, type Claim, type Theatre } from './open-theatre.ts';
@@ -59,6 +59,21 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     const priceOf = (price: number | undefined): number | undefined => (has('prices') ? price : undefined);
     expect(ticket.lines.map((line) => line.price)).toEqual(items.map((item) => priceOf(item.unitPrice)));
     expect(ticket.lines[0]?.modifiers.map((modifier) => modifier.price)).toContain(priceOf(150));
+  });
+
+  claim('modifiers of modifiers, three levels deep, and charges for each', async () => {
+    const at = await stage();
+    const order = nestedOrder();
+    const ticket = await ticketOf(at, order);
+    expect(at.pos.refusals).toEqual([]);
+    const [burger] = ticket.lines;
+    const said = burger?.modifiers ?? [];
+    expect(levelsOf(said), 'levels of a POS that nests, and of one that cannot').toBe(has('nesting') ? 3 : 1);
+    expect(new Set(countsOf(said).values()), 'cheddar 2 + 2 + 2 × 3, and two without onions').toEqual(new Set([10, 2]));
+    expect({ paid: ticket.paid, total: ticket.total }).toEqual({
+      paid: paidOf(order),
+      total: has('total') ? paidOf(order) : undefined,
+    });
   });
 
   claim('whom it is for: name, telephone, e-mail', async () => {
@@ -216,6 +231,32 @@ function wholeOrder(type: 'pickup' | 'delivery' = 'pickup'): CanonicalOrder {
   order.money.subtotal += added;
   order.money.total += added;
   return order;
+}
+
+/** The sample with modifiers of modifiers, out of those that the sample has: every POS knows them. */
+function nestedOrder(): CanonicalOrder {
+  const order = orderOf();
+  const [burger] = order.items;
+  const [cheddar, noOnions] = burger?.modifiers ?? [];
+  if (burger === undefined || cheddar === undefined || noOnions === undefined) throw new Error('the sample is another');
+  const inner = { ...cheddar, modifiers: [{ ...cheddar, quantity: 3 }, noOnions] };
+  burger.modifiers = [{ ...cheddar, quantity: 2, modifiers: [inner] }];
+  const added = burger.quantity * 9 * (cheddar.unitPrice ?? 0);
+  order.money.subtotal += added;
+  order.money.total += added;
+  return order;
+}
+
+function levelsOf(modifiers: readonly TicketModifier[]): number {
+  return Math.max(0, ...modifiers.map((each) => 1 + levelsOf(each.modifiers ?? [])));
+}
+
+function countsOf(modifiers: readonly TicketModifier[], times = 1, counts = new Map<string, number>()) {
+  for (const { reference, quantity, modifiers: inner = [] } of modifiers) {
+    counts.set(reference, (counts.get(reference) ?? 0) + quantity * times);
+    countsOf(inner, quantity * times, counts);
+  }
+  return counts;
 }
 
 /** RFC 3339 with the offset of a winter in Berlin. */
