@@ -441,6 +441,20 @@ describe('a rate limit', () => {
     expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(1);
   });
 
+  it('of the account holds its other restaurants as well, and one of an API does not', async () => {
+    for (const [by, requests] of Object.entries({ ACCOUNT: 1, API: 2 })) {
+      const { seen, failure, create } = await toastThat({
+        [PRICES]: limited({ 'x-toast-ratelimit-by': by, 'retry-after': '70' }),
+      });
+      await failure(PAID);
+      answers = {};
+      const other = { ...PAID, restaurantGuid: randomUUID() };
+      if (by === 'API') await create({}, other);
+      else expect(await failure(other)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
+      expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(requests);
+    }
+  });
+
   it('of logins ends so too', async () => {
     expect(await waitOf(LOGIN, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }))).toBeGreaterThan(60_000);
   });
@@ -544,6 +558,23 @@ describe('createOrder', () => {
   it('reads the answer as its schema has it, too', async () => {
     const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
     expect(await create()).toEqual({ providerOrderId: ORDER });
+  });
+
+  it.each([
+    ['pickup', 'estimatedReadyAt', DINING.pickup],
+    ['delivery', 'estimatedDeliveryAt', DINING.delivery],
+  ] as const)('reads when a %s will be there', async (type, field, guid) => {
+    const times = {
+      estimatedFulfillmentDate: '2026-01-31T19:05:00.000+0000',
+      modifiedDate: '2026-01-31T18:30:01.000+0000',
+    };
+    const taken = { guid: ORDER, diningOption: { guid }, ...times };
+    const { create } = await toastThat({ 'POST /orders/v2/orders': [200, taken] });
+    expect(await create(type === 'pickup' ? { type } : deliveryTo({}))).toEqual({
+      providerOrderId: ORDER,
+      [field]: '2026-01-31T19:05:00.000+00:00',
+      occurredAt: '2026-01-31T18:30:01.000+00:00',
+    });
   });
 
   it('asks again where the answer names no GUID: nothing else is in the webhooks', async () => {
@@ -1093,6 +1124,12 @@ describe('cancelOrder', () => {
     return { pos, ticket, cancel: async () => toast.cancelOrder?.(ref, order, context) };
   }
 
+  it('voids an order with discounts: "All discount types can be voided"', async () => {
+    const { ticket, cancel } = await stage(orderOf(discounted('EUR')));
+    expect(await cancel()).toBe('cancelled');
+    expect(ticket).toMatchObject({ cancelled: true, discount: 611 });
+  });
+
   it('takes an order for cancelled that was voided already, and voids nothing', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.become?.(ticket, 'voided');
@@ -1117,10 +1154,7 @@ describe('cancelOrder', () => {
     expect([pos.cancels, pos.reads]).toEqual([1, 2]);
   });
 
-  it.each<[string, SampleOptions, object]>([
-    ['has discounts', discounted('EUR'), {}],
-    ['is not paid at Toast', {}, { alternatePaymentGuid: undefined }],
-  ])(
+  it.each<[string, SampleOptions, object]>([['is not paid at Toast', {}, { alternatePaymentGuid: undefined }]])(
     'is for a person where the order %s, and asks Toast for nothing that it would refuse',
     async (_name, options, set) => {
       const { pos, ticket, cancel } = await stage(orderOf(options), set);
@@ -1148,7 +1182,7 @@ describe('cancelOrder', () => {
 
 describe('check', () => {
   const ORDERS =
-    'GET /orders/v2/orders?startDate=2026-01-31T18%3A29%3A15.000%2B0000&endDate=2026-01-31T18%3A30%3A15.000%2B0000';
+    'GET /orders/v2/ordersBulk?startDate=2026-01-31T18%3A29%3A15.000%2B0000&endDate=2026-01-31T18%3A30%3A15.000%2B0000&pageSize=1';
 
   it.each([
     ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is no dining option of this restaurant'],
@@ -1159,6 +1193,15 @@ describe('check', () => {
     const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
     const error = await failureOf(contextOf({ diningOptionGuids }));
     expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining(words) as string });
+  });
+
+  it('wants the item of which notes are made, which the schema of a selection requires', async () => {
+    const { contextOf } = await simulated();
+    const error = await failureOf(contextOf({ specialRequestItem: undefined }));
+    expect(error).toMatchObject({
+      name: 'NeedsOperator',
+      message: expect.stringContaining('specialRequestItem') as string,
+    });
   });
 
   it('needs no scope that orders do not need, and then passes dining options over', async () => {
@@ -1183,7 +1226,8 @@ describe('check', () => {
   it('takes a first page of dining options for no proof that one is missing', async () => {
     const more = { 'toast-next-page-token': 'page-2' };
     const { contextOf } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [], more] });
-    await toast.check?.(contextOf());
+    const specialRequestItem = { item: CHEDDAR, itemGroup: OPTIONS, optionGroup: OPTIONS };
+    await toast.check?.(contextOf({ specialRequestItem }));
   });
 
   it.each([

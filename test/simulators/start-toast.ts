@@ -21,9 +21,9 @@ const RATE = [
   { requests: 10_000, ms: 900_000 },
 ];
 
-/** The requests with a query, by operation/ordersGet/ and operation/diningOptionsGet/, read on 2026-11-23. */
+/** The requests with a query, by operation/ordersBulkGet/ and operation/diningOptionsGet/, read on 2026-11-23. */
 const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/orders/v2/orders', ['startDate', 'endDate']],
+  ['/orders/v2/ordersBulk', ['startDate', 'endDate', 'page', 'pageSize']],
   ['/config/v2/diningOptions', ['lastModified', 'pageToken']],
 ]);
 
@@ -185,7 +185,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
       return sendJson(response, 200, listDiningOptions());
     }
     admit(request, 'orders:read', 'orders.channel:read');
-    if (pathname === '/orders/v2/orders') return sendJson(response, 200, listOrders(searchParams));
+    if (pathname === '/orders/v2/ordersBulk') return sendJson(response, 200, listOrders(searchParams));
     throw new ToastError(404, 'no such endpoint');
   }
 
@@ -272,10 +272,9 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     const found = kept.find(({ ticket }) => ticket.providerOrderId === guid);
     if (found === undefined) throw new ToastError(404, 'Order not found');
     if (found.order['voided'] === true) throw new ToastError(400, 'The order is already voided');
-    // https://toast-api.launchnotes.io/announcements/voiding-orders-with-the-orders-api, read on 2026-11-23
-    const { paid, discount = 0 } = found.ticket;
+    // https://doc.toasttab.com/doc/devguide/apiVoidOrder.html
+    const { paid } = found.ticket;
     if (paid === undefined) throw new ToastError(400, 'only orders with the Other payment type can be voided');
-    if (discount > 0) throw new ToastError(400, 'orders with discounts cannot be voided');
     found.ticket.cancelled = true;
     become(found.ticket, 'VOIDED');
     if (fault === 'drop-answer') request.socket.destroy();
@@ -283,7 +282,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   }
 
   /** Lists orders modified in up to one hour: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
-  function listOrders(query: URLSearchParams): string[] {
+  function listOrders(query: URLSearchParams): object[] {
     const [start, end] = ['startDate', 'endDate'].map((name) => {
       const text = query.get(name) ?? '';
       if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}$/.test(text)) {
@@ -293,7 +292,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     }) as [number, number];
     if (end <= start || end - start > HOUR_MS) throw new ToastError(400, 'the span is not within one hour');
     // No test depends on the times, so all orders are listed.
-    return kept.map(({ ticket }) => ticket.providerOrderId);
+    return kept.map(({ order }) => order);
   }
 
   /** Lists dining options: https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/ */

@@ -182,7 +182,13 @@ export const KitchenOrder = OrderFields.extend({
 export type KitchenOrder = z.infer<typeof KitchenOrder>;
 
 /** The result of createOrder. Some POS systems report their own id only later, in a webhook. */
-export const OrderRef = z.object({ providerOrderId: Id.optional() });
+export const OrderRef = z.object({
+  providerOrderId: Id.optional(),
+  /** As in a `StatusEvent`, where the POS says them in its answer; `occurredAt` is the time of that word. */
+  estimatedReadyAt: Time.optional(),
+  estimatedDeliveryAt: Time.optional(),
+  occurredAt: Time.optional(),
+});
 export type OrderRef = z.infer<typeof OrderRef>;
 
 /** Characters of a reason. A member reads it. */

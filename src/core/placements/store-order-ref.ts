@@ -24,7 +24,9 @@ export async function storeOrderRef(
     name: 'store-order-ref',
     text: `
       WITH ${END_ATTEMPT}, o AS MATERIALIZED (
-        SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
+        SELECT *, CASE WHEN coalesce($5::timestamptz, $6) IS NOT NULL
+                       THEN ARRAY[coalesce($7::timestamptz, now()), $5, $6::timestamptz] END AS said
+        FROM orders WHERE service_order_id = $1 FOR UPDATE
       ), foreign_id AS MATERIALIZED (
         SELECT FROM o JOIN provider_orders t USING (location_id)
         WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
@@ -46,7 +48,7 @@ export async function storeOrderRef(
             sequence = CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN ${nextSequence('o.sequence')}
                             ELSE o.sequence END,
             provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
-            updated_at = now()
+            estimate = greatest(o.estimate, o.said), updated_at = now()
         FROM o WHERE orders.service_order_id = o.service_order_id
       ), x AS (
         ${insertOutbox({
@@ -56,11 +58,23 @@ export async function storeOrderRef(
           providerOrderId: '$4',
         })}
         FROM o WHERE rank < ${RANK_SENT} AND ended_at IS NULL
+      ), due AS (
+        INSERT INTO estimates_due (service_order_id, sequence)
+        SELECT service_order_id, sequence FROM o WHERE rank >= ${RANK_SENT} AND said > coalesce(estimate, '{}')
+        ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence
       )
       SELECT o.location_id, EXISTS (SELECT FROM ids WHERE ${isAwaited('ids')}) AS awaited,
              o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
       FROM o`,
-    values: [serviceOrderId, attemptEndJson(end), integration, ref.providerOrderId ?? null],
+    values: [
+      serviceOrderId,
+      attemptEndJson(end),
+      integration,
+      ref.providerOrderId ?? null,
+      ref.estimatedReadyAt ?? null,
+      ref.estimatedDeliveryAt ?? null,
+      ref.occurredAt ?? null,
+    ],
   });
   const row = rows[0];
   if (row === undefined) throw new Error('there is no such order');

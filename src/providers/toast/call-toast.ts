@@ -19,10 +19,13 @@ const withinRate = limitRate([
   { requests: 10_000, seconds: 900 },
 ]);
 
+/** What limits the whole account, as a 429 says in `X-Toast-RateLimit-By`. Its figures are not documented. */
+const withinAccount = limitRate([]);
+
 /**
  * Makes one request as the client and for the restaurant of the settings.
  * @param path the path after `baseUrl`
- * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's limit is reached
+ * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's limit is reached, or the account's
  */
 export function callToast(
   context: PosContext<Settings>,
@@ -30,10 +33,18 @@ export function callToast(
   path: string,
   body?: unknown,
 ): Promise<PosAnswer> {
-  const { settings, now, signal, credentials, fetch } = context;
-  const { baseUrl, restaurantGuid } = settings;
-  return callWithToken(credentials, tokenOf(context), (accessToken) =>
-    withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
+  const { settings, now, signal, credentials } = context;
+  const { baseUrl, clientId, restaurantGuid } = settings;
+  const account = `${baseUrl} ${clientId}`;
+  let limitsAccount = false;
+  const fetch: typeof context.fetch = async (...request) => {
+    const response = await context.fetch(...request);
+    limitsAccount = response.headers.get('x-toast-ratelimit-by') === 'ACCOUNT';
+    return response;
+  };
+  return callWithToken(credentials, tokenOf(context), async (accessToken) => {
+    await withinAccount(account, now, () => Promise.resolve());
+    return withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
       callPos({
         method,
         url: `${baseUrl}${path}`,
@@ -49,6 +60,9 @@ export function callToast(
         withinMs: WITHIN_S * 1_000,
         fetch,
       }),
-    ),
-  );
+    ).catch((error: unknown) => {
+      if (limitsAccount) return withinAccount(account, now, () => Promise.reject(error));
+      throw error;
+    });
+  });
 }

@@ -52,16 +52,8 @@ export async function cancelOrder(
   return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-/**
- * Orders with the Other payment type can be voided, and none with discounts:
- * https://toast-api.launchnotes.io/announcements/voiding-orders-with-the-orders-api (read 2026-11-23)
- */
+/** Of orders with payments, those of the type OTHER alone can be voided: the guide above, of 2025-09-10 in its example. */
 function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
   const payments = checks.flatMap((check) => check.payments ?? []);
-  const discounted = checks.flatMap((check) => [check, ...check.selections]);
-  return (
-    payments.length > 0 &&
-    payments.every(({ type }) => type === 'OTHER') &&
-    discounted.every(({ appliedDiscounts }) => (appliedDiscounts ?? []).length === 0)
-  );
+  return payments.length > 0 && payments.every(({ type }) => type === 'OTHER');
 }

@@ -4,7 +4,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { quoteRefusal } from '../quote-refusal.ts';
 import { callToast } from './call-toast.ts';
-import { DiningOptions, OrderGuids, type Settings } from './payloads.ts';
+import { DiningOptions, type Settings } from './payloads.ts';
 
 /** Milliseconds of orders that are read: one minute has few, if any. */
 const SPAN_MS = 60_000;
@@ -12,16 +12,22 @@ const SPAN_MS = 60_000;
 const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
 
 /**
- * Reads the GUIDs of the last minute's orders. That needs only the scopes of orders, and proves client and restaurant.
- * Then it reads the dining options, if the client may see them.
+ * Reads one of the last minute's orders. That needs only the scopes of orders, and proves client and restaurant. Then it
+ * reads the dining options, if the client may see them.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   await listOrders(context);
   const options = await listDiningOptions(context);
-  if (options === undefined) return;
+  if (options !== undefined) checkDiningOptions(options, context.settings);
+  if (context.settings.specialRequestItem === undefined) {
+    throw new NeedsOperator('specialRequestItem is missing: a note is a selection, and the schema requires its item');
+  }
+}
+
+function checkDiningOptions(options: DiningOptions, { diningOptionGuids }: Settings): void {
   for (const fulfillment of ['pickup', 'delivery'] as const) {
-    const guid = context.settings.diningOptionGuids[fulfillment];
+    const guid = diningOptionGuids[fulfillment];
     const option = options.find((each) => each.guid === guid);
     const name = `diningOptionGuids.${fulfillment}`;
     if (option === undefined) throw new NeedsOperator(`${name} is no dining option of this restaurant: which is it?`);
@@ -34,14 +40,15 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   }
 }
 
-/** Lists orders: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
+/** Lists orders; `GET /orders` is deprecated: https://doc.toasttab.com/openapi/orders/operation/ordersBulkGet/ */
 async function listOrders(context: PosContext<Settings>): Promise<void> {
   const { now } = context;
   const span = new URLSearchParams({
     startDate: dateTime(new Date(now.getTime() - SPAN_MS)),
     endDate: dateTime(now),
+    pageSize: '1',
   });
-  const answer = await callToast(context, 'GET', `/orders/v2/orders?${span.toString()}`).catch(
+  const answer = await callToast(context, 'GET', `/orders/v2/ordersBulk?${span.toString()}`).catch(
     quoteRefusal(
       [403],
       (status) =>
@@ -50,7 +57,7 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
     ),
   );
   if (answer.status >= 300) throw refusalOf(answer, 'orders');
-  if (!OrderGuids.safeParse(answer.json).success) {
+  if (!Array.isArray(answer.json)) {
     throw new NeedsOperator("Toast's list of orders cannot be read: is baseUrl right?");
   }
 }

@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callToast } from './call-toast.ts';
+import { estimatesOf } from './events-of-order.ts';
 import { externalIdOf } from './external-id-of.ts';
 import { nameRefusal } from './name-refusal.ts';
 import { ErrorMessage, PricedOrder, TakenOrder } from './payloads.ts';
@@ -35,7 +37,7 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
   const answer = await callToast(context, 'POST', '/orders/v2/orders', { ...written, checks, externalId });
   if (answer.status >= 300) return findRefused(answer, '/orders', order, context);
   const taken = TakenOrder.safeParse(answer.json);
-  if (taken.success) return { providerOrderId: taken.data.guid };
+  if (taken.success) return refOf(taken.data, settings);
   // The webhooks will name only the GUID. A repeat finds it.
   throw new TryAgain('Toast took the order with an answer that names no GUID', {
     sent: true,
@@ -46,6 +48,12 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
 /** Finds an order that was perhaps taken. @throws as `createOrder` does */
 export function findOrder(serviceOrderId: string, context: Context): Promise<OrderRef | undefined> {
   return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
+}
+
+/** The answer to an order is the order, with when it "will be fulfilled" if Toast says that. */
+function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef {
+  const estimates = estimatesOf(taken, settings);
+  return { providerOrderId: taken.guid, ...(estimates && { ...estimates, occurredAt: taken.modifiedDate }) };
 }
 
 /**
@@ -112,6 +120,6 @@ async function findByExternalId(externalId: string, context: Context): Promise<O
     throw new NeedsOperator(`Toast does not say whether it has the order: ${nameRefusal(answer)}`, { httpStatus });
   }
   const found = TakenOrder.safeParse(answer.json);
-  if (found.success) return { providerOrderId: found.data.guid };
+  if (found.success) return refOf(found.data, context.settings);
   throw new TryAgain('Toast has the order, and its answer names no GUID', { sent: true, httpStatus });
 }

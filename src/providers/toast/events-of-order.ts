@@ -63,8 +63,11 @@ function readKitchen(checks: Order['checks']): Said | undefined {
  * `estimatedFulfillmentDate` is when it is "ready for pickup or to be delivered", as the dining option has it. The time
  * that the order was promised for is the one that we sent, and nobody's estimate.
  */
-function estimatesOf({ estimatedFulfillmentDate: at, promisedDate, diningOption }: Order, settings: Settings) {
-  const { diningOptionGuids } = settings;
+export function estimatesOf(
+  order: Pick<Order, 'estimatedFulfillmentDate' | 'promisedDate' | 'diningOption'>,
+  { diningOptionGuids }: Settings,
+) {
+  const { estimatedFulfillmentDate: at, promisedDate, diningOption } = order;
   if (at === undefined || Date.parse(at) === Date.parse(promisedDate ?? '')) return undefined;
   if (diningOption?.guid === diningOptionGuids.pickup) return { estimatedReadyAt: at };
   return diningOption?.guid === diningOptionGuids.delivery ? { estimatedDeliveryAt: at } : undefined;

@@ -72,16 +72,21 @@ export const LoginAnswer = z.object({
   token: z.object({ accessToken: z.string().min(1), expiresIn: z.number().positive() }),
 });
 
+const Taken = z.object({
+  guid: Id,
+  modifiedDate: timeIfAny,
+  estimatedFulfillmentDate: timeIfAny,
+  promisedDate: timeIfAny,
+  diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
+});
+
 /** An order, or a list of one: the answer's schema names a list, its example shows the order itself. */
 export const TakenOrder = z.union([
-  z.object({ guid: Id }),
-  z.object({ orders: z.tuple([z.object({ guid: Id })]) }).transform(({ orders: [order] }) => order),
+  Taken,
+  z.object({ orders: z.tuple([Taken]) }).transform(({ orders: [order] }) => order),
 ]);
 
 export const PricedOrder = z.object({ checks: z.tuple([z.object({ totalAmount: z.number().nonnegative() })]) });
-
-/** GUIDs of the orders in a span of time: https://doc.toasttab.com/openapi/orders/operation/ordersGet/ */
-export const OrderGuids = z.array(z.string());
 
 /** Dining options: https://doc.toasttab.com/openapi/configuration/tag/Data-definitions/schema/DiningOption */
 export const DiningOptions = z.array(
@@ -121,17 +126,11 @@ export const GuestOrderStatusUpdated = z.object({
   }),
 });
 
-const AppliedDiscounts = z.array(z.unknown()).nullish().catch(undefined);
-
 /** The fields of an order that tell what became of it: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
 export const ToastOrder = z.object({
-  guid: Id,
+  ...Taken.shape,
   approvalStatus: z.string().nullish(),
   voided: z.boolean().nullish(),
-  modifiedDate: timeIfAny,
-  estimatedFulfillmentDate: timeIfAny,
-  promisedDate: timeIfAny,
-  diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
   deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
   checks: z
     .array(
@@ -142,7 +141,6 @@ export const ToastOrder = z.object({
               fulfillmentStatus: z.string().nullish(),
               selectionType: z.string().nullish(),
               voided: z.boolean().nullish(),
-              appliedDiscounts: AppliedDiscounts,
             }),
           )
           .catch([]),
@@ -150,7 +148,6 @@ export const ToastOrder = z.object({
           .array(z.object({ type: z.string().nullish() }))
           .nullish()
           .catch(undefined),
-        appliedDiscounts: AppliedDiscounts,
       }),
     )
     .catch([]),

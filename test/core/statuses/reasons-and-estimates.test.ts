@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { toMemberSnapshot } from '../../../src/core/domain/member-message.ts';
-import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
@@ -32,6 +32,8 @@ const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
 
 /** What the till answers to an order, by its id: nothing but a refusal. */
 const refusals = new Map<string, Error>();
+/** What it says beside its id of an order that it takes. */
+const estimates = new Map<string, Partial<OrderRef>>();
 /** A till that takes any order, and sends what it is told to as its webhooks. */
 const till: Provider = {
   integration: 'till',
@@ -40,7 +42,7 @@ const till: Provider = {
   async createOrder({ serviceOrderId }) {
     const refusal = refusals.get(serviceOrderId);
     if (refusal !== undefined) throw refusal;
-    return { providerOrderId: `pos-${serviceOrderId}` };
+    return { providerOrderId: `pos-${serviceOrderId}`, ...estimates.get(serviceOrderId) };
   },
   translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
 };
@@ -97,6 +99,23 @@ const quiet = async (serviceOrderId: string): Promise<unknown[]> => {
 };
 
 describe('an estimate', () => {
+  it('in the answer to the order is told with it, and by itself where a webhook was quicker', async () => {
+    const id = randomUUID();
+    estimates.set(id, { estimatedReadyAt: at(30), occurredAt: at(1) });
+    await system.placeOrder({ serviceOrderId: id, locationId: 'till-1' });
+    const message = await told(id, ({ memberState }) => memberState === 'sent');
+    expect(message.estimatedReadyAt).toBe(toInstant(at(30)));
+
+    const later = await sent();
+    await says({ status: 'in_progress', serviceOrderId: later });
+    const answered = { providerOrderId: `pos-${later}`, occurredAt: at(2) };
+    await storeOrderRef(system.pool, later, 'till', { ...answered, estimatedReadyAt: at(40) });
+    expect((await told(later, ({ sequence }) => sequence === 4)).estimatedReadyAt).toBe(toInstant(at(40)));
+    // A look for it, with an older word.
+    await storeOrderRef(system.pool, later, 'till', { ...answered, estimatedReadyAt: at(20), occurredAt: at(1) });
+    expect(await snapshot(later)).toMatchObject({ estimatedReadyAt: toInstant(at(40)) });
+  });
+
   it('alone is told with the same status and the next sequence, and moves nothing', async () => {
     const id = await sent();
     expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) })).toBe('applied');
