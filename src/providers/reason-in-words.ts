@@ -9,7 +9,7 @@ const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(customer|guest) (no longer (want|need)|(wants|wanted|asked|called) to cancel\b)/i, 'member_cancelled'],
   [/\b(cancel|request)\w* by (the )?(customer|guest)\b/i, 'member_cancelled'],
   [/\b(out of|not in|no) stock\b|\bsold ?out\b|\b86'?d\b|\bsnoozed\b/i, 'item_unavailable'],
-  [/\binvalid ?(plu|product|modifier|item)\b/i, 'item_unavailable'],
+  [/\b(invalid|unavailable) ?(plu|product|modifier|item)\b|\bnot attached to a menu\b/i, 'item_unavailable'],
   [/\b(item|product|modifier|ingredient)s?\b.*\b(unavailable|not available|not found|missing)\b/i, 'item_unavailable'],
   [/\b(out of|outside) (the |our )?(delivery )?(area|range|zone)\b|\btoo far\b/i, 'out_of_area'],
   [/\b(price|tax|total)s?\b.*\b(mismatch|changed|differ|wrong|incorrect)/i, 'price_changed'],
@@ -33,6 +33,7 @@ const READ = 500;
 
 /** The code of a reason that somebody wrote in words of their own. Undefined if none is known. */
 export function reasonInWords(text: string): ReasonCode | undefined {
-  const read = text.slice(0, READ);
+  // Some channels have codes, OUT_OF_STOCK.
+  const read = text.slice(0, READ).replaceAll('_', ' ');
   return WORDS.find(([words]) => words.test(read))?.[1];
 }

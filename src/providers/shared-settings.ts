@@ -29,6 +29,12 @@ export const Secret = z
   .min(1)
   .refine((text) => text === text.trim(), { error: 'begins or ends with white space' });
 
+/**
+ * Who delivers: the restaurant's staff, the ordering platform's couriers, or a service of the POS's vendor. The tip of a
+ * delivery is theirs.
+ */
+export const DeliveredBy = z.enum(['restaurant', 'platform', 'vendor']);
+
 /** The POS's own ids of items and modifiers, by our ids. An id without an entry is sent as it is. */
 export const ItemMap = z.record(Id, Id).default({});
 

@@ -39,6 +39,7 @@ providerContract(deliverect, {
     itemMap: [[], { burger: 7 }, { burger: '' }],
     closedMeansCompleted: ['yes', 1],
     pauseMinutes: [0, 1.5, 1441, '240'],
+    deliveredBy: ['', 'channel', true],
   },
   secretSettings: ['clientSecret', 'hmacSecret'],
   provenSettings: ['clientId', 'clientSecret'],
@@ -83,6 +84,7 @@ providerContract(deliverect, {
     },
     'a restaurant that denies': { by: '35', reasonCode: 'restaurant_cancelled' },
     'a restaurant that cancels': { by: '110 -', reasonCode: 'restaurant_cancelled' },
+    'a code of a channel': { by: '110 CUSTOMER_CALLED_TO_CANCEL', reasonCode: 'member_cancelled' },
     'a busy restaurant': { by: '35 Too busy', reasonCode: 'too_busy' },
     'a closed restaurant': { by: '35 We are closed', reasonCode: 'closed' },
     'a failed order': { by: '120', reasonCode: 'technical' },
@@ -156,6 +158,16 @@ describe('the order as Deliverect wants it', () => {
       note: 'AGE CHECK: Pale Ale 0.33 l\nTable by the terrace, if there is one',
       customer: { name: 'Ada Lovelace', phoneNumber: '+493012345678', email: 'ada@example.com' },
     });
+  });
+
+  it.each([
+    ['delivery', 'restaurant', { courier: 'restaurant', tip: 300 }],
+    ['delivery', 'vendor', { courier: 'restaurant', tip: 0, driverTip: 300 }],
+    ['delivery', 'platform', { courier: 'club', tip: 0, driverTip: 300 }],
+    ['pickup', 'platform', { courier: 'restaurant', tip: 300 }],
+  ] as const)('names the courier of a %s by %s, and the tip by who gets it', (type, deliveredBy, named) => {
+    const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
+    expect({ courier, tip, driverTip }).toEqual(named);
   });
 
   it('adds address, charge and times for a delivery', () => {
@@ -414,8 +426,9 @@ describe('createOrder', () => {
     expect(await deliverect.cancelOrder?.({}, { ...order, cancelReason: 'Rain' }, context)).toBe('requested');
     expect(await deliverect.cancelOrder?.({}, order, context)).toBe('requested');
     const [placed, cancelled, silently] = seen.filter(({ path }) => path !== '/oauth/token').map(({ body }) => body);
-    expect(cancelled).toEqual({ ...(placed as object), status: 100, note: 'Rain' });
-    expect(silently).toEqual({ ...(placed as object), status: 100 });
+    const why = { cancellationReason: 'Cancelled on the ordering platform' };
+    expect(cancelled).toEqual({ ...(placed as object), status: 100, note: 'Rain', cancellationReason: 'Rain' });
+    expect(silently).toEqual({ ...(placed as object), status: 100, ...why });
   });
 
   it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
@@ -704,6 +717,7 @@ describe('translateWebhook', () => {
 
   it.each([
     ['a pause', { channelLinkId: LINK, status: 'PAUSED' }],
+    ['amendments', { channelOrderId: 'order-1', channelLink: LINK, itemAmendments: [{ finalQuantity: 0 }] }],
     ['a menu', [{ menu: 'Lunch', channelLinkId: LINK }]],
     ['a registration', { status: 'register', channelLinkId: LINK }],
     ['a payment', { paymentId: 'p-1', status: 'authorized' }],

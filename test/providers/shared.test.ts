@@ -95,6 +95,11 @@ describe('a reason in words', () => {
     ['Closed bag was damaged', undefined],
     ['Delivery address busy', 'too_busy'],
     ['Wrong address', 'invalid_address'],
+    ['OUT_OF_STOCK', 'item_unavailable'],
+    ['UNAVAILABLE_ITEM', 'item_unavailable'],
+    ['KITCHEN_CLOSED', 'closed'],
+    ['The sku is not attached to a menu', 'item_unavailable'],
+    ['Could not add item 1001 (not found)', 'item_unavailable'],
   ])('%j is %j', (text, code) => {
     expect(reasonInWords(text)).toBe(code);
   });

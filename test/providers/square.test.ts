@@ -45,6 +45,7 @@ providerContract(square, {
     notificationUrl: ['', 'webhook', 'ftp://expediter.example.com', 'https://me:word@expediter.example.com'],
     baseUrl: ['', 'connect.squareup.com', 'file:///etc/passwd'],
     ownCouriers: ['no', 0],
+    deliveredBy: ['', 'channel', true],
     prepMinutes: [20, { pickup: 0 }, { delivery: 'PT30M' }, { delivery: 1441 }, { pickup: 1.5 }, { dinein: 15 }],
     itemMap: [7, { burger: '' }, { burger: 7 }],
   },
@@ -297,7 +298,7 @@ describe('the order', () => {
     const at = await stage();
     const order = orderOf({ type: 'delivery', placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T20:15:00+01:00';
-    await at.create(order);
+    await at.create(order, { settings: { ...at.settings, deliveredBy: 'platform' } });
     expect(at.bodyOf('POST /v2/orders')).toMatchObject({
       order: {
         service_charges: [
@@ -495,9 +496,12 @@ describe('the payment', () => {
   });
 
   it.each<[string, object, SampleOptions['type'], number]>([
-    ["a delivery's is its courier's", {}, 'delivery', 0],
-    ["a delivery's, brought by the seller's own staff, is theirs", { ownCouriers: true }, 'delivery', 300],
-    ["a pickup's is theirs", {}, 'pickup', 300],
+    ["a delivery's of the platform is its courier's", { deliveredBy: 'platform' }, 'delivery', 0],
+    ["a delivery's of Square is its courier's", { deliveredBy: 'vendor' }, 'delivery', 0],
+    ["a delivery's, brought by the seller's own staff, is theirs", {}, 'delivery', 300],
+    ["a pickup's is theirs", { deliveredBy: 'platform' }, 'pickup', 300],
+    ['and so by the setting of before, where staff do not deliver', { ownCouriers: false }, 'delivery', 0],
+    ['and where they do', { ownCouriers: true }, 'delivery', 300],
   ])('puts no tip into the pool of the staff but theirs: %s', async (_whose, settings, type, pooled) => {
     const at = await stage();
     const order = orderOf(type && { type });
@@ -519,25 +523,26 @@ describe('the payment', () => {
 
   it("of a courier's tip alone is none of the staff's", async () => {
     const at = await stage();
-    await at.create({ ...gift(300), fulfillment: orderOf({ type: 'delivery' }).fulfillment });
+    const { fulfillment } = orderOf({ type: 'delivery' });
+    await at.create({ ...gift(300), fulfillment }, { settings: { ...at.settings, deliveredBy: 'platform' } });
     expect(at.sim.refusals).toEqual([]);
     expect(at.sim.orders).toMatchObject([{ tip: 0 }]);
     expect(at.sim.tickets).toMatchObject([{ paid: 300 }]);
   });
 
-  it.each([true, false])(
-    'holds the tip once though the setting changed in between: ownCouriers was %s',
-    async (was) => {
-      const at = await stage();
-      const order = orderOf({ type: 'delivery' });
-      at.sim.fail = only('POST /v2/orders', 'drop-answer');
-      await failureOf(at.create(order, { settings: { ...at.settings, ownCouriers: was } }));
-      at.sim.fail = undefined;
-      await at.create(order, { settings: { ...at.settings, ownCouriers: !was } });
-      expect(at.sim.orders).toMatchObject([{ tip: was ? 300 : 0 }]);
-      expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
-    },
-  );
+  it.each([
+    ['restaurant', 'platform'],
+    ['platform', 'restaurant'],
+  ] as const)('holds the tip once though the setting changed in between: deliveredBy was %s', async (was, is) => {
+    const at = await stage();
+    const order = orderOf({ type: 'delivery' });
+    at.sim.fail = only('POST /v2/orders', 'drop-answer');
+    await failureOf(at.create(order, { settings: { ...at.settings, deliveredBy: was } }));
+    at.sim.fail = undefined;
+    await at.create(order, { settings: { ...at.settings, deliveredBy: is } });
+    expect(at.sim.orders).toMatchObject([{ tip: was === 'restaurant' ? 300 : 0 }]);
+    expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
+  });
 
   it.each<[string, number, object]>([
     // Said to be refused, it is not in doubt: the deadline ends it, not an operator.

@@ -73,6 +73,7 @@ providerContract(toast, {
       { item: 'x', itemGroup: GROUP, optionGroup: GROUP },
     ],
     closedMeansCompleted: ['yes'],
+    deliveredBy: ['', 'channel', true],
   },
   secretSettings: ['clientSecret', 'clientId'],
   provenSettings: ['clientId', 'clientSecret', 'restaurantGuid', 'diningOptionGuids'],
@@ -513,6 +514,20 @@ describe('createOrder', () => {
         ],
       },
     });
+  });
+
+  it.each([
+    ['platform', 0],
+    ['restaurant', 3],
+    ['vendor', 3],
+  ])("gives the staff no tip of a courier of the platform's: delivered by the %s", async (deliveredBy, tipAmount) => {
+    const { seen, create } = await toastThat();
+    await create(deliveryTo({}), { ...PAID, deliveredBy });
+    await create({ type: 'pickup' }, { ...PAID, deliveredBy });
+    const orders = seen.filter(({ request }) => request === 'POST /orders/v2/orders');
+    expect(orders).toMatchObject(
+      [tipAmount, 3].map((tipAmount) => ({ body: { checks: [{ payments: [{ tipAmount }] }] } })),
+    );
   });
 
   it('pays what Toast says is due, whatever the platform took', async () => {

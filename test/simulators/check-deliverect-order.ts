@@ -24,6 +24,7 @@ export type DeliverectOrder = {
     extraAddressInfo?: string;
   };
   tip?: number;
+  driverTip?: number;
   /** A cancel of the order that has the same `channelOrderId`. */
   status?: 100;
   discountTotal?: number;
@@ -102,6 +103,8 @@ const OPTIONAL: Record<string, Check> = {
   // "Should be specified as a minus value."
   discountTotal: (value) => isInteger(value) && Number(value) <= 0,
   status: oneOf(100),
+  // Of a cancel, by the example of the channel API's.
+  cancellationReason: isText,
   // https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
   discounts: listOf((discount) =>
     hasFields(
@@ -166,9 +169,9 @@ export function checkDeliverectOrder(json: unknown): FieldErrors | undefined {
 
 /** What an order costs: https://developers.deliverect.com/page/tax-exclusive-orders */
 export function addUp(order: DeliverectOrder): number {
-  const { items, deliveryCost = 0, serviceCharge = 0, tip = 0, discountTotal = 0, taxes = [] } = order;
+  const { items, deliveryCost = 0, serviceCharge = 0, tip = 0, driverTip = 0, discountTotal = 0, taxes = [] } = order;
   const tax = taxes.reduce((sum, { total }) => sum + total, 0);
-  return priceOf(items) + deliveryCost + serviceCharge + tip + discountTotal + tax;
+  return priceOf(items) + deliveryCost + serviceCharge + tip + driverTip + discountTotal + tax;
 }
 
 function priceOf(items: readonly DeliverectItem[]): number {

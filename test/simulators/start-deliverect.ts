@@ -182,7 +182,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
         modifiers: subItems.map(readSubItem),
       })),
       paid: orderIsAlreadyPaid === true ? minor(payment.amount) : undefined,
-      tip: minor(order.tip ?? 0),
+      tip: minor((order.tip ?? 0) + (order.driverTip ?? 0)),
       fee: minor((order.deliveryCost ?? 0) + (order.serviceCharge ?? 0)),
       discount: minor(-(order.discountTotal ?? 0)),
       total: minor(addUp(order)),

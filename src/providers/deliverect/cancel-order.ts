@@ -13,7 +13,7 @@ const CANCEL = 100;
  * status", and whatever is well-formed gets a 201: the POS confirms by 110, or nobody ever answers.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
  *
- * The note that the POS prints with it is the reason. The rest is as it was, though only the id counts: the endpoint
+ * The note that the POS prints with it is the reason, and so is `cancellationReason`, as in the example of a cancel. The rest is as it was, though only the id counts: the endpoint
  * requires what it requires of a new order.
  */
 export async function cancelOrder(
@@ -23,9 +23,8 @@ export async function cancelOrder(
 ): Promise<CancelAnswer> {
   const body = writeOrder(order, context.settings, context.now);
   const reason = 'The restaurant could not cancel this order.';
-  await postOrder({ ...body, note: order.cancelReason ?? body['note'], status: CANCEL }, context, {
-    what: 'to cancel the order',
-    reason,
-  });
+  const { cancelReason: cancellationReason = 'Cancelled on the ordering platform' } = order;
+  const cancel = { ...body, note: order.cancelReason ?? body['note'], status: CANCEL, cancellationReason };
+  await postOrder(cancel, context, { what: 'to cancel the order', reason });
   return 'requested';
 }

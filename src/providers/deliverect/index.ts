@@ -17,8 +17,9 @@ export const deliverect: Provider<Settings> = {
   // A channelOrderId may be used again 48 h after the pickup.
   deduplicatesForS: 48 * 3600,
   createOrder,
-  // Neither map nor time decides about it.
-  checkOrder: (order) => void writeOrder(order, { itemMap: {} }, new Date(order.placedAt)),
+  // Neither settings nor time decide about it.
+  checkOrder: (order) =>
+    void writeOrder(order, { itemMap: {}, deliveredBy: 'restaurant', channelName: '' }, new Date(order.placedAt)),
   // That a second cancel is taken as the first is documented nowhere, so one whose answer was lost is not repeated.
   cancelOrder,
   translateWebhook,

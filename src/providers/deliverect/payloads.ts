@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { baseUrl, ItemMap, Secret } from '../shared-settings.ts';
+import { baseUrl, DeliveredBy, ItemMap, Secret } from '../shared-settings.ts';
 import { timeIfAny } from '../time-if-any.ts';
 
 /** The settings of one location, which Deliverect calls a channel link. */
@@ -21,6 +21,8 @@ export const Settings = z.strictObject({
   baseUrl: baseUrl('https://api.deliverect.com'),
   /** PLUs, by our ids of items and modifiers. */
   itemMap: ItemMap,
+  /** `vendor`: Deliverect's Dispatch. */
+  deliveredBy: DeliveredBy.default('restaurant'),
   /** True if 90 and 95, by which the POS closes an order, mean that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
   /**

@@ -96,8 +96,10 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   ];
 }
 
+/** Of an order that it names, an amendment says what its items became, and no status: .../reference/item-amendments */
 function namesAnOrder(json: unknown): boolean {
-  return typeof json === 'object' && json !== null && ('channelOrderId' in json || 'orderId' in json);
+  if (typeof json !== 'object' || json === null || 'itemAmendments' in json) return false;
+  return 'channelOrderId' in json || 'orderId' in json;
 }
 
 /**

@@ -25,7 +25,7 @@ type Item = CanonicalOrder['items'][number];
  */
 export function writeOrder(
   order: KitchenOrder,
-  settings: Pick<Settings, 'itemMap'>,
+  settings: Pick<Settings, 'itemMap' | 'deliveredBy' | 'channelName'>,
   now: Date,
 ): Record<string, unknown> {
   const { fulfillment, items, member, money } = order;
@@ -36,8 +36,7 @@ export function writeOrder(
     orderType: isDelivery ? 2 : 1,
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
-    // The restaurant delivers, or Deliverect arranges it. The other value means couriers of the channel.
-    courier: 'restaurant',
+    ...courierOf(order, settings),
     // This flag is for the driver; the kitchen reads the note.
     ageCheck: items.some((item) => item.ageRestricted),
     ...(isDelivery && { deliveryAddress: writeAddress(fulfillment.destination) }),
@@ -45,13 +44,24 @@ export function writeOrder(
     payment: { amount: money.total, type: PAID_ONLINE, due: 0 },
     orderIsAlreadyPaid: true,
     ...(isDelivery ? { deliveryCost: money.fee } : { serviceCharge: money.fee }),
-    tip: money.tip,
     ...writeDiscounts(order),
     taxes: taxesOf(money),
     items: items.map((item, nth) => writeItem(item, nth, settings)),
     note: orderNote(order, UNLIMITED),
     customer: { name: member.name, phoneNumber: member.phone, email: member.email },
   };
+}
+
+/**
+ * The courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as courier",
+ * and `restaurant` also asks for Dispatch. A courier's tip is `driverTip`: https://developers.deliverect.com/page/channel-orders
+ */
+function courierOf(
+  { fulfillment, money: { tip } }: CanonicalOrder,
+  { deliveredBy, channelName }: Pick<Settings, 'deliveredBy' | 'channelName'>,
+) {
+  if (fulfillment.type === 'pickup' || deliveredBy === 'restaurant') return { courier: 'restaurant', tip };
+  return { courier: deliveredBy === 'platform' ? channelName : 'restaurant', tip: 0, driverTip: tip };
 }
 
 /** The id that staff call out where there is no code. The end of an id tells orders apart best. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
 import { asked } from '../read-state.ts';
-import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
+import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 import { timeIfAny } from '../time-if-any.ts';
 
 /** A duration in minutes, of a day at most. */
@@ -38,8 +38,10 @@ const Fields = z.strictObject({
    * one is not documented. A delivery must have one.
    */
   prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
-  /** True if the seller's own staff deliver, whose tips Square pools. By default a delivery's tip is a courier's. */
-  ownCouriers: z.boolean().default(false),
+  /** `restaurant`: the seller's own staff, whose tips Square pools, unless `ownCouriers` says otherwise. */
+  deliveredBy: DeliveredBy.optional(),
+  /** What settings of before have in its place: false is `platform`. */
+  ownCouriers: z.boolean().optional(),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 

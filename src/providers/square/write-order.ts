@@ -49,7 +49,7 @@ export function referenceOf(serviceOrderId: string): string {
  * https://developer.squareup.com/docs/orders-api/discounts
  */
 export function writeOrder(order: KitchenOrder, settings: Settings) {
-  const { locationId, itemMap, ownCouriers } = settings;
+  const { locationId, itemMap, ownCouriers = true, deliveredBy = ownCouriers ? 'restaurant' : 'platform' } = settings;
   const { serviceOrderId, member, money, fulfillment } = order;
   const { currency } = money;
   const reference = referenceOf(serviceOrderId);
@@ -57,7 +57,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
     unitPrice !== undefined && { base_price_money: { amount: unitPrice, currency } };
   const charges = [
     ...(money.fee > 0 ? [writeCharge('Fee', money.fee, currency)] : []),
-    ...(money.tip > 0 && fulfillment.type === 'delivery' && !ownCouriers
+    ...(money.tip > 0 && fulfillment.type === 'delivery' && deliveredBy !== 'restaurant'
       ? [writeCharge(COURIER_TIP, money.tip, currency)]
       : []),
   ];

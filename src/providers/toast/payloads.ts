@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
 import { asked } from '../read-state.ts';
-import { BaseUrl, Secret } from '../shared-settings.ts';
+import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
 import { timeIfAny } from '../time-if-any.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
@@ -56,6 +56,8 @@ export const Settings = z.strictObject({
    * The schema of a selection requires one, the guide's example of a request has none, and so have ours without this.
    */
   specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional(),
+  /** The tip of a courier of the platform's is none of Toast's. */
+  deliveredBy: DeliveredBy.default('restaurant'),
   /** True if a closed order means that the member has it. */
   closedMeansCompleted: z.boolean().default(true),
 });

@@ -71,15 +71,16 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
  * The payment of what Toast says is due. Nobody paid what is still to be taken off: it stays open on the check.
  * @param due Toast's total as it came, a decimal
  */
-export function writePayment({ money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
-  const { alternatePaymentGuid: guid, discountGuid } = settings;
+export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
+  const { alternatePaymentGuid: guid, discountGuid, deliveredBy } = settings;
   const { discount = 0, currency } = money;
+  const isTheirs = fulfillment.type === 'pickup' || deliveredBy !== 'platform';
   const dueMinor = Math.round(due * 10 ** minorDigits(currency));
   return {
     type: 'OTHER',
     otherPayment: { guid },
     amount: discountGuid === undefined && discount > 0 ? amountOf(Math.max(0, dueMinor - discount), currency) : due,
-    tipAmount: amountOf(money.tip, money.currency),
+    tipAmount: isTheirs ? amountOf(money.tip, currency) : 0,
     paidDate: writeTime(new Date(placedAt)),
   };
 }
