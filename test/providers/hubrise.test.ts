@@ -162,13 +162,34 @@ describe('an attached customer', () => {
     await hubrise.createOrder(orderOf({ member: { id: 'm-2&email=*', name: 'Grace Hopper' } }), context);
     expect(pos.list.customers.map((each) => each.private_ref)).toEqual([orderOf().member.id, 'm-2&email=*']);
     const { context: loose, requests } = await hubriseThat(({ method }) =>
-      method === 'GET' ? { body: [{ id: 'c-1', private_ref: 'm-9' }] } : { body: { id: 'c-2' } },
+      method === 'GET' ? { body: [{ id: 'c-1', private_ref: 'm-9' }] } : { status: 422, body: {} },
     );
-    await hubrise.createOrder(orderOf(), {
+    const created = hubrise.createOrder(orderOf(), {
       ...loose,
       settings: { ...loose.settings, customers: 'attach', customerListId: 'l-1' },
     });
-    expect(requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
+    await expect(created).rejects.toBeInstanceOf(GiveUp);
+    expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
+  });
+
+  it('is listed, a heavy call, only where another process made it, and never by the ten-times-first', async () => {
+    const { pos, context } = await attached();
+    const memberOf = (nth: number) => ({ id: `m-${nth}`, name: 'Ada Lovelace' });
+    // Of twelve members each, twice: their ids are kept.
+    for (const nth of [...Array(12).keys(), ...Array(12).keys()]) {
+      await hubrise.createOrder(orderOf({ member: memberOf(nth) }), context);
+    }
+    expect(pos.refusals).toEqual([]);
+
+    const path = `/${pos.list.listId}/customers`;
+    for (let nth = 20; nth < 31; nth += 1) {
+      pos.list.answer('POST', path, new URLSearchParams(), { private_ref: `m-${nth}` });
+    }
+    for (let nth = 20; nth < 30; nth += 1) await hubrise.createOrder(orderOf({ member: memberOf(nth) }), context);
+    const eleventh = hubrise.createOrder(orderOf({ member: memberOf(30) }), context);
+    await expect(eleventh).rejects.toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: expect.any(Number) });
+    await hubrise.createOrder(orderOf({ member: memberOf(0) }), context);
+    expect(pos.requests, 'all but the eleventh, and no connection waits').toBe(35);
   });
 
   it('that another order of the member made at the same moment is taken', async () => {
@@ -198,7 +219,8 @@ describe('an attached customer', () => {
     'who cannot be had, %s being answered %i, sends no order, and leaves none in doubt',
     async (method, status, error) => {
       const { pos, context } = await attached();
-      pos.failCustomers = (call) => (call.startsWith(method) ? status : undefined);
+      // Whoever is listed is known to be there by a 422.
+      pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
       const failure = await hubrise.createOrder(orderOf(), context).catch((thrown: unknown) => thrown as Error);
       expect(failure).toMatchObject(error);
       expect(perhapsTaken(failure, hubrise)).toBe(false);
@@ -866,6 +888,15 @@ describe('translateWebhook', () => {
     },
   );
 
+  it.each([
+    [{ info: { reason: 'ITEM_NOT_FOUND' } }],
+    [{ cause: 'The order could not be sent', info: { reason: 'Sku 12 is not attached to a menu' } }],
+    [{ cause: 'Could not add item 1001 (not found)', info: 7 }],
+  ])('reads why an order was rejected: %j', (rejection) => {
+    const new_state = { ...now, status: 'rejected', custom_fields: { epos: { rejection } } };
+    expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'item_unavailable' }]);
+  });
+
   it.each([[{ epos: { rejection: { cause: 7 } } }], [{ epos: null }], [[]], ['closed'], [null]])(
     'drops no event for custom fields of others: %j',
     (custom_fields) => {
@@ -899,6 +930,23 @@ describe('translateWebhook', () => {
     expect(hubrise.translateWebhook(signed(closed), settings)).toEqual([]);
     const delivered = { ...event, new_state: { ...closed.new_state, delivery: { status: 'delivered' } } };
     expect(hubrise.translateWebhook(signed(delivered), settings)).toMatchObject([{ nativeStatus: 'delivered' }]);
+  });
+
+  it('reads when a courier comes and when they deliver, in the order and in the delivery', () => {
+    const [pickup, dropoff] = ['2026-01-31T19:00:00+01:00', '2026-01-31T19:20:00+01:00'];
+    const delivery = { status: 'pickup_enroute', estimated_pickup_at: pickup, estimated_dropoff_at: dropoff };
+    const under = { ...before, delivery };
+    const said = { status: 'received', estimatedReadyAt: pickup, estimatedDeliveryAt: dropoff };
+    expect(translate({ ...event, new_state: under })).toMatchObject([said]);
+    expect(translate({ ...event, previous_state: under, new_state: under })).toEqual([]);
+    const later = { ...delivery, estimated_dropoff_at: '2026-01-31T19:30:00+01:00' };
+    expect(translate({ ...event, previous_state: under, new_state: { ...under, delivery: later } })).toMatchObject([
+      { ...said, estimatedDeliveryAt: later.estimated_dropoff_at },
+    ]);
+    const alone = { ...event, resource_type: 'delivery', order_id: 'o-1', previous_state: null, new_state: delivery };
+    expect(translate(alone)).toMatchObject([{ ...said, providerOrderId: 'o-1' }]);
+    const unassigned = { ...under, delivery: { ...delivery, status: 'pending' } };
+    expect(translate({ ...event, new_state: unassigned })).toEqual([]);
   });
 
   it('does not take a cancelled delivery for a cancelled order', () => {

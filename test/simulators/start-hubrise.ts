@@ -133,7 +133,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     if (asked !== undefined) return showOrder(request, response, asked);
     if (call === 'POST /oauth2/v1/token') return oauth.grant(request, response, body);
     const isList = call === 'GET /v1/location/orders';
-    if (!admit(request, response, LIMITS) || (isList && !admit(request, response, HEAVY_LIMITS))) return;
+    const isHeavy = isList || call === `GET /v1/customer_lists/${list.listId}/customers`;
+    if (!admit(request, response, LIMITS) || (isHeavy && !admit(request, response, HEAVY_LIMITS))) return;
     if (isList) return listOrders(response, searchParams);
     if (pathname.startsWith('/v1/customer_lists')) return answerCustomers(call, response, searchParams, body);
     if (call === 'GET /v1/location') return sendJson(response, 200, describeLocation());

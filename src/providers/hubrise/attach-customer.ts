@@ -7,6 +7,10 @@ import { nameRefusal } from './name-refusal.ts';
 import { Customer, Customers, type Settings } from './payloads.ts';
 import { writeCustomer } from './write-customer.ts';
 
+/** Ids of customers by list and private ref. A list is a heavy call, of which a connection has ten a minute. */
+const KNOWN = new Map<string, string>();
+const KNOWN_MAX = 10_000;
+
 /**
  * Brings the member into the restaurant's customer list as the order has them, under the platform's id of the member as
  * the private ref, which is unique in a list and seen by this client alone. An order takes its customer's data from there:
@@ -24,18 +28,30 @@ export async function attachCustomer(order: CanonicalOrder, context: PosContext<
   const privateRef = order.member.id;
   const data = writeCustomer(order);
 
-  const known = await find();
-  if (known !== undefined) return update(known);
-  const made = await ask({ method: 'POST', path: list, body: { private_ref: privateRef, ...data } }, [422]);
-  if (made.status < 300) return idOf(made);
-  // Another of the member's orders may have been quicker.
-  const other = await find();
-  if (other !== undefined) return update(other);
-  throw refused(made);
+  const key = JSON.stringify([context.settings.baseUrl, customerListId, privateRef]);
+  const known = KNOWN.get(key);
+  KNOWN.delete(key);
+  const id =
+    (known && (await update(known))) ?? (await make([422])) ?? (await updateListed()) ?? (await make([])) ?? '';
+  KNOWN.set(key, id);
+  const [oldest] = KNOWN.keys();
+  if (KNOWN.size > KNOWN_MAX && oldest !== undefined) KNOWN.delete(oldest);
+  return id;
+
+  /** @returns undefined if it is there, and another process or another of the member's orders made it */
+  async function make(allowed: readonly number[]): Promise<string | undefined> {
+    const made = await ask({ method: 'POST', path: list, body: { private_ref: privateRef, ...data } }, allowed);
+    return made.status < 300 ? idOf(made) : undefined;
+  }
+
+  async function updateListed(): Promise<string | undefined> {
+    const listed = await find();
+    return listed && update(listed);
+  }
 
   async function find(): Promise<string | undefined> {
     const path = `${list}?${new URLSearchParams({ private_ref: privateRef }).toString()}`;
-    const found = Customers.safeParse((await ask({ method: 'GET', path })).json).data;
+    const found = Customers.safeParse((await ask({ method: 'GET', path, heavy: true })).json).data;
     if (found === undefined) throw new TryAgain('HubRise’s list of customers cannot be read', { sent: false });
     const customer = found.find(({ private_ref }) => private_ref === privateRef);
     if (customer === undefined || customer.anonymised !== true) return customer?.id;
@@ -44,12 +60,14 @@ export async function attachCustomer(order: CanonicalOrder, context: PosContext<
     return undefined;
   }
 
-  async function update(id: string): Promise<string> {
+  /** @returns undefined if it is gone, or takes no data any more */
+  async function update(id: string): Promise<string | undefined> {
     // What is left out stays: of an address nothing of the one before may.
     const whole = Object.fromEntries(Object.entries(data).map(([field, value]) => [field, value ?? null]));
     const body = order.fulfillment.destination === undefined ? data : whole;
-    await ask({ method: 'PATCH', path: `${list}/${encodeURIComponent(id)}`, body });
-    return id;
+    const path = `${list}/${encodeURIComponent(id)}`;
+    const { status, json } = await ask({ method: 'PATCH', path, body, mayLack: true }, [404, 422]);
+    return status < 300 && Customer.safeParse(json).data?.anonymised !== true ? id : undefined;
   }
 
   async function ask(request: HubriseRequest, allowed: readonly number[] = []): Promise<PosAnswer> {

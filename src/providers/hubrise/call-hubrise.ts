@@ -20,7 +20,7 @@ export type HubriseRequest = {
   /** The path after `baseUrl`. */
   path: string;
   body?: object;
-  /** True for a list of orders: HubRise allows fewer of those. */
+  /** True for a list of orders or customers: HubRise allows fewer of those. */
   heavy?: boolean;
   /** True if a 404 means that HubRise has no such thing. */
   mayLack?: boolean;

@@ -3,7 +3,7 @@ import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { reasonInWords } from '../reason-in-words.ts';
-import type { OrderState, Settings, State } from './payloads.ts';
+import type { DeliveryState, OrderState, Settings } from './payloads.ts';
 
 /**
  * Our status by HubRise's: https://www.hubrise.com/developers/api/orders#status
@@ -32,8 +32,9 @@ const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
   ['delivery_failed', 'other'],
 ]);
 
-function reasonOf(nativeStatus: string, cause = ''): ReasonCode | undefined {
-  return (nativeStatus === 'rejected' ? reasonInWords(cause) : undefined) ?? REASON_CODES.get(nativeStatus);
+function reasonOf(nativeStatus: string, { custom_fields }: z.infer<typeof OrderState>): ReasonCode | undefined {
+  const { cause = '', info } = (nativeStatus === 'rejected' && custom_fields?.epos.rejection) || {};
+  return reasonInWords(info?.reason ?? '') ?? reasonInWords(cause) ?? REASON_CODES.get(nativeStatus);
 }
 
 /**
@@ -46,10 +47,14 @@ const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_waiting', 'en_route'],
   ['delivered', 'completed'],
 ]);
+/** A courier on the way to the restaurant comes for an order that it has, which is inferred. It matters for the times. */
+const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
+  ['pickup_enroute', 'pickup_approaching', 'pickup_waiting'].map((status) => [status, 'received']),
+);
 
 /** What was, where an event tells it. */
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
-type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
+type About = Omit<StatusEvent, 'status' | 'nativeStatus'>;
 
 /** The order's status, if it or the time is another than before, and that of its delivery, if it is. */
 export function eventsOfOrder(
@@ -65,7 +70,7 @@ export function eventsOfOrder(
   const ofOrder = eventOf(now, isNews ? undefined : before, ORDER_STATUSES, about).map((event) => ({
     ...event,
     ...estimates,
-    reasonCode: reasonOf(event.nativeStatus, now.custom_fields?.epos.rejection.cause),
+    reasonCode: reasonOf(event.nativeStatus, now),
   }));
   return [
     ...ofOrder.filter(({ status }) => closedMeansCompleted || status !== 'completed'),
@@ -73,14 +78,25 @@ export function eventsOfOrder(
   ];
 }
 
-export function eventsOfDelivery(now: Before<typeof State>, before: Before<typeof State>, about: About): StatusEvent[] {
-  return eventOf(now, before, DELIVERY_STATUSES, about);
+export function eventsOfDelivery(
+  now: Before<typeof DeliveryState>,
+  before: Before<typeof DeliveryState>,
+  about: About,
+): StatusEvent[] {
+  const { estimated_pickup_at: estimatedReadyAt, estimated_dropoff_at: estimatedDeliveryAt } = now ?? {};
+  if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) {
+    return eventOf(now, before, DELIVERY_STATUSES, about);
+  }
+  const isNews =
+    estimatedReadyAt !== before?.estimated_pickup_at || estimatedDeliveryAt !== before?.estimated_dropoff_at;
+  const meanings = new Map([...DELIVERY_STATUSES, ...COURIER_COMES]);
+  return eventOf(now, isNews ? undefined : before, meanings, { ...about, estimatedReadyAt, estimatedDeliveryAt });
 }
 
 /** Returns an event only if the status changed: an order is updated for many reasons. */
 function eventOf(
-  now: Before<typeof State>,
-  before: Before<typeof State>,
+  now: Before<typeof DeliveryState>,
+  before: Before<typeof DeliveryState>,
   meanings: ReadonlyMap<string, Status>,
   about: About,
 ): StatusEvent[] {

@@ -78,11 +78,15 @@ export const Callback = z.object({ url: z.string().nullish() });
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
 /** Why an EPOS rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
-const CustomFields = z.object({ epos: z.object({ rejection: z.object({ cause: z.string() }) }) });
+const Words = z.string().optional().catch(undefined);
+const Rejection = z.object({ cause: Words, info: z.object({ reason: Words }).optional().catch(undefined) });
+const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });
 
 export const State = z.object({ status: z.string().nullish() });
+/** https://www.hubrise.com/developers/api/deliveries */
+export const DeliveryState = State.extend({ estimated_pickup_at: timeIfAny, estimated_dropoff_at: timeIfAny });
 export const OrderState = State.extend({
-  delivery: State.nullish(),
+  delivery: DeliveryState.nullish(),
   service_type: z.string().nullish().catch(undefined),
   /** "Confirmed time for the customer to receive the order." */
   confirmed_time: timeIfAny,
@@ -114,6 +118,6 @@ export type OrderEvent = z.infer<typeof OrderEvent>;
 export const DeliveryEvent = z.object({
   created_at: timeIfAny,
   order_id: absentable(Id),
-  new_state: State.extend({ order_id: absentable(Id) }),
-  previous_state: State.nullish(),
+  new_state: DeliveryState.extend({ order_id: absentable(Id) }),
+  previous_state: DeliveryState.nullish(),
 });
