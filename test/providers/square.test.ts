@@ -69,10 +69,10 @@ providerContract(square, {
     'webhooks.test_notification': null,
   },
   cancels: { answer: 'cancelled', tooLate: 'COMPLETED' },
+  // A fulfillment that FAILED is no rejection: nobody says why, and readStatus has it below.
   rejections: {
     'a fulfillment that is cancelled': { by: 'CANCELED', reasonCode: 'restaurant_cancelled' },
     'an order that is cancelled': { by: 'order.updated CANCELED', reasonCode: 'restaurant_cancelled' },
-    'a fulfillment that fails': { by: 'FAILED', reasonCode: 'restaurant_cancelled' },
     'a line that Square refuses': {
       by: refusal(400, 'VALUE_TOO_LONG', { field: 'order.line_items[1].note' }),
       reasonCode: 'technical',
@@ -850,6 +850,24 @@ describe('events', () => {
     expect(translate(event).map(({ status }) => status)).toEqual(['received', 'received', 'completed']);
   });
 
+  it.each([
+    [['CANCELED', 'PREPARED'], ['ready']],
+    [['FAILED', 'PREPARED'], ['ready']],
+    [
+      ['FAILED', 'CANCELED'],
+      ['failed', 'cancelled'],
+    ],
+  ])('end no order whose other fulfillment goes on: %j', async (states, statuses) => {
+    const moved = states.map((new_state) => ({ old_state: 'RESERVED', new_state }));
+    expect(translate(fulfillmentUpdated(moved)).map(({ status }) => status)).toEqual(statuses);
+    const { at, order, ref } = await placed();
+    const { providerOrderId: id } = ref;
+    const fulfillments = states.map((state) => ({ state }));
+    const shown = { id, location_id: at.settings.locationId, fulfillments };
+    at.sim.misread = () => ({ status: 200, body: { order: shown } });
+    expect((await at.read(ref, order))?.map(({ status }) => status)).toEqual(statuses);
+  });
+
   it('complete nothing at a location where a till completes fulfillments before the food is handed over', () => {
     const event = fulfillmentUpdated([{ old_state: 'PREPARED', new_state: 'COMPLETED' }]);
     expect(translate(event)).toHaveLength(1);
@@ -912,6 +930,15 @@ describe('cancelOrder', () => {
       },
     });
     expect(at.sim.orders).toMatchObject([{ isPaid: true, state: 'OPEN', stage: 'CANCELED' }]);
+    expect(at.sim.refusals).toEqual([]);
+  });
+
+  it.each(['pickup', 'delivery'] as const)('says why, for the staff, of a %s', async (type) => {
+    const { at, order, ref } = await placed({ type });
+    expect(await at.cancel(ref, Object.assign(order, { cancelReason: 'Rain, '.repeat(30) }))).toBe('cancelled');
+    expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toMatchObject({
+      order: { fulfillments: [{ [`${type}_details`]: { cancel_reason: expect.stringMatching(/^Rain, .{90,}…\]$/) } }] },
+    });
     expect(at.sim.refusals).toEqual([]);
   });
 
@@ -1003,7 +1030,7 @@ describe('readStatus', () => {
     ['CANCELED Customer cancellation request', 'Customer cancellation request', 'member_cancelled'],
     ['CANCELED Fire drill', 'Fire drill', 'restaurant_cancelled'],
     ['CANCELED', undefined, 'restaurant_cancelled'],
-    ['FAILED', undefined, 'restaurant_cancelled'],
+    ['FAILED', undefined, 'other'],
   ])('says why of one that is %s', async (native, reason, reasonCode) => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), native);
@@ -1166,7 +1193,7 @@ describe('connect', () => {
         enabled: true,
         event_types: ['order.fulfillment.updated', 'order.updated'],
         notification_url: WEBHOOK_URL,
-        api_version: '2025-08-20',
+        api_version: '2026-05-20',
       },
     ]);
     expect(connection.todo).toEqual([]);

@@ -176,6 +176,8 @@ export const UpdateOrder = z.strictObject({
         z.strictObject({
           uid: text(60),
           state: z.enum(['PROPOSED', 'RESERVED', 'PREPARED', 'COMPLETED', 'CANCELED', 'FAILED']),
+          pickup_details: z.strictObject({ cancel_reason: text(100) }).optional(),
+          delivery_details: z.strictObject({ cancel_reason: text(100) }).optional(),
         }),
       )
       .optional(),

@@ -36,7 +36,7 @@ export function squareSubscriptions(): {
   function create(call: SquareCall): SquareAnswer {
     const body = call.read(CreateSubscription);
     if ('status' in body) return body;
-    const { name, enabled = true, event_types, notification_url, api_version = '2025-08-20' } = body.value.subscription;
+    const { name, enabled = true, event_types, notification_url, api_version = '2026-05-20' } = body.value.subscription;
     const subscription = {
       id: `wbhk_${randomBytes(16).toString('hex')}`,
       name,

@@ -1,6 +1,7 @@
 import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
+import { cutText } from '../order-texts.ts';
 import { readShape } from '../read-shape.ts';
 import { readState } from '../read-state.ts';
 import { callSquare, refusalBy } from './call-square.ts';
@@ -8,6 +9,9 @@ import { findOrder } from './find-order.ts';
 import { orderState, type Settings } from './payloads.ts';
 import { refusalOf } from './read-answer.ts';
 import { keyOf, referenceOf } from './write-order.ts';
+
+/** Characters of `pickup_details.cancel_reason`: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
+const REASON_MAX = 100;
 
 /** "Any time before the terminal state": https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails */
 const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
@@ -45,6 +49,8 @@ export async function cancelOrder(
       sent: false,
     });
   }
+  const { cancelReason, fulfillment } = order;
+  const why = cancelReason && { [`${fulfillment.type}_details`]: { cancel_reason: cutText(cancelReason, REASON_MAX) } };
   const answer = await callSquare(context, {
     method: 'PUT',
     path,
@@ -54,7 +60,7 @@ export async function cancelOrder(
       order: {
         location_id: locationId,
         version: now.version,
-        fulfillments: open.map(({ uid }) => ({ uid, state: 'CANCELED' })),
+        fulfillments: open.map(({ uid }) => ({ uid, state: 'CANCELED', ...why })),
       },
     },
   });

@@ -9,7 +9,7 @@ import { timeIfAny } from '../time-if-any.ts';
 const Minutes = z.int().min(1).max(1440);
 
 /** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
-export const API_VERSION = '2025-08-20';
+export const API_VERSION = '2026-05-20';
 
 const Fields = z.strictObject({
   /** The application's own token, or a seller's that nobody renews. */

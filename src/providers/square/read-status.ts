@@ -3,7 +3,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import { readShape } from '../read-shape.ts';
 import { readState } from '../read-state.ts';
 import { callSquare } from './call-square.ts';
-import { eventOfFulfillment, eventOfOrder } from './event-of-state.ts';
+import { eventOfFulfillment, eventOfOrder, whatGoesOn } from './event-of-state.ts';
 import { findOrder } from './find-order.ts';
 import { orderState, type Settings } from './payloads.ts';
 import { refusalOf } from './read-answer.ts';
@@ -38,14 +38,14 @@ export async function readStatus(
   const wanted = Date.parse(order.fulfillment.requestedAt ?? '');
   // The time that we sent is no estimate of Square's.
   const estimate = (time: string | undefined) => (Date.parse(time ?? '') === wanted ? undefined : time);
-  const details = now.fulfillments.map((each) => {
+  const fulfillments = whatGoesOn(now.fulfillments, ({ state }) => state).map((each) => {
     const all = { ...each.pickup_details, ...each.delivery_details };
-    return { ...all, pickup_at: estimate(all.pickup_at), deliver_at: estimate(all.deliver_at) };
+    return { ...all, state: each.state, pickup_at: estimate(all.pickup_at), deliver_at: estimate(all.deliver_at) };
   });
-  const cancelled = eventOfOrder(now.state, about, details[0]);
+  const cancelled = eventOfOrder(now.state, about, fulfillments[0]);
   if (cancelled.length > 0) return cancelled;
   // A fulfillment begins as PROPOSED, which no webhook reports, so none of those is missing.
-  return now.fulfillments.flatMap(({ state }, nth) =>
-    state === 'PROPOSED' ? [] : eventOfFulfillment(state, about, settings, details[nth]),
+  return fulfillments.flatMap(({ state, ...details }) =>
+    state === 'PROPOSED' ? [] : eventOfFulfillment(state, about, settings, details),
   );
 }

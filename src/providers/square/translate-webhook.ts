@@ -5,7 +5,7 @@ import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson } from '../parse-json.ts';
 import { readShape } from '../read-shape.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { eventOfFulfillment, eventOfOrder } from './event-of-state.ts';
+import { eventOfFulfillment, eventOfOrder, whatGoesOn } from './event-of-state.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
 
 export const webhookAuth = {
@@ -32,7 +32,9 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       if (updated.location_id !== settings.locationId) return [];
       const about = { providerOrderId: updated.order_id, occurredAt: updated.updated_at ?? sentAt };
       // The same state once more: the fulfillment changed in something else.
-      const moved = updated.fulfillment_update.filter(({ old_state, new_state }) => new_state !== old_state);
+      const moved = whatGoesOn(updated.fulfillment_update, ({ new_state }) => new_state).filter(
+        ({ old_state, new_state }) => new_state !== old_state,
+      );
       return moved.flatMap(({ new_state }) => eventOfFulfillment(new_state, about, settings));
     }
     case 'order.updated': {
