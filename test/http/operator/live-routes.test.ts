@@ -97,21 +97,6 @@ describe('the live stream of an order', () => {
     expect((await follow('resumed', '6')).status).toBe(204);
   });
 
-  it('is shared by many who each began somewhere else', async () => {
-    await system.seedOrder({ serviceOrderId: 'shared', locationId: 'club-1' });
-    const early = await Promise.all([follow('shared'), follow('shared'), follow('shared')]);
-    await report('shared', 'RECEIVED');
-    await until(() => early.every(({ events }) => events.length === 1));
-    const late = await Promise.all([follow('shared'), follow('shared', '3')]);
-    await report('shared', 'COMPLETED');
-    await Promise.all([...early, ...late].map(({ ended }) => ended));
-    for (const each of early) expect(idsOf(each)).toEqual(['3', '4', undefined]);
-    expect(late.map(idsOf)).toEqual([
-      ['3', '4', undefined],
-      ['4', undefined],
-    ]);
-  });
-
   it.each([['-1'], ['x'], ['1.5'], ['99999999999'], ['']])(
     'refuses a Last-Event-ID that it never gave: "%s"',
     async (id) => {
@@ -122,20 +107,6 @@ describe('the live stream of an order', () => {
 
   it('is not there for an order that no signal named', async () => {
     expect((await follow('nobody')).status).toBe(404);
-  });
-
-  it('of an order that failed before it was read has its failure and an end', async () => {
-    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
-    const { serviceOrderId } = await system.placeOrder();
-    const followed = await follow(serviceOrderId);
-    await followed.ended;
-    system.platform.answer = undefined;
-    await until(() => system.live(serviceOrderId).length > 0);
-    expect(followed.events).toEqual([
-      { id: '1', event: 'orderStatusChanged', data: system.live(serviceOrderId).map(withoutReason)[0] },
-      { id: undefined, event: 'end', data: { sequence: 1 } },
-    ]);
-    expect(followed.events[0]?.data).toMatchObject({ memberState: 'failed' });
   });
 
   it('goes on after Postgres was away', async () => {

@@ -624,20 +624,6 @@ it('an order that goes elsewhere is gone from the streams of who may see nothing
   board?.leave();
 });
 
-it('what admins of all change in a browser takes a sign-in of now', async () => {
-  const [route, tokenId = ''] = ['POST /locations/:locationId/tokens/:tokenId/revoke', ids.west.tokens[0]];
-  const revoke = { route, method: 'POST', path: pathOf(route, { locationId: 'west', tokenId }) };
-  const [token, session] = actors.filter(({ name }) => name === 'admin at all') as [Actor, Actor];
-  expect((await ask(session, revoke)).status).toBe(200);
-  await stage.query(
-    `UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'admin at all'`,
-  );
-  await until(async () => (await ask(session, revoke)).status === 403);
-  expect((await ask(session, revoke)).text).toContain('sign_in_again');
-  expect((await ask(session, { route, path: '/locations/west' })).status).toBe(200);
-  expect((await ask(token, revoke)).status).toBe(200);
-});
-
 /** Who has one role here and another there. */
 const MIXED: readonly [string, readonly Right[]][] = [
   [

@@ -7,11 +7,9 @@ import { countTraffic } from '../../../src/core/traffic/count-traffic.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { IntegrationTraffic, ReadTraffic } from '../../../src/core/traffic/read-traffic.ts';
-import { migrate } from '../../../src/migrate.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { placesOf } from '../../support/places-of.ts';
 import { startPos } from '../../support/start-pos.ts';
-import { startPostgres } from '../../support/start-postgres.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -128,33 +126,6 @@ describe('what goes through', () => {
     }
     expect(standard.liveLagSeconds.p50.some((seconds) => seconds !== null && seconds < 3)).toBe(true);
     await Promise.all([after.stop(), pos.stop()]);
-  });
-
-  it('is not lost, and not counted twice, when Postgres is away for a while', async () => {
-    const postgres = await startPostgres();
-    await migrate(postgres.url);
-    const system = await startSystem({ databaseUrl: postgres.url, env });
-    try {
-      await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-      const webhook = await system.webhookUrl('club-1');
-      expect((await post(webhook, { eventType: 'menu.changed' })).status).toBe(200);
-      await postgres.kill();
-      await until(async () => (await post(webhook, { eventType: 'menu.changed' })).status === 500);
-      await postgres.restart();
-      await until(async () => (await post(webhook, { eventType: 'menu.changed' })).status === 200);
-      const refused = system.logged.filter((line) => line.includes('webhook not committed')).length;
-      await system.drain(0);
-      const rows = await system.query(
-        `SELECT outcome, sum(count)::int AS n FROM traffic WHERE location_id = 'club-1' GROUP BY outcome ORDER BY outcome`,
-      );
-      expect(rows).toEqual([
-        { outcome: 'ignored', n: 2 },
-        { outcome: 'not_committed', n: refused },
-      ]);
-    } finally {
-      await system.stop();
-      await postgres.stop();
-    }
   });
 
   it('is written by nobody where nobody could read it', async () => {
