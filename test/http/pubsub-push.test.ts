@@ -217,6 +217,8 @@ describe('the token of a push', () => {
     ['a list of our audience', { aud: [AUDIENCE] }],
     ['no audience', { aud: undefined }],
     ['another account', { email: 'push@evil.iam.gserviceaccount.com' }],
+    ['an account that ours begins', { email: `${ACCOUNT}.evil.example` }],
+    ['an account that ours ends', { email: `x${ACCOUNT}` }],
     ['no account', { email: undefined }],
     ['an unverified account', { email_verified: false }],
     ['an account verified in words', { email_verified: 'true' }],

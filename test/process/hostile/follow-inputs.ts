@@ -42,33 +42,23 @@ export function followInputs(): HostileInput[] {
   return [...tokens(), ...ways(), ...addresses(), ...origins(), ...heads()];
 }
 
+/** Of what is wrong in a token itself one of each: the tests of its verifier have them all. */
 function tokens(): HostileInput[] {
   const at = (name: string, token: string, expected = REFUSED): HostileInput =>
     toFollow('follow tokens', name, { path: `/follow?token=${token}&member=${MARKER}` }, { expected });
   const signed = (name: string, claims: object, header: object = {}, by: FollowSigner = ours): HostileInput =>
     at(name, signFollowToken(by, { ...right, ...claims, member: MARKER }, header));
-  const theirs = { alg: 'HS256', kid: 'ours', sign: () => secret.sign(JSON.stringify(ours.jwk)) };
   return [
     at('right', FOLLOW_TOKEN, FOLLOWED),
     at('right, with a secret', signFollowToken(secret, right), FOLLOWED),
     at('of a strange order', signFollowToken(ours, { ...right, sub: `${MARKER}/../\n🍕` }), FOLLOWED),
-    signed('of a stranger', {}, {}, stranger),
     signed('of a stranger who brings his key', {}, { jku: `http://127.0.0.1:9/${MARKER}`, kid: MARKER }, stranger),
-    at('with the public key as a secret', signFollowToken(theirs, right)),
-    ...[MARKER, [AUDIENCE], undefined].map((aud) => signed(`aud ${String(aud)}`, { aud })),
-    ...[undefined, 1, `${inAnHour}`, inAnHour + 90_000, MARKER].map((exp) => signed(`exp ${exp}`, { exp })),
-    ...[undefined, '', 7, ['h-follow'], `${MARKER}\0`, MARKER.repeat(50)].map((sub, nth) =>
-      signed(`sub ${nth}`, { sub }),
-    ),
-    signed('to come', { nbf: inAnHour }),
-    ...['none', 'HS256', 'ES384', 'RS256', MARKER].map((alg) => signed(`alg ${alg}`, {}, { alg })),
-    signed('crit', {}, { crit: [MARKER], [MARKER]: 1 }),
+    ...[{ aud: MARKER }, { exp: 1 }, { sub: `${MARKER}\0` }].map((claims) => signed(JSON.stringify(claims), claims)),
+    signed('alg none', {}, { alg: 'none' }),
     signed('of 10 kB', { more: MARKER.repeat(1_000) }),
-    at('without its signature', FOLLOW_TOKEN.slice(0, FOLLOW_TOKEN.lastIndexOf('.'))),
-    at('with an empty signature', FOLLOW_TOKEN.slice(0, FOLLOW_TOKEN.lastIndexOf('.') + 1)),
     at('cut short', FOLLOW_TOKEN.slice(0, -4)),
     at('with a space before', `%20${FOLLOW_TOKEN}`),
-    ...['.AAAA', '=', '%0a', '%00', FOLLOW_TOKEN].map((more, nth) => at(`longer: ${nth}`, `${FOLLOW_TOKEN}${more}`)),
+    ...['=', '%00', FOLLOW_TOKEN].map((more, nth) => at(`longer: ${nth}`, `${FOLLOW_TOKEN}${more}`)),
     at('escaped twice', FOLLOW_TOKEN.replaceAll('.', '%252e')),
   ];
 }

@@ -3,7 +3,7 @@ import { chunked, toSocket, toWebhook, type Expected, type HostileInput } from '
 
 /** Heads, and how they say where the body ends. */
 export function headInputs(door: Door): HostileInput[] {
-  return [...framing(door), ...heads(door), ...contentTypes(door)];
+  return [...framing(door), ...heads(door)];
 }
 
 function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput[] {
@@ -20,19 +20,13 @@ function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput
   const wires: [string, Expected][] = [
     ['3;a=b\r\nabc\r\n0\r\n\r\n', junk('abc')],
     ['1\r\na\r\n2\r\nbc\r\n000\r\n\r\n', junk('abc')],
-    ['3\r\nabc\r\n0\r\nX: y\r\n\r\n', junk('abc')],
     ['3\r\nabc\r\n0\r\nAuthorization: x\r\nContent-Type: y\r\n\r\n', junk('abc')],
     ['3\r\nabc\r\n0\r\nContent-Length: 7\r\n\r\n', interrupted],
     [`3\r\nabc\r\n0\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`, interrupted],
-    ['3\r\nabc\r\n0\r\nX: y\0z\r\n\r\n', interrupted],
     ['zz\r\n', interrupted],
-    ['-3\r\nabc\r\n0\r\n\r\n', interrupted],
     ['fffffffffffffffff\r\nabc\r\n0\r\n\r\n', interrupted],
     [`3;a=${'x'.repeat(20_000)}\r\nabc\r\n0\r\n\r\n`, interrupted],
-    ['3\nabc\n0\n\n', interrupted],
     ['3\r\nabc0\r\n\r\n', interrupted],
-    ['4\r\nabc\r\n0\r\n\r\n', interrupted],
-    ['\0\r\n', interrupted],
   ];
   const right = good('framed').body;
   return [
@@ -64,17 +58,11 @@ function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput
     }),
     ...[
       ['Content-Length: 3', 'Content-Length: 4'],
-      ['Content-Length: 3', 'Content-Length: 3'],
-      ['Content-Length: 3, 3'],
       ['Content-Length: -3'],
-      ['Content-Length: many'],
       ['Content-Length: 99999999999999999999999'],
-      ['Content-Length: '],
       ['Content-Length : 3'],
       ['Content-Length: 3', 'Transfer-Encoding: chunked'],
-      ['Transfer-Encoding: chunked', 'Content-Length: 3'],
       ['Transfer-Encoding: identity', 'Content-Length: 3'],
-      ['Content-Length: \x003'],
     ].map((lines) => abc(lines.join(' and '), lines, unreadable)),
     // Those that say chunked before something else are refused with the head; the others when there is no end to find.
     ...['gzip', 'xchunked', 'identity'].map((coding) =>
@@ -106,64 +94,40 @@ function heads({ to, good, uninvited }: Door): HostileInput[] {
   };
   const { body: right } = good('as-it-should-be');
   return [
-    ...[
-      'X: a\0b',
-      'X: a\rb',
-      'X: a\nb',
-      'X: a\x1Bb',
-      ': x',
-      'no colon',
-      'a b: c',
-      'a : b',
-      'X: a\r\n folded',
-      ' X: a',
-      'é: x',
-    ].map((line) => withLine(`unreadable: ${JSON.stringify(line)}`, line, unreadable)),
+    ...['X: a\0b', 'X: a\nb', 'no colon', 'a : b', 'X: a\r\n folded'].map((line) =>
+      withLine(`unreadable: ${JSON.stringify(line)}`, line, unreadable),
+    ),
     ...[
       '__proto__: x',
-      'constructor: x',
       'X:',
       'X: ÿþ\x80',
       'Connection: Upgrade\r\nUpgrade: websocket',
-      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk',
       'Expect: 100-continue',
       'Expect: a-miracle',
       'Host: evil',
-      'Host: ',
       'Host: a\r\nHost: b',
-      'Connection: x',
       'Keep-Alive: timeout=999999',
       'X-Forwarded-For: 127.0.0.1',
       'X-Original-URL: /healthz',
-      'X-HTTP-Method-Override: DELETE',
-      'Range: bytes=0-',
-      'TE: trailers',
-      'Origin: null',
-      'Accept-Version: 9.9.9',
-      'Max-Forwards: 0',
       `X: ${'x'.repeat(8_000)}`,
-      `${'x'.repeat(8_000)}: x`,
       Array.from({ length: 900 }, (_, at) => `a${at}: b`).join('\r\n'),
     ].map((line, at) => withLine(`${at} ${line.slice(0, 30)}`, line)),
     ...[
       `X: ${'x'.repeat(20_000)}`,
-      `X: ${'x'.repeat(100_000)}`,
       `${'x'.repeat(20_000)}: x`,
-      `Cookie: ${'x'.repeat(50_000)}`,
       Array.from({ length: 5_000 }, (_, at) => `a${at}: b`).join('\r\n'),
-      `X: ${'ÿ'.repeat(20_000)}`,
     ].map((line, at) => withLine(`too long: ${at}`, line, { status: 401 })),
-    ...['HTTP/3.0', 'ICE/1.0', 'http/1.1', 'HTTP/1', 'HTTP/1.1 HTTP/1.1', ''].map((version) =>
+    ...['HTTP/3.0', 'http/1.1', ''].map((version) =>
       to(kind, `the version "${version}"`, { body: right, version }, { expected: unreadable }),
     ),
     ...['HTTP/1.0', 'HTTP/2.0'].map((version) => {
       const { body, expected } = good(`version-${version.replaceAll(/\W/g, '_')}`);
       return to(kind, `the version "${version}"`, { body, version }, { expected });
     }),
-    ...['post', 'POSTT', 'P OST', 'PRI', '\0POST'].map((method) =>
+    ...['post', 'P OST', '\0POST'].map((method) =>
       to(kind, `the method "${method}"`, { body: right, method }, { expected: unreadable }),
     ),
-    ...['GET', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].map((method) =>
+    ...['GET', 'PUT', 'OPTIONS', 'TRACE'].map((method) =>
       to(kind, `the method ${method}, which no door has`, { body: right, method }, { expected: { status: 404 } }),
     ),
     to(kind, 'no head to speak of', { ...uninvited, lines: [], body: right }, { expected: { status: 401 } }),
@@ -176,55 +140,13 @@ function noHttp(): HostileInput[] {
     // TLS.
     '\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03',
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    'hello\r\n',
-    '\0'.repeat(100),
     '{"eventType":"ping"}',
-    'SSH-2.0-x\r\n',
-    'GET\r\n\r\n',
-    'POST\r\n\r\n',
     'POST  HTTP/1.1\r\n\r\n',
-    '\r\n\r\nx\r\n\r\n',
     'POST / HTTP/1.1\nHost: x\n\n',
-    'POST /\0 HTTP/1.1\r\n\r\n',
-    'POST /a b HTTP/1.1\r\n\r\n',
   ];
   return words.map((word, at) =>
     toSocket('no HTTP', `${at} ${JSON.stringify(word.slice(0, 20))}`, Buffer.from(word, 'latin1'), {
       expected: { status: 500 },
     }),
   );
-}
-
-function contentTypes({ to, good }: Door): HostileInput[] {
-  const types = [
-    'application/json',
-    'application/json; charset=utf-16',
-    'application/json;;',
-    'text/plain',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=',
-    'application/octet-stream',
-    '*/*',
-    '',
-    ';',
-    'a/',
-    'not a type',
-    'application/json; charset="',
-    '__proto__',
-    `${'x'.repeat(2_000)}/y`,
-    `a/b; ${'c=d;'.repeat(500)}`,
-    'é/ÿ',
-  ];
-  const kind = 'wrong and missing content types';
-  const inputOf = (name: string, types: string[]): HostileInput => {
-    const { body, expected } = good(`type-${name}`.replaceAll(/[^\w-]/g, '_').slice(0, 200));
-    const lines = types.map((type) => Buffer.from(`Content-Type: ${type}`, 'latin1'));
-    return to(kind, name, { body, lines: [...usualLines(to), ...lines] }, { expected });
-  };
-  return [
-    ...types.map((type, at) => inputOf(`${at} ${type.slice(0, 40)}`, [type])),
-    inputOf('none', []),
-    inputOf('two', ['text/plain', 'application/json']),
-    inputOf('two that agree', ['application/json', 'application/json']),
-  ];
 }

@@ -14,20 +14,17 @@ import {
   type HostileInput,
 } from './hostile-input.ts';
 
-/** Well delivered bodies for the return door that are anything but well meant. */
+/** Well delivered bodies for the return door that are anything but well meant. Fields of wrong types: see the translators. */
 export function payloadInputs(): HostileInput[] {
   return [
     ...jsonTexts(),
     ...cutShort(),
-    ...wrongTypes(),
     ...unstorable(),
     ...invalidUtf8(),
     ...nesting(),
     ...repeatedNames(),
     ...namesOfTheLanguage(),
-    ...numbers(),
     ...manyEvents(),
-    ...longIds(),
     ...times(),
   ];
 }
@@ -60,70 +57,6 @@ function cutShort(): HostileInput[] {
     );
 }
 
-function wrongTypes(): HostileInput[] {
-  const kind = 'wrong types';
-  const values = {
-    null: null,
-    true: true,
-    zero: 0,
-    number: 1.5,
-    empty: '',
-    text: MARKER,
-    list: [],
-    object: {},
-    ids: [MARKER],
-  };
-  const text = ({ eventType = 'order.status', order }: { eventType?: unknown; order: unknown }): string =>
-    JSON.stringify({ eventType, order });
-  const usual = { thirdPartyReference: `${MARKER}-2`, id: `${MARKER}-1`, status: 'READY', reason: MARKER };
-  const absent = new Set(['null', 'empty']);
-  const words = new Set(['empty', 'text']);
-  return Object.entries(values).flatMap(([name, value]) => {
-    const wrong = (path: string): Expected => dropped(`unreadable: ${path}: Invalid input: expected string`);
-    const fieldOf = (field: string, expected: Expected): HostileInput =>
-      webhook(kind, `${field}: ${name}`, text({ order: { ...usual, [field]: value } }), expected);
-    const optional = absent.has(name) || name === 'text';
-    return [
-      webhook(
-        kind,
-        `the whole: ${name}`,
-        JSON.stringify(value),
-        dropped(name === 'object' ? 'unreadable: eventType: ' : 'unreadable: value: '),
-      ),
-      webhook(
-        kind,
-        `eventType: ${name}`,
-        text({ eventType: value, order: usual }),
-        words.has(name) ? IGNORED : wrong('eventType'),
-      ),
-      webhook(
-        kind,
-        `order: ${name}`,
-        text({ order: value }),
-        dropped(name === 'object' ? 'unreadable: order.status: ' : 'unreadable: order: '),
-      ),
-      fieldOf('thirdPartyReference', optional ? UNMATCHED : wrong('order.thirdPartyReference')),
-      fieldOf('id', optional ? UNMATCHED : wrong('order.id')),
-      fieldOf('status', words.has(name) ? IGNORED : wrong('order.status')),
-      fieldOf('reason', optional ? UNMATCHED : wrong('order.reason')),
-      fieldOf('occurredAt', absent.has(name) ? UNMATCHED : dropped('unreadable: order.occurredAt: ')),
-      fieldOf('unheardOf', UNMATCHED),
-      webhook(
-        kind,
-        `both ids: ${name}`,
-        text({ order: { ...usual, id: value, thirdPartyReference: value } }),
-        name === 'text'
-          ? UNMATCHED
-          : dropped(
-              absent.has(name)
-                ? 'unreadable: order.thirdPartyReference and order.id are both missing'
-                : 'unreadable: order.thirdPartyReference: ',
-            ),
-      ),
-    ];
-  });
-}
-
 /** Where such a character may stand, and what comes of it there. */
 const PLACES: readonly [string, (text: string) => string, Expected][] = [
   [
@@ -142,15 +75,9 @@ const PLACES: readonly [string, (text: string) => string, Expected][] = [
     UNMATCHED,
   ],
   ['status', (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY${text}"}}`, IGNORED],
-  ['eventType', (text) => `{"eventType":"order.status${text}","order":{"id":"1","status":"READY"}}`, IGNORED],
   [
     'a value nobody reads',
     (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","x":"${text}"}}`,
-    UNMATCHED,
-  ],
-  [
-    'a name nobody reads',
-    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","${text}":1}}`,
     UNMATCHED,
   ],
 ];
@@ -235,20 +162,7 @@ function repeatedNames(): HostileInput[] {
 
 function namesOfTheLanguage(): HostileInput[] {
   const kind = 'names of the language';
-  const names = [
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    'then',
-    'toJSON',
-    'length',
-    "'; DROP TABLE orders; --",
-    '${7*7}',
-    '<script>',
-    '\ufeff',
-    'a\r\nSet-Cookie: b',
-  ];
+  const names = ['__proto__', 'constructor', 'toJSON', "'; DROP TABLE orders; --", '\ufeff', 'a\r\nSet-Cookie: b'];
   return names.flatMap((name) => {
     const key = JSON.stringify(name);
     return [
@@ -260,41 +174,8 @@ function namesOfTheLanguage(): HostileInput[] {
         UNMATCHED,
       ),
       webhook(kind, `${name} as status`, statusText({ status: name }), IGNORED),
-      webhook(kind, `${name} as eventType`, statusText({}, { eventType: name }), IGNORED),
-      webhook(kind, `${name} as reason`, statusText({ reason: name }), UNMATCHED),
       webhook(kind, `${name} as a name`, around(`{${key}:{${key}:{"status":"CANCELLED"}}}`), UNMATCHED),
       webhook(kind, `${name} around it all`, `{${key}:${statusText({})}}`, dropped('unreadable: eventType: ')),
-      webhook(
-        kind,
-        `${name} around the order`,
-        `{"eventType":"order.status",${key}:{"order":{"id":"1","status":"READY"}}}`,
-        dropped('unreadable: order: '),
-      ),
-    ];
-  });
-}
-
-function numbers(): HostileInput[] {
-  const kind = 'huge and negative numbers';
-  const all = ['-1', '-0', '1e308', '1e999999', '9007199254740993', '1'.repeat(309), `1${'0'.repeat(1e5)}`];
-  return all.flatMap((number, at) => {
-    const put = (text: string): string => text.replace('"slot"', number);
-    return [
-      webhook(kind, `${at} as id`, put(statusText({ id: 'slot' })), dropped('unreadable: order.id: ')),
-      webhook(kind, `${at} as status`, put(statusText({ status: 'slot' })), dropped('unreadable: order.status: ')),
-      webhook(
-        kind,
-        `${at} as occurredAt`,
-        put(statusText({ occurredAt: 'slot' })),
-        dropped('unreadable: order.occurredAt: '),
-      ),
-      webhook(kind, `${at} as a total nobody reads`, put(statusText({ total: 'slot' })), UNMATCHED),
-      webhook(
-        kind,
-        `${at} in words, as id`,
-        statusText({ id: number }),
-        number.length > 255 ? dropped('unreadable: order.id: Too big') : UNMATCHED,
-      ),
     ];
   });
 }
@@ -309,7 +190,6 @@ function manyEvents(): HostileInput[] {
   const tooMany = (length: number): Expected => dropped(`unreadable: value: holds ${length} events, at most 50 pass`);
   return [
     toList('none', '[]', IGNORED),
-    toList('one', list(1), UNMATCHED),
     toList('fifty', list(50), UNMATCHED),
     ...[51, 8_000].map((length) => toList(`${length}`, list(length), tooMany(length))),
     ...[51, 500_000].map((length) =>
@@ -324,67 +204,9 @@ function manyEvents(): HostileInput[] {
       list(50, (at) => (at === 25 ? null : event(at))),
       dropped('unreadable: 25: Invalid input'),
     ),
-    toList(
-      'fifty about the same order',
-      list(50, () => event(0)),
-      UNMATCHED,
-    ),
     toList('no list', '{"length":1e9}', dropped('unreadable: value: Invalid input')),
     toList('no JSON', MARKER, dropped('the translator failed: SyntaxError')),
-    ...[2, 5_000].flatMap((length) => [
-      webhook(
-        kind,
-        `${length} where one is spoken of: a list of payloads`,
-        `[${Array.from({ length }, (_, at) => statusText({ id: String(at) })).join()}]`,
-        dropped('unreadable: value: '),
-      ),
-      webhook(
-        kind,
-        `${length} where one is spoken of: a list of orders`,
-        JSON.stringify({ eventType: 'order.status', order: Array.from({ length }, event_) }),
-        dropped('unreadable: order: '),
-      ),
-      webhook(
-        kind,
-        `${length} where one is spoken of: beside it`,
-        statusText({}, { events: Array.from({ length }, event_) }),
-        UNMATCHED,
-      ),
-    ]),
   ];
-
-  function event_(_: unknown, at: number): object {
-    return { id: `${MARKER}-${at}`, status: 'READY' };
-  }
-}
-
-function longIds(): HostileInput[] {
-  const kind = 'long ids';
-  const characters = ['x', '🍕', '\u0001'];
-  return characters.flatMap((character) =>
-    [255, 256, 102_400].flatMap((length) => {
-      const text = character.repeat(length);
-      const fits = length <= 255;
-      const name = `${length} of ${JSON.stringify(character)}`;
-      return [
-        webhook(
-          kind,
-          `${name} as id`,
-          statusText({ id: text }),
-          fits ? UNMATCHED : dropped('unreadable: order.id: Too big'),
-        ),
-        webhook(
-          kind,
-          `${name} as thirdPartyReference`,
-          statusText({ thirdPartyReference: text }),
-          fits ? UNMATCHED : dropped('unreadable: order.thirdPartyReference: Too big'),
-        ),
-        webhook(kind, `${name} as reason`, statusText({ reason: text }), UNMATCHED),
-        webhook(kind, `${name} as status`, statusText({ status: text }), IGNORED),
-        webhook(kind, `${name} as a name`, statusText({ [text]: 1 }), UNMATCHED),
-      ];
-    }),
-  );
 }
 
 function times(): HostileInput[] {
@@ -396,46 +218,28 @@ function times(): HostileInput[] {
     '0002-01-01T00:00:00Z',
     '9998-12-31T23:59:59Z',
     '2026-01-31T18:30:00+14:00',
-    '2026-01-31T18:30:00-12:00',
     '2026-01-31T18:30:00+15:59',
     '1969-12-31T23:59:59Z',
-    '2026-01-31T18:30:00+00:00',
   ];
   const bad = [
-    '2026-01-31',
-    '18:30:00Z',
     '2026-01-31T18:30:00',
     '2026-01-31 18:30:00Z',
-    '2026-1-31T18:30:00Z',
     '2026-02-30T18:30:00Z',
-    '2025-02-29T00:00:00Z',
     '2026-13-01T00:00:00Z',
-    '2026-00-01T00:00:00Z',
-    '2026-01-00T00:00:00Z',
     '2026-01-31T24:00:00Z',
-    '2026-01-31T23:60:00Z',
     '2026-01-31T23:59:61Z',
     '0000-01-01T00:00:00Z',
     '0001-01-01T00:00:00Z',
     '9999-12-31T23:59:59Z',
     '+275760-09-13T00:00:00Z',
-    '-000001-01-01T00:00:00Z',
     '10000-01-01T00:00:00Z',
     '2026-01-31T18:30:00+16:00',
-    '2026-01-31T18:30:00+24:00',
     '2026-01-31T18:30:00+0100',
-    '2026-01-31T18:30:00 +01:00',
     '2026-01-31T18:30:00Z ',
     'now',
     'infinity',
-    '-infinity',
-    'epoch',
-    'today',
-    'allballs',
     '1767225600',
     '4714-11-24 BC',
-    '2026-W05-6T00:00:00Z',
-    '2026-031T00:00:00Z',
     `2026-01-31T18:30:00.${'1'.repeat(60)}Z`,
     '２０２６-01-31T18:30:00Z',
     '2026-01-31T18:30:00\0Z',

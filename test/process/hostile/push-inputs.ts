@@ -43,7 +43,7 @@ function jsonTexts(): HostileInput[] {
 function envelopes(): HostileInput[] {
   const kind = 'envelopes';
   const words = 'h-words';
-  const junk = [null, true, 7, '', words, [MARKER], {}, { message: {} }];
+  const junk = [null, 7, '', words, [MARKER], {}];
   const right = Buffer.from(JSON.stringify({ orderId: 'h-base64' }));
   const base64 = right.toString('base64');
   const texts: [string, string | Buffer, Expected][] = [
@@ -62,12 +62,8 @@ function envelopes(): HostileInput[] {
         [`in data: ${name}`, wrapped(name), POISON],
       ];
     }),
-    ['data of no JSON', wrapped(MARKER), POISON],
-    ['data of nothing', wrapped(''), POISON],
-    ['data of no UTF-8', wrapped(Buffer.from(`{"orderId":"${MARKER}\xff"}`, 'latin1')), POISON],
     ['data with a NUL behind', wrapped('{"orderId":"x"}\0'), POISON],
     ['data in UTF-16', wrapped(Buffer.from('{"orderId":"x"}', 'utf16le')), POISON],
-    ['data packed twice', wrapped(base64), POISON],
     [
       'data in base64url',
       JSON.stringify({ message: { data: Buffer.from('{"orderId":"h-url-\u00ff\u00fe"}').toString('base64url') } }),
@@ -79,17 +75,9 @@ function envelopes(): HostileInput[] {
       JSON.stringify({ message: { data: base64.replaceAll(/(.{4})/g, '$1\r\n'), n: 1 } }),
       recorded('h-base64'),
     ],
-    ['data not packed', JSON.stringify({ message: { data: '{"orderId":"x"}' } }), POISON],
-    ['a list of messages', JSON.stringify([{ message: { attributes: { orderId: 'x' } } }]), POISON],
-    ['messages in the plural', JSON.stringify({ messages: [{ attributes: { orderId: 'x' } }] }), POISON],
     [
       'thousands of messages',
       JSON.stringify({ messages: Array.from({ length: 5_000 }, (_, at) => ({ attributes: { orderId: `x-${at}` } })) }),
-      POISON,
-    ],
-    [
-      'thousands of orders in a list',
-      wrapped(JSON.stringify(Array.from({ length: 5_000 }, (_, at) => ({ orderId: `x-${at}` })))),
       POISON,
     ],
     [
@@ -112,21 +100,12 @@ function envelopes(): HostileInput[] {
     ],
     ['names that repeat: the last one counts', '{"orderId":"x","orderId":"h-repeated"}', recorded('h-repeated')],
     ['names that repeat: the last one is none', '{"orderId":"x","orderId":7}', POISON],
-    ['messages that repeat', '{"message":{"attributes":{"orderId":"x"}},"message":{}}', POISON],
-    ['data that repeats', `{"message":{"data":"${base64}","data":""}}`, POISON],
-    [
-      'a subscription of 10 kB',
-      JSON.stringify({ subscription: MARKER.repeat(1_700), orderId: 'h-subscription' }),
-      recorded('h-subscription'),
-    ],
     [
       'a message id of 10 kB',
       wrapped('{"orderId":"h-message-id"}', { messageId: 'x'.repeat(10_000) }),
       recorded('h-message-id'),
     ],
     ['a message id with a NUL', wrapped('', { messageId: '1\0\ud800' }), POISON],
-    ['a publish time that is none', wrapped('{"orderId":"h-time"}', { publishTime: -1e308 }), recorded('h-time')],
-    ['a delivery attempt that is none', '{"orderId":"h-attempt","deliveryAttempt":-9e999}', recorded('h-attempt')],
   ];
   return [
     ...texts.map(([name, body, expected]) => push(kind, name, body, expected)),
@@ -161,7 +140,6 @@ function orderIds(): HostileInput[] {
   const bad = [
     ...numbers,
     '""',
-    'null',
     'true',
     '[]',
     '["x"]',
@@ -173,21 +151,15 @@ function orderIds(): HostileInput[] {
   ];
   const good = [
     '__proto__',
-    'constructor',
     ' ',
-    '\n',
     '\u202e',
     '\ufeff',
     "'; DROP TABLE placements; --",
-    '${7*7}',
-    '<script>',
     'null',
     'y'.repeat(255),
     '漢'.repeat(255),
     'a\u0301',
     '\u{10ffff}',
-    'A',
-    'a',
   ].map((text, at) => `${text.length < 200 ? `h-id-${at}-` : ''}${text}`);
   const places: [string, (value: string) => string][] = [
     ['attributes.orderId', (value) => `{"message":{"attributes":{"orderId":${value}},"messageId":"1"}}`],
@@ -235,30 +207,20 @@ function paths(): HostileInput[] {
   return [
     ...[
       '/pubsub/push?',
-      '/pubsub/push?x',
-      '/pubsub/push?token=x&token=y',
       '/pubsub/push?%zz',
       '/pubsub/push#x',
       '/pubsub/%70ush',
-      '/%70ubsub/push',
       'http://evil.example/pubsub/push',
       `/pubsub/push?${'x'.repeat(8_000)}`,
       '/pubsub/push?__proto__[a]=b',
     ].map((path) => at(path)),
     ...[
       '/pubsub/push/',
-      '/pubsub//push',
       '//pubsub/push',
       '/pubsub/push%00',
-      '/pubsub/push%20',
-      '/pubsub/push;x',
-      '/pubsub',
       '/PUBSUB/PUSH',
-      '/pubsub/./push',
       '/pubsub/../pubsub/push',
       '/pubsub%2fpush',
-      '/push',
-      '/pubsub/push.json',
     ].map((path) => at(path, { status: 404 })),
     ...['/pubsub/push%zz', '/pubsub/push%', '/pubsub/%c3', '/%ff'].map((path) => at(path, { status: 401 })),
     ...['pubsub/push', '/pubsub/push x', '/pubsub/push\0', '\\pubsub\\push'].map((path) => at(path, { status: 500 })),

@@ -52,7 +52,7 @@ export function withstand(
   });
 
   describe(`hostile input to ${door} leaves nothing behind`, () => {
-    it('no memory, however often it comes', { timeout: 60_000 }, async () => {
+    it('no memory, however often it comes', async () => {
       const some = quick.filter(isRepeated);
       const again = Array.from({ length: Math.ceil(ROUND / some.length) }, () => some).flat();
       await send(running, again, 24);
