@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { putLocation } from '../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { registry } from '../../src/providers/index.ts';
-import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import type { Simulator, StartSimulator } from '../simulators/simulator.ts';
@@ -94,17 +93,6 @@ it('leads nowhere that ALLOW_PRIVATE_HOSTS does not name, and says so', async ()
     expect(ended.out).toContain(`${setting} is refused: this host in the settings has a loopback address`);
     expect(ended.out).toMatch(/to do .*ALLOW_PRIVATE_HOSTS/);
   }
-});
-
-it('asks a POS whose token is kept all the same, and knows when it is down', async () => {
-  const pos = await start(startDeliverect);
-  await put('down', 'deliverect', pos.settings);
-  expect(await check('down')).toMatchObject({ code: 0 });
-  await pool.query(`UPDATE credentials SET granted_at = now() - interval '2 minutes'`);
-  await pos.stop();
-  const ended = await check('down');
-  expect(ended.code).toBe(1);
-  expect(ended.out).toMatch(/problem {3}the POS could not be reached: POST http:\/\/127.0.0.1:\d+\/oauth\/token/);
 });
 
 it('is honest where it cannot ask', async () => {

@@ -202,18 +202,6 @@ describe('a replay of what was refused', () => {
     expect(await runJson(system.env, [...all, '--old-token'])).toMatchObject({ outcomes: { applied: 1 } });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
-
-  it('is not possible while another integration serves the location', async () => {
-    const locationId = await place();
-    const url = await system.webhookUrl(locationId);
-    await system.query(`UPDATE locations SET integration = 'square' WHERE location_id = $1`, [locationId]);
-    await post(url, { eventType: 'ping' });
-    const [webhook] = await kept(locationId);
-    expect(await operator.post(`/webhooks/${String(webhook?.['id'])}/replay`)).toMatchObject({
-      status: 409,
-      body: { cause: { code: 'other_integration' } },
-    });
-  });
 });
 
 describe('nothing is kept', () => {

@@ -150,56 +150,15 @@ describe('the OpenAPI document', () => {
     expect(examples).toBeGreaterThan(2);
   });
 
-  it('says of every route what it answers', async () => {
-    // Each answer is held to the document as it comes.
-    await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-    await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
-    await stage.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
-    for (const path of [
-      '/orders',
-      '/orders/order-1',
-      '/orders/order-1/live',
-      '/webhooks',
-      '/locations',
-      '/locations/club-1',
-      '/traffic',
-      '/spill',
-      '/scorecards',
-      '/operators/tokens',
-      '/operators/grants',
-      '/operators/sessions',
-      '/metrics',
-      '/docs',
-    ]) {
-      expect((await operator.get(path)).status, path).toBe(200);
+  it('says of every route what it answers where there is nothing by that name', async () => {
+    // Each answer is held to the document as it comes. The stream of the board would not end.
+    for (const [path, methods] of Object.entries(operator.document.paths).filter(([each]) => each !== '/live')) {
+      const missing = path.replaceAll(/\{\w+\}/g, '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33');
+      for (const method of Object.keys(methods)) {
+        const { status } = await (method === 'get' ? operator.get(missing) : operator.post(missing, {}));
+        expect(method === 'get' && missing === path ? [200] : [400, 404], `${method} ${path}`).toContain(status);
+      }
     }
-    for (const path of ['/openapi.json', '/audit', '/operators/sessions']) {
-      expect((await operator.get(path)).status, path).toBe(200);
-    }
-    const nobodys = '/operators/sessions/0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11/revoke';
-    expect((await operator.post(nobodys)).status).toBe(404);
-    // It would not end.
-    expect((await operator.get('/live?club=1')).status).toBe(400);
-    expect((await operator.post('/orders/order-1/retry')).status).toBe(409);
-    expect((await operator.post('/orders/order-1/resolve', { there: false })).status).toBe(409);
-    for (const verb of ['pause', 'resume']) expect((await operator.post(`/locations/club-1/${verb}`)).status).toBe(200);
-    expect((await operator.post('/locations/club-1/check')).status).toBe(200);
-    const token = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
-    expect((await operator.post(`/locations/club-1/tokens/${token}/revoke`)).status).toBe(404);
-    expect((await operator.post(`/operators/sessions/${token}/revoke`)).status).toBe(404);
-    expect((await operator.post('/webhooks/replay', { outcome: 'dropped' })).status).toBe(200);
-    for (const path of ['tokens', 'grants']) {
-      expect((await operator.post(`/operators/${path}`, { roles: ['viewer'] })).status).toBe(400);
-    }
-    expect((await operator.post(`/operators/tokens/${token}/revoke`)).status).toBe(404);
-    expect((await operator.post(`/operators/grants/${token}/remove`)).status).toBe(404);
-    const missing = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
-    expect((await operator.get(`/webhooks/${missing}`)).status).toBe(404);
-    expect((await operator.post(`/webhooks/${missing}/replay`)).status).toBe(404);
-    for (const path of ['cancel', 'cancel/conclude']) {
-      expect((await operator.post(`/orders/order-1/${path}`, { cancelled: true })).status).toBe(409);
-    }
-    expect(operator.answered.size).toBe(operationsOf(operator.document).length);
   });
 });
 
