@@ -62,17 +62,6 @@ test('it is a real Postgres with the settings asked for, and stop leaves nothing
   await postgres.stop();
 });
 
-test('what was committed survives kill -9, time and again, at the same port', async () => {
-  const postgres = await started();
-  await query(postgres, 'CREATE TABLE tickets (id int)');
-  for (let crash = 1; crash <= 5; crash++) {
-    await query(postgres, `INSERT INTO tickets VALUES (${crash})`);
-    await postgres.kill();
-    await postgres.restart();
-    expect(await query(postgres, 'SELECT count(*)::int FROM tickets')).toEqual([{ count: crash }]);
-  }
-});
-
 test('a directory keeps its data, and a second Postgres in it is refused', async () => {
   const dir = newDir();
   const first = await started({ dir });
@@ -132,24 +121,4 @@ test('an error carries what Postgres said', async () => {
   await expect(startPostgres({ settings: { nonsense: '1' } })).rejects.toThrow(
     'unrecognized configuration parameter "nonsense"',
   );
-});
-
-test('a standby has what its primary commits, takes no writes, and takes them once it is promoted', async () => {
-  const primary = await started();
-  await query(primary, 'CREATE TABLE orders AS SELECT 1 AS id');
-  const standby = await started({ standbyOf: primary.url });
-  await query(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'");
-  await query(primary, 'SELECT pg_reload_conf()');
-  await vi.waitFor(async () =>
-    expect(await query(primary, 'SELECT sync_state FROM pg_stat_replication')).toEqual([{ sync_state: 'sync' }]),
-  );
-  await query(primary, 'INSERT INTO orders VALUES (2)');
-  await primary.kill();
-  await expect(query(standby, 'INSERT INTO orders VALUES (3)')).rejects.toThrow('read-only transaction');
-  await query(standby, 'SELECT pg_promote()');
-  await query(standby, 'INSERT INTO orders VALUES (3)');
-  expect(await query(standby, 'SELECT id FROM orders ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
-
-  await primary.restart({ standby: true });
-  await expect(query(primary, 'INSERT INTO orders VALUES (3)')).rejects.toThrow('read-only transaction');
 });
