@@ -1,4 +1,7 @@
+import { makeToken } from '../../src/core/domain/make-token.ts';
+import { digest } from '../../src/core/operators/find-operator.ts';
 import { OPERATOR_TOKEN, sendAsIs, type Door, type OperatorAnswer } from './ask-operator.ts';
+import type { Fixtures } from './fixtures.ts';
 import { fromElsewhere } from './from-elsewhere.ts';
 
 /** The header of a browser for requests by our own page. */
@@ -22,4 +25,19 @@ export async function logIn(door: Door, token: string = OPERATOR_TOKEN): Promise
   const { status, headers, text } = await sendLogin(door, token);
   if (status !== 204) throw new Error(`the login was answered ${status} ${text}`);
   return headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+/** Makes a named token, of a viewer at all locations unless it says otherwise. @returns it */
+export async function nameToken(
+  at: Pick<Fixtures, 'query'>,
+  name: string,
+  roles: readonly string[] = ['viewer'],
+  locations: readonly string[] | null = null,
+): Promise<string> {
+  const token = makeToken('exo_');
+  await at.query(
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES (gen_random_uuid(), $1, $2, $3, $4)`,
+    [digest(token), name, roles, locations],
+  );
+  return token;
 }

@@ -550,16 +550,6 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await placesOf(system, mark)).toEqual([]);
   });
 
-  it('does not come back with a webhook that waited for its POS id', async () => {
-    const providerOrderId = `late-${randomUUID()}`;
-    const waiting = await send({ providerOrderId, status: 'ready', reason: words }, { 'x-table': words });
-    expect(waiting.body['outcome']).toBe('unmatched');
-    expect(await placesOf(system, mark)).not.toEqual([]);
-    await send({ serviceOrderId: ids.sent, providerOrderId, status: 'ready' });
-    await until(async () => (await webhook(waiting))?.['outcome'] === 'stale');
-    expect(await placesOf(system, mark)).toEqual([]);
-  });
-
   it('stays where an order that has not ended is named', async () => {
     const open = await placesOf(system, openMark);
     const client = await system.pools[0].connect();

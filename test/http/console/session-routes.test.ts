@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { buildApp, type AppDeps } from '../../../src/app.ts';
-import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { SESSION_S, deleteOldSessions } from '../../../src/core/operators/operator-sessions.ts';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
@@ -12,7 +11,7 @@ import { identifier } from '../../../src/http/operator/identify.ts';
 import { version } from '../../../src/version.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
+import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
@@ -38,16 +37,7 @@ const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1
 const seconds = (): number => Math.floor(Date.now() / 1000);
 
 /** A named token. */
-async function named(name: string, role = 'viewer'): Promise<string> {
-  const token = makeToken('exo_');
-  await stage.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, ARRAY[$4])`, [
-    randomUUID(),
-    digest(token),
-    name,
-    role,
-  ]);
-  return token;
-}
+const named = (name: string, role = 'viewer'): Promise<string> => nameToken(stage, name, [role]);
 /** What the audit has of somebody, oldest first. */
 const actsOf = (name: string): Promise<Record<string, unknown>[]> =>
   stage.query(

@@ -2,12 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../../src/core/operators/operator.ts';
 import { openStream } from '../../../src/http/operator/open-stream.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
-import { OWN_PAGE, logIn } from '../../support/log-in.ts';
+import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
@@ -29,15 +28,7 @@ afterAll(async () => {
   await Promise.all([other?.stop(), stage?.stop()]);
 });
 
-async function named(name: string): Promise<string> {
-  const token = makeToken('exo_');
-  await stage.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES ($1, $2, $3, '{viewer}')`, [
-    randomUUID(),
-    digest(token),
-    name,
-  ]);
-  return token;
-}
+const named = (name: string): Promise<string> => nameToken(stage, name);
 
 /** A session of a person with two grants. */
 async function person(name: string): Promise<string> {

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
+import { nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
@@ -20,14 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-async function named(roles: string[], locations: string[] | null = null): Promise<string> {
-  const token = makeToken('exo_');
-  await stage.query(
-    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)`,
-    [randomUUID(), digest(token), token.slice(0, 12), roles, locations],
-  );
-  return token;
-}
+const named = (roles: string[], locations: string[] | null = null): Promise<string> =>
+  nameToken(stage, randomUUID(), roles, locations);
 const revoke = (token: string): Promise<unknown> =>
   stage.query('UPDATE operator_tokens SET revoked_at = now() WHERE sha256 = $1', [digest(token)]);
 const statusOf = async (token: string, path: string, method = 'GET'): Promise<number> =>

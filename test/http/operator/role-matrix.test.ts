@@ -2,13 +2,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { openSession } from '../../../src/core/operators/operator-sessions.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { ROLES, type Right, type Role } from '../../../src/core/operators/operator.ts';
 import { ACCESS, type Access } from '../../../src/http/operator/access.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
-import { OWN_PAGE, logIn } from '../../support/log-in.ts';
+import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -150,12 +149,8 @@ async function webhooksOf(place: Place): Promise<string[]> {
 
 /** Lets somebody in with a token, by both doors. */
 async function admit(name: string, rights: [Right]): Promise<void> {
-  const token = makeToken('exo_');
   const [{ roles, locations }] = rights;
-  await stage.query(
-    'INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, $2, $3, $4, $5)',
-    [randomUUID(), digest(token), name, roles, locations],
-  );
+  const token = await nameToken(stage, name, roles, locations);
   actors.push(
     { name, rights, headers: { authorization: `Bearer ${token}` }, prefix: '' },
     { name, rights, headers: { ...OWN_PAGE, cookie: await logIn(url, token) }, prefix: '/console/api' },
