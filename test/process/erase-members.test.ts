@@ -108,19 +108,6 @@ describe('the member data of orders that ended', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('goes though somebody has one of the orders at that moment: that alone goes in the next round', async () => {
-    const ids = Array.from({ length: 250 }, (_, i) => `ended-${String(i).padStart(3, '0')}`);
-    await seedEnded(...ids);
-    const holder = await system.pool.connect();
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ids[50]]);
-    expect(await eraseMembers(pool, PII_DAYS)).toBe(249);
-    await holder.query('ROLLBACK');
-    holder.release();
-    expect(await left()).toEqual([ids[50]]);
-    expect(await eraseMembers(pool, PII_DAYS)).toBe(1);
-  });
-
   it('does not come back with what the POS answers to a call that was under way', async () => {
     await seedEnded('under-way', 'known');
     await system.query(

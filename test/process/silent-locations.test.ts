@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { PosFault } from '../support/start-pos.ts';
 import { until } from '../support/until.ts';
 import { startVendors, type Vendors } from './start-vendors.ts';
 
@@ -76,26 +75,5 @@ describe('a vendor whose POS is silent everywhere', () => {
     await vendors.system.addLocation(locationId, { ordersUrl: vendors.pos.ordersUrl });
     const { serviceOrderId } = await vendors.system.placeOrder({ locationId });
     await until(() => vendors.pos.tickets.some((ticket) => ticket.serviceOrderId === serviceOrderId));
-  });
-
-  it.each<[string, PosFault]>([
-    ['429', { status: 429, headers: { 'retry-after': '1' } }],
-    ['422', { status: 422 }],
-  ])('is not silent where it answers %s', async (_, fault) => {
-    const before = vendors.opens();
-    vendors.silent.behave = () => fault;
-    const requests = vendors.silent.requests;
-    await vendors.openAt(`answers-${JSON.stringify(fault).length}`, 12, 1);
-    await until(() => vendors.silent.requests >= requests + 12);
-    expect(vendors.opens()).toBe(before);
-  });
-
-  it('is not silent where one till of many is dead', async () => {
-    const before = vendors.opens();
-    vendors.silent.behave = () => ({ status: 503 });
-    const requests = vendors.silent.requests;
-    await vendors.openAt('dead', 1, 20);
-    await until(() => vendors.silent.requests >= requests + 20);
-    expect(vendors.opens()).toBe(before);
   });
 });
