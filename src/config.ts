@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseAllowedHosts } from './core/egress/allowed-hosts.ts';
-import { parseSettingsKeys } from './core/locations/settings-key.ts';
+import { hasWeakKey, parseSettingsKeys } from './core/locations/settings-key.ts';
 import { parseFollowKeys } from './http/follow/follow-keys.ts';
 
 /** The variables: each with its schema, and an example for the error message. */
@@ -208,6 +208,11 @@ const Environment = z
       ...always,
     },
   )
+  .refine(({ SETTINGS_KEY, HOST }) => isLoopback(HOST) || !(SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY)), {
+    path: ['SETTINGS_KEY'],
+    error: 'has a key that can be guessed, for a loopback HOST only. Make one: openssl rand -base64 32; then rekey',
+    ...always,
+  })
   .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {
     path: ['PUSH_AUTH'],
     error: '"off" is for a loopback HOST only: anybody could push',

@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../src/config.ts';
 
+const GOOD_KEY = randomBytes(32).toString('base64');
 const env = {
   DATABASE_URL: 'postgres://expediter@127.0.0.1:5432/expediter',
   ORDER_API_URL: 'http://127.0.0.1:9/graphql',
@@ -49,6 +52,28 @@ it.each([
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
   expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(43) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(43) });
+});
+
+it.each([
+  ['the one that an example had', 'c2l4dGVlbiB0aW1lcyB0d28gbWFrZXMgMzIgYnl0ZXM='],
+  ['of a few different bytes', Buffer.alloc(32, 'secret').toString('base64')],
+])('a settings key that is %s is for the machine itself alone, and not printed', (_what, key) => {
+  const weak = { ...env, SETTINGS_KEY: `good:${GOOD_KEY},weak:${key}` };
+  expect(() => readConfig(weak)).not.toThrow();
+  const beyond = {
+    ...weak,
+    HOST: '0.0.0.0',
+    PUSH_AUTH: 'oidc',
+    PUSH_AUDIENCE: 'https://x',
+    PUSH_SERVICE_ACCOUNT: 'push@example.com',
+  };
+  expect(() => readConfig(beyond)).toThrow('SETTINGS_KEY: has a key that can be guessed');
+  expect(() => readConfig(beyond)).not.toThrow(key);
+  expect(() => readConfig({ ...beyond, SETTINGS_KEY: `good:${GOOD_KEY}` })).not.toThrow();
+});
+
+it('.env.example has no key that works', () => {
+  expect(readFileSync(new URL('../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
 });
 
 it.each<[string, Record<string, string>, string | undefined]>([

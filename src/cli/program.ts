@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { version } from '../version.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCertifyCommand } from './certify-command.ts';
+import { readName, sayWho } from './command-line-actor.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './examples.ts';
@@ -23,6 +24,8 @@ export function buildProgram(): Command {
     .description('Between an ordering platform and the POS systems of its locations: the commands of its operators.')
     .version(version)
     .option('--json', 'JSON instead of words, on standard output')
+    .option('--as <name>', 'who you say you are, beside the user of the system, in the audit', readName)
+    .hook('preAction', (self) => sayWho(self.opts<{ as?: string }>().as))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: (words, write) => write(withoutValues(words)) })
     .exitOverride()

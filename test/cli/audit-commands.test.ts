@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
@@ -23,7 +24,10 @@ beforeAll(async () => {
 afterAll(() => system?.stop());
 
 const cli = (args: readonly string[], input = ''): Promise<Ended> =>
-  runCli({ ...system.env, SUDO_USER: 'grace' }, args, input);
+  runCli({ ...system.env, SUDO_USER: 'mallory' }, [...args, '--as', 'grace'], input);
+
+/** As the system knows who it is, and as what they say of themselves. */
+const BY = { kind: 'command_line', id: userInfo().username, name: `${userInfo().username} as grace` };
 
 type Act = Record<string, unknown>;
 async function acts(...filters: string[]): Promise<Act[]> {
@@ -88,6 +92,13 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     : command.commands.flatMap((each) => leaves(each, [...path, each.name()]));
 
 describe('the command line', () => {
+  it('takes no name that cannot be read', async () => {
+    for (const name of ['', 'a\nb', 'x'.repeat(101)]) {
+      const { code, error } = await runCli(system.env, ['location', 'pause', 'club-1', '--as', name]);
+      expect([code, error]).toEqual([2, expect.stringContaining('1 to 100 characters')]);
+    }
+  });
+
   it('has no command of which nobody said whether it is an act', () => {
     // Of operators' tokens, grants and sessions their own tests say it.
     const own = leaves(buildProgram()).filter((path) => !path.startsWith('operator '));
@@ -96,12 +107,12 @@ describe('the command line', () => {
 
   it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', act }) => {
     await runCli(
-      { ...system.env, SUDO_USER: 'grace', PUBLIC_URL: 'http://127.0.0.1:9' },
-      [...path.split(' '), ...args()],
+      { ...system.env, SUDO_USER: 'mallory', PUBLIC_URL: 'http://127.0.0.1:9' },
+      [...path.split(' '), ...args(), '--as', 'grace'],
       input,
     );
     const [last] = await acts('--limit', '1');
-    expect(last).toMatchObject({ ...act, by: { kind: 'command_line', id: 'grace', name: 'grace' }, source: null });
+    expect(last).toMatchObject({ ...act, by: BY, source: null });
     expect(last?.['outcome']).not.toBeNull();
   });
 
@@ -144,7 +155,7 @@ describe('the command line', () => {
 describe('expediter audit list', () => {
   it.each<[string[], string]>([
     [['--did', 'put'], 'put'],
-    [['--actor', 'grace', '--did', 'rekey'], 'rekey'],
+    [['--actor', BY.name, '--did', 'rekey'], 'rekey'],
     [['--order', 'order-1', '--did', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--did', 'remove', '--since', '1h'], 'remove'],
   ])('%j finds what matches', async (filters, did) => {

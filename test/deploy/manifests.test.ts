@@ -2,6 +2,7 @@
  * What is under `deploy/`, held to the code: a manifest names no variable, path or time that the service does not have.
  * `npm run test:system` asks shellcheck as well.
  */
+import { randomBytes } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +19,7 @@ import { startPostgres } from '../support/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const SETTINGS_KEY = `2026-11:${Buffer.alloc(32, 7).toString('base64')}`;
+const SETTINGS_KEY = `2026-11:${randomBytes(32).toString('base64')}`;
 /** In place of what only a deployment knows. */
 const SECRETS: Record<string, string> = {
   DATABASE_URL: 'postgres://expediter:word@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter',

@@ -21,6 +21,16 @@ export function parseSettingsKeys(text: string): SettingsKeys {
   return keys;
 }
 
+/** What .env.example once had. */
+const PUBLISHED = Buffer.from('sixteen times two makes 32 bytes');
+/** Of 32 random bytes some 30 are different, and fewer than these in no key that anybody makes. */
+const DIFFERENT = 16;
+
+/** Whether somebody can guess a key. */
+export function hasWeakKey(keys: SettingsKeys): boolean {
+  return [...keys.values()].some((key) => new Set(key).size < DIFFERENT || PUBLISHED.equals(key));
+}
+
 /** The text is of another row: somebody moved or copied it, or restored a part of the database. */
 export class SealedElsewhere extends Error {
   override readonly name = 'SealedElsewhere';
