@@ -125,19 +125,6 @@ describe('a process that is killed', () => {
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
-  it('during its call to a POS that deduplicates: the next one repeats it, and there is one ticket', async () => {
-    const pos = await startPos();
-    await system.addLocation('deduplicating', { ordersUrl: pos.ordersUrl });
-    const serviceOrderId = await dieDuringCall(pos, 'deduplicating');
-    pos.behave = ({ attempt }) => (attempt === 2 ? 'drop-answer' : undefined);
-    await expireLease(serviceOrderId);
-    await theProcess();
-    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
-    expect(pos.tickets).toHaveLength(1);
-    expect(pos.requests).toBe(3);
-    await pos.stop();
-  });
-
   it('after the signal was recorded: another process places the order', async () => {
     const first = await theProcess();
     system.platform.answer = () => 'hang';

@@ -37,21 +37,6 @@ describe('a location', () => {
     await page.getByRole('heading', { level: 1, name: 'club-1' }).waitFor();
   });
 
-  it('is paused, so that orders wait, and resumed, so that they go', async () => {
-    const { page } = await pass.open('/console/locations/club-1');
-    await page.getByRole('button', { name: /^Pause/ }).click();
-    await confirm(page, 'Pause club-1?', 'Pause');
-    await page.getByText(/since .*; new ones wait/).waitFor();
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await until(async () => (await pass.system.placement(serviceOrderId))?.['state'] === 'held');
-    expect(pos.requests).toBe(0);
-
-    await page.getByRole('button', { name: /^Resume/ }).click();
-    await confirm(page, 'Resume club-1?', 'Resume');
-    await until(async () => (await pass.system.placement(serviceOrderId))?.['state'] === 'sent');
-    await page.getByText('taken', { exact: true }).waitFor();
-  });
-
   it('says whether its settings reach the POS, and what to do where they do not', async () => {
     const right = await pass.open('/console/locations/hub-1');
     await right.page.getByRole('button', { name: 'Test connection' }).click();

@@ -111,18 +111,6 @@ describe('an order to be cancelled', () => {
     expect(pass.system.logged.join('')).toContain('"did":"cancel"');
   });
 
-  it('that the POS refuses to cancel goes on, and says so', async () => {
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await reaches(serviceOrderId, 'sent');
-    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
-    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await page.getByRole('button', { name: 'Cancel at the POS' }).click();
-    await page.getByRole('button', { name: 'Cancel the order' }).click();
-    await standing(page).getByText('It was not cancelled').waitFor();
-    await says(page, 'The POS refuses to cancel it');
-    await says(page, 'Member sees ready for pickup');
-  });
-
   it.each([
     ['It cancelled the order', 'It is cancelled', 'Member sees cancelled'],
     ['It does not cancel it', 'It goes on', 'It was not cancelled'],
