@@ -1,13 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GuessObserved, Observed } from '../../src/core/domain/observed.ts';
-import { makeToken } from '../../src/core/domain/make-token.ts';
-import { digest } from '../../src/core/operators/find-operator.ts';
 import { BURST, MOST_SOURCES, PER_SECOND, TooManyGuesses, slowGuesses } from '../../src/http/slow-guesses.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../support/from-elsewhere.ts';
-import { OWN_PAGE, logIn, sendLogin } from '../support/log-in.ts';
+import { OWN_PAGE, logIn, nameToken, sendLogin } from '../support/log-in.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { scrape } from '../observe/scrape.ts';
 import { until } from '../support/until.ts';
@@ -41,14 +40,7 @@ function asSession(path: string, token: string, from: From): Promise<OperatorAns
 }
 
 /** A named token that this process has not met. */
-async function newToken(): Promise<string> {
-  const token = makeToken('exo_');
-  await system.query(
-    `INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES (gen_random_uuid(), $1, $2, '{viewer}')`,
-    [digest(token), token.slice(4, 12)],
-  );
-  return token;
-}
+const newToken = (): Promise<string> => nameToken(system, randomUUID());
 
 /** Sends wrong ones until one is not judged. @returns how many were */
 async function spend(way: (token: string, from: From) => Promise<OperatorAnswer>, from: From): Promise<number> {
@@ -67,14 +59,13 @@ describe.each(WAYS)('wrong ones by %s', (door, way) => {
     const before = [await count(door, 'refused'), await count(door, 'slowed')];
     const statuses: number[] = [];
     const began = performance.now();
-    let [refused, slowed] = [0, 0];
+    const answered = (status: number): number => statuses.filter((each) => each === status).length;
     // On a slow machine more of them are judged meanwhile.
-    while (slowed <= refused) {
+    while (answered(429) <= answered(401)) {
       const answers = await Promise.all(Array.from({ length: 16 }, (_, nth) => way(`${WRONG}${nth}`, from)));
       statuses.push(...answers.map(({ status }) => status));
-      refused = statuses.filter((status) => status === 401).length;
-      slowed = statuses.filter((status) => status === 429).length;
     }
+    const [refused, slowed] = [answered(401), answered(429)];
     expect(refused + slowed).toBe(statuses.length);
     expect(refused).toBeGreaterThanOrEqual(BURST);
     expect(refused).toBeLessThanOrEqual(BURST + 1 + ((performance.now() - began) / 1_000) * PER_SECOND);
