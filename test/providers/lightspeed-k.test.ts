@@ -11,7 +11,7 @@ import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-
 import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-lightspeed-k.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract } from './contract.ts';
+import { providerContract } from './contract.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
@@ -288,11 +288,13 @@ describe('the order as Lightspeed wants it', () => {
       itemMap: { 'burger-classic': '1001', 'no-onions': '236025632784492', cheddar: 'not this one' },
       subItemMap: { cheddar: '35' },
     };
-    expect(written({ ...order, items }, maps)['items']).toEqual([
+    const body = written({ ...order, items }, maps);
+    expect(body['orderNote'], 'a group may permit no instruction twice').toMatch(/^Classic Burger: 2 × Tower\n/);
+    expect(body['items']).toEqual([
       {
         quantity: 2,
         sku: '1001',
-        modifiers: [{ modifierId: '236025632784492' }, { modifierId: 'constructor' }, { modifierId: 'constructor' }],
+        modifiers: [{ modifierId: '236025632784492' }, { modifierId: 'constructor' }],
         subItems: [{ quantity: 2, sku: '35' }],
       },
     ]);
@@ -311,50 +313,17 @@ describe('the order as Lightspeed wants it', () => {
     expect(() => lightspeedK.checkOrder?.({ ...order, items: item(26) })).not.toThrow();
   });
 
-  it.each([
-    ['500 of one modifier', [500], true],
-    ['501 of one modifier', [501], false],
-    ['a thousand million of one', [1e9], false],
-    ['as many as a number tells', [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER], false],
-    ['500 in two', [250, 250], true],
-    ['501 in two', [250, 251], false],
-  ])(
-    'is refused for %s beyond what can be said one by one, in one item or in several',
-    (_name, quantities, isTaken) => {
-      const order = orderOf();
-      const modifiers = quantities.map((quantity) => ({ serviceModifierId: 'cheddar', name: 'Hidden', quantity }));
-      const [first] = order.items;
-      const burger = first as (typeof order.items)[number];
-      for (const items of [
-        [{ ...burger, modifiers }],
-        modifiers.map((modifier) => ({ ...burger, modifiers: [modifier] })),
-      ]) {
-        if (isTaken) {
-          expect(() => text({ ...order, items })).not.toThrow();
-          continue;
-        }
-        const error = errorOf(() => text({ ...order, items }));
-        expect(error).toMatchObject({
-          name: 'GiveUp',
-          reason: 'The restaurant could not take this order: it has too many extras.',
-        });
-        expect(error.message).toMatch(/^the items have \d+ modifiers, .*500 in an order are the most/);
-        expect(error.message).not.toContain('Hidden');
-      }
-    },
-  );
-
-  it('counts a sub-item once whatever its quantity, since that is a number', () => {
+  it('says an instruction once that comes several times, alone or within another, and the sum in the note', async () => {
+    const at = await stage();
     const order = orderOf();
-    const [first] = order.items;
-    const burger = first as (typeof order.items)[number];
-    const withSubItems = (count: number) => {
-      const modifier = { serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 1e9 };
-      const items = [{ ...burger, modifiers: Array.from({ length: count }, () => modifier) }];
-      return () => text({ ...order, items }, { subItemMap: { cheddar: '35' } });
-    };
-    expect(withSubItems(500)).not.toThrow();
-    expect(withSubItems(501)).toThrow(GiveUp);
+    const [burger] = order.items;
+    const [, noOnions] = burger?.modifiers ?? [];
+    if (burger === undefined || noOnions === undefined) throw new Error('the sample is another');
+    burger.modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
+    await lightspeedK.createOrder(order, at.context);
+    expect(at.pos.refusals).toEqual([]);
+    expect(at.pos.orders).toMatchObject([{ items: [{ modifiers: [{ modifierId: '236025632784492' }] }, {}, {}] }]);
+    expect(at.pos.tickets[0]?.note).toContain('\nClassic Burger: 9 × No onions\n');
   });
 
   it('keeps the address of the member to itself, and sends it with our reference where that is wanted', () => {
@@ -691,6 +660,20 @@ describe('a webhook', () => {
     expect(event?.itemIds).toEqual(itemIds);
   });
 
+  it.each([
+    ['ITEM_NOT_ADDED', 'Task failed', 'item_unavailable'],
+    ['OVERPAID', 'Task failed', 'price_changed'],
+    ['PAYMENT_METHOD_NOT_FOUND', 'Payment method not found', 'payment'],
+    ['STAFF_NOT_FOUND', 'Staff not found', 'technical'],
+    ['ACCOUNT_NOT_FOUND', 'Account not found', 'technical'],
+    ['UNKNOWN', 'No devices available', 'no_answer'],
+    ['A_NEW_ONE', 'Could not add item 7 (not found)', 'item_unavailable'],
+  ])('says why by the type of its error, %s, before its words', (type, reason, reasonCode) => {
+    const failure = { status: 'FAILURE', thirdPartyReference: 'order-1', reason, errors: { account: { type } } };
+    expect(translate(failure)).toMatchObject([{ status: 'failed', reasonCode }]);
+    expect(translate({ ...failure, errors: [type] })).toMatchObject([{ status: 'failed' }]);
+  });
+
   it('names no reason for anything else', () => {
     const said = { status: 'CANCELLED', reason: 'table 4', thirdPartyReference: 'order-1' };
     expect(translate(said)[0]).not.toHaveProperty('reason');
@@ -830,6 +813,22 @@ describe('check', () => {
     expect(error.message).toContain(`accountProfileCodes.${which} is none of the location's`);
   });
 
+  it('finds a discount that the location does not have, and says which SKUs are in no menu', async () => {
+    const wrong = await stage({ discountCode: 'STAFF' });
+    await wrong.connect(HERE);
+    const error = await failureOf(wrong.check());
+    expect(error).toBeInstanceOf(NeedsOperator);
+    expect(error.message).toContain('discountCode is none of the location');
+    const at = await stage();
+    await at.connect(HERE);
+    const itemMap = { ...at.settings.itemMap, soup: 'S-1' };
+    const settings = { ...at.settings, itemMap, subItemMap: { dip: 'D-1' }, feeSku: 'FEE' };
+    expect(await checkWith({ ...at.context, settings })).toBe(
+      'its tills take online orders now; in no menu are S-1, D-1, FEE',
+    );
+    expect(at.pos.refusals).toEqual([]);
+  });
+
   it('asks for no order profiles where none are named', async () => {
     const at = await stage({ accountProfileCodes: {} });
     await at.connect(HERE);
@@ -943,6 +942,22 @@ describe('connect', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
+  it('survives that the API registers no webhooks any more, and says what to do by hand; so does check', async () => {
+    const at = await stage();
+    const gone: typeof fetch = async (input, init) => {
+      return (input as Request).url.includes('/o/wh/') ? new Response('{}', { status: 404 }) : at.fetch(input, init);
+    };
+    const context = { ...at.context, fetch: gone };
+    const { done, todo } = await connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 });
+    expect(done).toEqual([]);
+    expect(todo[0]).toContain(`registers no webhooks (404): have Lightspeed register ${at.settings.endpointId}`);
+    expect(todo[0]).toContain(URL_HERE);
+    expect(todo[0]).not.toContain(at.settings.webhookPassword);
+    expect(await checkWith(context)).toBe(
+      'its tills take online orders now; whether its webhook is registered cannot be looked up (404)',
+    );
+  });
+
   it("leaves another location's endpoint alone", async () => {
     const at = await stage();
     const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
@@ -958,7 +973,6 @@ describe('connect', () => {
     ['the registration', 200, { url: URL_HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
     ['the look-up without a URL', 200, {}, 200, {}, /without its url/],
-    ['a base URL without webhooks', 404, {}, 404, {}, /404/],
   ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
     const { url, stop } = await serveHttp((request, response) => {
       if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });

@@ -44,6 +44,11 @@ export type LightspeedSimulator = Simulator & {
     acceptingOnlineOrders: boolean;
     availableDevices: boolean;
   };
+  /** The groups of production instructions, for a test to change. */
+  readonly instructions: {
+    multiSelectionPermitted: boolean;
+    productionInstructionList: { instruction: string; ikentooModifierId: number }[];
+  }[];
   /** Endpoints by id. */
   readonly endpoints: ReadonlyMap<string, LightspeedEndpoint>;
   /** Bodies of well-formed orders, oldest first. */
@@ -76,6 +81,12 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     acceptingOnlineOrders: true,
     availableDevices: true,
   };
+  const instructions: LightspeedSimulator['instructions'] = [
+    {
+      multiSelectionPermitted: false,
+      productionInstructionList: [{ instruction: 'No onions', ikentooModifierId: 236_025_632_784_492 }],
+    },
+  ];
   /** True while the token is valid. */
   const accessTokens = new Map<string, boolean>();
   /** True while the token is unspent. */
@@ -131,6 +142,8 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     if (method === 'GET' && profilesOf !== null) return listProfiles(request, response, profilesOf[1] ?? '');
     if (method === 'GET' && readinessOf !== null) return showReadiness(request, response, readinessOf[1] ?? '');
     if (method === 'GET' && checkOf !== null) return showCheck(request, response, checkOf[1] ?? '', checkOf[2] ?? '');
+    const menuOf = /^\/o\/op\/[12]\/menu\/([\w/]+)\?businessLocationId=(\d+)$/.exec(path);
+    if (method === 'GET' && menuOf !== null) return showMenu(request, response, menuOf[1] ?? '');
     if (method === 'GET' && endpoint !== null) return showEndpoint(request, response, endpoint[1] ?? '');
     return refuse(response, 404, notFound(path, 'No message available'), `${method} ${path}: there is no such path`);
   }
@@ -227,9 +240,20 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       endpointId: endpoint === endpointId || endpoints.has(endpoint),
       accountProfileCode: accountProfileCode === undefined || Object.hasOwn(PROFILES, accountProfileCode),
       'payment.paymentMethod': payment === undefined || payment.paymentMethod === paymentMethod,
+      // That a group which permits no multiple selection forbids the same one twice; how that is refused is not documented.
+      'items.modifiers': items.every(isPermitted),
       'items.discountCode': items.every((item) => [undefined, discountCode].includes(item.discountCode)),
     };
     return Object.entries(isKnown).flatMap(([field, known]) => (known ? [] : [{ field, code: 'NotFound' }]));
+  }
+
+  function isPermitted({ modifiers = [], subItems = [] }: ToGoItem): boolean {
+    const ids = modifiers.map(({ modifierId }) => modifierId);
+    const single = instructions.filter(({ multiSelectionPermitted }) => !multiSelectionPermitted);
+    const isOnce = single
+      .flatMap(({ productionInstructionList }) => productionInstructionList)
+      .every(({ ikentooModifierId }) => ids.filter((id) => id === String(ikentooModifierId)).length < 2);
+    return isOnce && subItems.every(isPermitted);
   }
 
   function readTicket(order: ToGoOrder): Ticket {
@@ -289,6 +313,21 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     const endpoint = endpoints.get(id);
     if (endpoint !== undefined) return sendJson(response, 200, endpoint);
     return sendJson(response, 404, notFound(request.url ?? '', `endpoint ID not found for ${id}`));
+  }
+
+  /** https://api-docs.lsk.lightspeed.app/operation/operation-apeloadmenus, …-apegetmenubyidv2, …-apeloadallmodifiers, …-apeloadalldiscounts */
+  function showMenu(request: IncomingMessage, response: ServerResponse, what: string): void {
+    if (!isAuthorized(request, response)) return;
+    const skus = [...Object.values(itemMap), ...Object.values(subItemMap)];
+    const menuEntry = skus.map((sku) => ({ '@type': 'menuItem', productName: sku, productPrice: '1.00', sku }));
+    const answers: Record<string, unknown> = {
+      list: [{ menuName: 'Online', ikentooMenuId: 7 }],
+      'load/7': { menuName: 'Online', menuEntryGroups: [{ '@type': 'group', name: 'All', menuEntry }] },
+      modifiers: instructions,
+      discounts: [{ name: 'Platform', code: discountCode, discountAmount: 1 }],
+    };
+    if (Object.hasOwn(answers, what)) return sendJson(response, 200, answers[what]);
+    refuse(response, 404, notFound(request.url ?? '', 'No message available'), `there is no ${what} of a menu`);
   }
 
   /** Lists businesses: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
@@ -437,6 +476,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     orders,
     endpoints,
     tills,
+    instructions,
     get requests() {
       return requests;
     },

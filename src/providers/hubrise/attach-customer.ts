@@ -7,9 +7,8 @@ import { nameRefusal } from './name-refusal.ts';
 import { Customer, Customers, type Settings } from './payloads.ts';
 import { writeCustomer } from './write-customer.ts';
 
-/** Ids of customers by list and private ref. A list is a heavy call, of which a connection has ten a minute. */
+/** Ids of up to 10,000 customers by list and private ref: a list is a heavy call, of which a connection has ten a minute. */
 const KNOWN = new Map<string, string>();
-const KNOWN_MAX = 10_000;
 
 /**
  * Brings the member into the restaurant's customer list as the order has them, under the platform's id of the member as
@@ -30,12 +29,10 @@ export async function attachCustomer(order: CanonicalOrder, context: PosContext<
 
   const key = JSON.stringify([context.settings.baseUrl, customerListId, privateRef]);
   const known = KNOWN.get(key);
-  KNOWN.delete(key);
   const id =
     (known && (await update(known))) ?? (await make([422])) ?? (await updateListed()) ?? (await make([])) ?? '';
+  if (KNOWN.size >= 10_000) KNOWN.clear();
   KNOWN.set(key, id);
-  const [oldest] = KNOWN.keys();
-  if (KNOWN.size > KNOWN_MAX && oldest !== undefined) KNOWN.delete(oldest);
   return id;
 
   /** @returns undefined if it is there, and another process or another of the member's orders made it */

@@ -52,12 +52,8 @@ export async function callHubrise(
   const limited = () => anyRequest(accessToken, now, request);
   const answer = await (heavy ? heavyRequest(accessToken, now, limited) : limited());
   if (answer.status === 404 && !mayLack) {
-    throw new NeedsOperator(
-      'HubRise answered 404: is accessToken of a location (not of an account), and baseUrl right?',
-      {
-        httpStatus: 404,
-      },
-    );
+    const question = 'is accessToken of a location (not of an account), and baseUrl right?';
+    throw new NeedsOperator(`HubRise answered 404: ${question}`, { httpStatus: 404 });
   }
   return answer;
 }

@@ -6,14 +6,17 @@ import { findEndpoint } from './find-endpoint.ts';
 import { AccountProfiles, Businesses, Readiness } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
+/** The most menus that are read, and names that are told. */
+const MENUS_MAX = 20;
+
 /**
- * Checks what a read can show: the business location, its order profiles, the webhook's registration, and that online
- * orders are switched on. No equally small read shows payment methods and SKUs.
- * @returns whether tills take orders now
+ * Checks what a read can show: the business location, its order profiles, the webhook's registration, that online orders
+ * are switched on, the discount, and the SKUs. No read shows payment methods.
+ * @returns whether tills take orders now, and what is in no menu
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string> {
-  const { businessLocationId, accountProfileCodes, endpointId } = context.settings;
+  const { businessLocationId, accountProfileCodes, endpointId, discountCode } = context.settings;
   const locations = await listLocations(context);
   // Ids are compared as numbers: beyond 2^53, JSON leaves no more of them.
   if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
@@ -30,13 +33,54 @@ export async function check(context: PosContext<Settings>): Promise<string> {
       );
     }
   }
-  if ((await findEndpoint(context)) === undefined) {
+  const endpoint = await findEndpoint(context);
+  if (endpoint === undefined) {
     throw new NeedsOperator(
       `endpointId "${endpointId}" is not registered at Lightspeed, and it refuses every order until it is: connect the ` +
         'location (expediter provider connect)',
     );
   }
-  return describeTills(await readReadiness(context));
+  const tills = describeTills(await readReadiness(context));
+  const lacking = await listLacking(context);
+  if (lacking.some((each) => each === discountCode)) {
+    throw new NeedsOperator("discountCode is none of the location's discounts: which is it?");
+  }
+  return [
+    tills,
+    ...(endpoint === null ? ['whether its webhook is registered cannot be looked up (404)'] : []),
+    ...(lacking.length > 0 ? [`in no menu are ${lacking.join(', ')}`] : []),
+  ].join('; ');
+}
+
+/** What the settings name, and neither menus nor discounts show; none where these are not shown, or too many. */
+async function listLacking(context: PosContext<Settings>): Promise<string[]> {
+  const { itemMap, subItemMap, feeSku = [], discountCode = [] } = context.settings;
+  const menus = valuesIn(await readMenu(context, '1/menu/list'), ['ikentooMenuId']);
+  if (menus.length === 0 || menus.length > MENUS_MAX) return [];
+  const known = new Set<string>();
+  for (const path of ['1/menu/modifiers', '1/menu/discounts', ...menus.map((id) => `2/menu/load/${id}`)]) {
+    const shown = await readMenu(context, path);
+    if (shown === undefined) return [];
+    for (const each of valuesIn(shown, ['sku', 'ikentooModifierId', 'code'])) known.add(each);
+  }
+  const named = [discountCode, Object.values(itemMap), Object.values(subItemMap), feeSku].flat();
+  return [...new Set(named)].filter((each) => !known.has(each)).slice(0, MENUS_MAX);
+}
+
+function valuesIn(json: unknown, fields: readonly string[]): string[] {
+  const found: string[] = [];
+  JSON.stringify(json, (field, value: unknown) => {
+    if (fields.includes(field)) found.push(String(value));
+    return value;
+  });
+  return found;
+}
+
+/** A part of the menu: https://api-docs.lsk.lightspeed.app/operation/operation-apegetmenubyidv2 */
+async function readMenu(context: PosContext<Settings>, path: string): Promise<unknown> {
+  const { businessLocationId } = context.settings;
+  const answer = await callLightspeed(context, 'GET', `/o/op/${path}?businessLocationId=${businessLocationId}`);
+  return answer.status < 300 ? answer.json : undefined;
 }
 
 /** Reads whether tills take orders: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness */

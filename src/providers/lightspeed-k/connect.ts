@@ -15,6 +15,7 @@ export async function connect(
   const { webhookUrl, settings } = context;
   const { endpointId, businessLocationId, paymentMethod } = settings;
   const known = await findEndpoint(context);
+  if (known === null) return byHand(context);
   if (known !== undefined && pathOf(known) !== pathOf(webhookUrl)) {
     throw new NeedsOperator(
       `endpointId "${endpointId}" is registered at Lightspeed for another URL: give this location one of its own, ` +
@@ -44,6 +45,17 @@ export async function connect(
       `See in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
         `the code ${paymentMethod}: no order says so before it fails. Whether online orders are switched on and a till ` +
         'takes them, expediter provider check says.',
+    ],
+  };
+}
+
+function byHand({ webhookUrl, settings }: PosContext<Settings> & { webhookUrl: string }): Connection {
+  return {
+    done: [],
+    todo: [
+      `Lightspeed's API registers no webhooks (404): have Lightspeed register ${settings.endpointId} for ${webhookUrl} , ` +
+        'with Basic by webhookUsername and webhookPassword of the settings, and DELIVERED of orders. If ' +
+        'expediter provider check fails, baseUrl may be wrong instead',
     ],
   };
 }

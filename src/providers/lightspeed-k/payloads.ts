@@ -128,6 +128,11 @@ export const OrderNotification = z.object({
   /** The check's id. */
   ikentooAccountIdentifier: absentable(Id),
   reason: absentable(z.string()),
+  /** Documented for payments; a failed order is read alike. */
+  errors: z
+    .object({ account: z.object({ type: z.string() }) })
+    .optional()
+    .catch(undefined),
 });
 
 /** The fields that tell notifications apart. */

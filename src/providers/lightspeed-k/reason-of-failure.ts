@@ -1,6 +1,7 @@
+import type { z } from 'zod';
 import { Id, type StatusEvent } from '../../core/domain/order.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import type { Settings } from './payloads.ts';
+import type { OrderNotification, Settings } from './payloads.ts';
 
 const NOT_TAKEN = 'The restaurant could not take this order.';
 
@@ -15,12 +16,25 @@ const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/consumer already exists/i, 'technical', NOT_TAKEN],
 ];
 
+/** By `errors.account.type`, where it says more than that something failed. */
+const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
+  [/^ITEM_/, 'item_unavailable'],
+  [/^OVERPAID$/, 'price_changed'],
+  [/PAYMENT/, 'payment'],
+  [/^ACCOUNT_|STAFF|^INVALID_TASK$/, 'technical'],
+];
+
 /**
  * Returns a failed order's reason, fit for a member. Lightspeed's own names items' ids, prices and other customers'
  * references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting lists what tills say (read 2026-11-23).
  */
-export function reasonOfFailure(said = '', settings: Settings): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
-  const [, reasonCode, reason] = REASONS.find(([words]) => words.test(said)) ?? [undefined, 'other', NOT_TAKEN];
+export function reasonOfFailure(
+  { reason: said = '', errors }: z.infer<typeof OrderNotification>,
+  settings: Settings,
+): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
+  const [, typed] = TYPES.find(([types]) => types.test(errors?.account.type ?? '')) ?? [];
+  const isIt = ([words, code]: (typeof REASONS)[number]): boolean => words.test(said) && (typed ?? code) === code;
+  const [, reasonCode, reason] = REASONS.find(isIt) ?? [undefined, typed ?? 'other', NOT_TAKEN];
   // "No such item id: 6644662335523, sku: abc123, blId: 52000111222", "Could not add item abc123 (not found)"
   const sku = /\bsku: ([^,]+)/i.exec(said)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(said)?.[1];
   return { reason, reasonCode, itemIds: sku === undefined ? undefined : itemsOf(sku, settings) };

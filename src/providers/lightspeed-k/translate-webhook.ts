@@ -38,7 +38,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   const status = meaningOf(levels.length > 1 && nativeStatus === 'READY' ? 'READY_FOR_PICKUP' : nativeStatus, settings);
   if (status === undefined || isOfAnother(json, webhook.body, settings)) return [];
 
-  const { thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId, reason } = notification;
+  const { thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId } = notification;
   if (serviceOrderId === undefined && providerOrderId === undefined) {
     throw new Poison(
       'thirdPartyReference and ikentooAccountIdentifier are both missing: a string in either is required',
@@ -46,7 +46,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     );
   }
   const event = { status, serviceOrderId, providerOrderId, nativeStatus };
-  if (status === 'failed') return [{ ...event, ...reasonOfFailure(reason, settings) }];
+  if (status === 'failed') return [{ ...event, ...reasonOfFailure(notification, settings) }];
   return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];
 }
 

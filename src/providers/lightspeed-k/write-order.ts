@@ -13,8 +13,6 @@ const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
 /** Characters of a note. Not documented; 255 is the default length of a text column in many databases. */
 const NOTE_MAX = 255;
-/** The most modifiers of an order. Not documented; more than a kitchen can read, and few enough to write singly. */
-const MODIFIERS_MAX = 500;
 /** The most pieces with a discount, each a line of the check. Not documented; more than a promotion takes off. */
 const DISCOUNTED_MAX = 20;
 /** Milliseconds for a till to take the order. Then Lightspeed reports a failure, and the member can act. */
@@ -40,13 +38,12 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
 /**
  * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  * Numbers that a double might change are raw JSON.
- * @throws GiveUp if an id is longer than Lightspeed takes, or if there are too many modifiers
+ * @throws GiveUp if an id is longer than Lightspeed takes
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
   const { businessLocationId, endpointId, accountProfileCodes, feeSku } = settings;
   checkOrder(order);
-  refuseTooManyModifiers(order, settings);
   const isDelivery = fulfillment.type === 'delivery';
   const discounts = settings.discountCode === undefined ? undefined : spreadDiscount(order);
   const items = order.items.flatMap((item, nth) =>
@@ -60,7 +57,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
     thirdPartyReference: serviceOrderId,
     endpointId,
     customerInfo: customerOf(order, settings),
-    orderNote: noteOf(order, discounts === undefined ? takeOff(order) : undefined),
+    orderNote: noteOf(order, discounts === undefined ? takeOff(order) : undefined, settings),
     // Up to 8 characters; Lightspeed makes up one where it is left out.
     collectionCode: order.callOutCode,
     accountProfileCode: accountProfileCodes[fulfillment.type],
@@ -88,12 +85,13 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
 }
 
 /** The note, the only field for text. It is cut at its end, so texts about items come before those about the whole. */
-function noteOf(order: CanonicalOrder, toTakeOff: string | undefined): string | undefined {
+function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: Settings): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
   const lines = [
     ageCheck(order),
     toTakeOff,
+    ...items.flatMap((item) => severalOf(item, settings)),
     ...items.map((item) => item.notes && `${item.name}: ${item.notes}`),
     instructions && `Delivery: ${instructions}`,
     notes,
@@ -180,24 +178,10 @@ function discountPieces(
   return quantity > 0 ? [...pieces, { ...item, quantity }] : pieces;
 }
 
-/** Counts before any modifier is written: a quantity of 1e9 would make an array of that length. */
-function refuseTooManyModifiers({ items }: CanonicalOrder, { subItemMap }: Settings): void {
-  let count = 0;
-  for (const { serviceModifierId, quantity } of items.flatMap(({ modifiers }) => flattenModifiers(modifiers))) {
-    count += entryOf(subItemMap, serviceModifierId) === undefined ? quantity : 1;
-  }
-  if (count <= MODIFIERS_MAX) return;
-  throw new GiveUp(
-    `the items have ${count} modifiers, each counted as often as its quantity says since Lightspeed takes them one by ` +
-      `one (those in subItemMap once); ${MODIFIERS_MAX} in an order are the most that are sent`,
-    { reason: 'The restaurant could not take this order: it has too many extras.', reasonCode: 'technical' },
-  );
-}
-
 /**
- * Writes one item. A modifier is a production instruction with an id and without price or quantity, so it is repeated.
- * A modifier with a SKU (a "product modifier") is a sub-item with a quantity per item. Neither is documented: that
- * repeating means a quantity, and that a sub-item's quantity is per item.
+ * Writes one item. A modifier is a production instruction with an id and without price or quantity; a group with
+ * `multiSelectionPermitted: false` forbids to repeat it, so it is said once and the note has the number. A modifier with a
+ * SKU (a "product modifier") is a sub-item with a quantity. That this is per item is not documented.
  */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
@@ -216,20 +200,27 @@ function writeItem(item: Item, nth: number, settings: Settings) {
 
 /** Sub-items nest. An instruction cannot: what it nests stands beside it. */
 function writeModifiers(given: readonly Modifier[], settings: Settings): object {
-  const modifiers: { modifierId: string }[] = [];
+  const said = new Set<string>();
   const subItems: { quantity: number; sku: string }[] = [];
-  const add = (each: Modifier, times: number): void => {
-    const { serviceModifierId, modifiers: nested = [] } = each;
-    const quantity = each.quantity * times;
-    const sku = entryOf(settings.subItemMap, serviceModifierId);
+  const add = ({ serviceModifierId: id, quantity, modifiers = [] }: Modifier, of: number): void => {
+    const sku = entryOf(settings.subItemMap, id);
     if (sku !== undefined) {
-      subItems.push({ quantity, sku, ...writeModifiers(nested, settings) });
+      subItems.push({ quantity: quantity * of, sku, ...writeModifiers(modifiers, settings) });
       return;
     }
-    const modifierId = entryOf(settings.itemMap, serviceModifierId) ?? serviceModifierId;
-    for (let said = 0; said < quantity; said += 1) modifiers.push({ modifierId });
-    for (const inner of nested) add(inner, quantity);
+    said.add(entryOf(settings.itemMap, id) ?? id);
+    for (const inner of modifiers) add(inner, quantity * of);
   };
   for (const each of given) add(each, 1);
+  const modifiers = [...said].map((modifierId) => ({ modifierId }));
   return { ...(modifiers.length > 0 && { modifiers }), ...(subItems.length > 0 && { subItems }) };
+}
+
+/** Instructions that are wanted several times for one of an item, which only the note can say. */
+function severalOf({ name, modifiers }: Item, { subItemMap }: Settings): string[] {
+  const counts = new Map<string, number>();
+  for (const { serviceModifierId, name, quantity } of flattenModifiers(modifiers)) {
+    if (entryOf(subItemMap, serviceModifierId) === undefined) counts.set(name, (counts.get(name) ?? 0) + quantity);
+  }
+  return [...counts].flatMap(([each, count]) => (count > 1 ? [`${name}: ${count} × ${each}`] : []));
 }
