@@ -102,6 +102,7 @@ export function buildApp({ log, proxies = [], connections, readiness, outside, o
         import('./http/operator/bearer-door.ts'),
         import('./http/console/session-door.ts'),
       ]);
+      scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
       const mountApi = mountRoutes(scope, operator);
       await scope.register((door) => doors.bearerDoor(door, operator, connections.recognise, mountApi));
       await scope.register((door) => sessionDoor(door, operator, connections.recognise, mountApi), {

@@ -14,7 +14,9 @@ export class AnswerTooLarge extends Error {
 export function boundedFetch(limit: number = ANSWER_LIMIT, send: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
     const { body, status, headers } = await send(input, { ...init, redirect: 'manual' });
-    return new Response(body?.pipeThrough(endAt(limit)) ?? null, { status, headers });
+    // HTTP knows no other status of an answer, and a Response takes none.
+    const known = status >= 200 && status <= 599 ? status : 502;
+    return new Response(body?.pipeThrough(endAt(limit)) ?? null, { status: known, headers });
   };
 }
 

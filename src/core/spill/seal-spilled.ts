@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ArrivedWebhook } from '../domain/webhook.ts';
-import { seal, unseal, type SettingsKeys } from '../locations/settings-key.ts';
+import { readSealHeader, seal, unseal, type SettingsKeys } from '../locations/settings-key.ts';
 
 /** A webhook in the spill, with who sent it and what its log lines name it by. */
 export type SpilledWebhook = ArrivedWebhook & { tokenId: string; requestId: string; trace: string | undefined };
@@ -31,7 +31,10 @@ export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): 
 
 /** @throws Error if no key fits, if it was not sealed for the spill, or if it is of a version that this one cannot read */
 export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
+  const text = Buffer.from(data).toString('latin1');
+  // Rows of an earlier version have no place; no version wrote such a message.
+  if (!readSealHeader(text).isBound) throw new Error('it was sealed for no place');
   // guard: spilled-opened
-  const { trace, ...webhook } = Sealed.parse(await unseal(keys, Buffer.from(data).toString('latin1'), PLACE));
+  const { trace, ...webhook } = Sealed.parse(await unseal(keys, text, PLACE));
   return { ...webhook, trace };
 }

@@ -41,7 +41,11 @@ const PREFLIGHT = {
 export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Recognise): void {
   void app.register(async (scope) => {
     scope.addHook('onRequest', async (request, reply) => {
-      reply.headers({ ...corsFor(request, deps.origins), 'cache-control': 'no-store' });
+      reply.headers({
+        ...corsFor(request, deps.origins),
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      });
     });
 
     scope.setErrorHandler(async (error, request, reply) => {

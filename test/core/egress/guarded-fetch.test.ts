@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
-import { AnswerTooLarge } from '../../../src/core/egress/bounded-fetch.ts';
+import { AnswerTooLarge, boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch, type ResolveAll } from '../../../src/core/egress/guarded-fetch.ts';
 import { kindOfAddress } from '../../../src/core/egress/kind-of-address.ts';
 import { sendEndless } from '../../support/send-endless.ts';
@@ -47,6 +47,14 @@ const failureOf = (asked: Promise<Response>): Promise<Error> =>
     () => expect.unreachable('was answered'),
     (error: unknown) => error as Error,
   );
+
+it.each([99, 101, 600, 700])(
+  'an answer of the status %i, which is no end of any, is as one of a bad gateway',
+  async (status) => {
+    const odd = { body: null, headers: new Headers(), status };
+    expect((await boundedFetch(9, async () => odd as Response)('http://x')).status).toBe(502);
+  },
+);
 
 describe('an address', () => {
   it.each([

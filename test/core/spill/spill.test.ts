@@ -21,6 +21,8 @@ import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { openSpilled } from '../../../src/core/spill/seal-spilled.ts';
+import { sealUnbound } from '../../support/seal-unbound.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 const env = {
@@ -411,4 +413,10 @@ describe('a kitchen that takes no orders', () => {
     expect(await stored(id)).toMatchObject([{ outcome: 'stale' }]);
     expect(await paused()).toBe(false);
   });
+});
+
+it('a text that was sealed for no place is no webhook of the spill', async () => {
+  const text = `test:${Buffer.alloc(32, 9).toString('base64')}`;
+  const sealed = Buffer.from(await sealUnbound(text, {}));
+  await expect(openSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('sealed for no place');
 });

@@ -13,7 +13,7 @@ import { startStage, type Stage } from '../../support/operator-stage.ts';
 const LIMIT_BYTES = 150_000;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 await buildConsole();
 const read = (name: string): string => readFileSync(`${BUILT}/${name}`, 'utf8');

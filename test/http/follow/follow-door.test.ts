@@ -92,6 +92,7 @@ describe('a member who follows an order', () => {
     expect(followed.retries).toEqual([expect.any(Number)]);
     expect(followed.headers.get('cache-control')).toBe('no-store');
     expect(followed.headers.get('x-accel-buffering')).toBe('no');
+    expect(followed.headers.get('x-content-type-options')).toBe('nosniff');
 
     const late = await follow(serviceOrderId);
     await late.ended;

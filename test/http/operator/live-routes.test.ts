@@ -50,6 +50,7 @@ describe('the live stream of an order', () => {
     const followed = await follow('whole/1');
     expect(followed.status).toBe(200);
     expect(followed.headers.get('cache-control')).toBe('no-store');
+    expect(followed.headers.get('x-content-type-options')).toBe('nosniff');
     for (const status of ['RECEIVED', 'READY']) await report('whole/1', status);
     const body = statusWebhook({ serviceOrderId: 'whole/1', status: 'CANCELLED', reason: 'no bread' }) as {
       order: object;
