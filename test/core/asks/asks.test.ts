@@ -17,6 +17,7 @@ import { LOCK_ASK } from '../../../src/core/postgres/locks.ts';
 import { withClient } from '../../../src/core/postgres/with-client.ts';
 import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
+import { SHARED_ENV } from '../../support/fixtures.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
@@ -24,7 +25,7 @@ import { until } from '../../support/until.ts';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
-const keys = parseSettingsKeys(`test:${Buffer.alloc(32, 7).toString('base64')}`);
+const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
 
 /** What the POS says of an order by its id when it is asked, or what it throws. */
 const says = new Map<string, readonly Partial<StatusEvent>[] | Error | undefined>();
