@@ -24,6 +24,7 @@ const REFUSED: Expected = {
   exactly: {
     vary: 'origin',
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
     'www-authenticate': 'Bearer realm="expediter"',
     'content-type': 'application/json; charset=utf-8',
     'content-length': '24',
