@@ -141,7 +141,7 @@ describe('a push', () => {
   });
 
   it('has no end to send: reading stops at twice the limit', async () => {
-    const answer = await new Promise<string>((resolve, reject) => {
+    const { answer, bytes } = await new Promise<{ answer: string; bytes: number }>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
         const chunk = `100000\r\n${'x'.repeat(2 ** 20)}\r\n`;
@@ -151,10 +151,15 @@ describe('a push', () => {
         socket.on('drain', flood);
         flood();
       });
-      socket.on('data', (bytes) => resolve(bytes.toString())).on('error', reject);
+      const end = (answer: string): void => resolve({ answer, bytes: socket.bytesWritten });
+      // Where bytes are under way to a socket that is closed, its reset may overtake the answer.
+      socket.on('data', (heard) => end(heard.toString())).on('error', ({ message }) => end(message));
       closing.push(() => socket.destroy());
     });
-    expect(answer).toMatch(/^HTTP\/1.1 204 /);
+    expect(answer).toMatch(/^HTTP\/1.1 204 |ECONNRESET|EPIPE/);
+    expect(bytes).toBeLessThan(2 ** 26);
+    expect(recorded).toEqual([]);
+    expect(await push(port, { id: 'o-2' })).toMatchObject({ status: 204 });
   });
 
   it('that breaks off is not recorded, and the door stays open', async () => {
