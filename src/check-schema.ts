@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClientBase, Pool } from 'pg';
+import { SETTINGS_ARRIVED } from './database.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
 /** The table of applied migrations. */
@@ -24,17 +25,16 @@ export class WrongSchema extends Error {
 
 /**
  * @param pool of `openDatabase`
- * @throws WrongSchema that says what to do: a pooler drops what our connections ask for, a migration of ours is missing, or an unknown one took away what this
- *   version needs. Any other unknown migration is the next version's, which may run beside this one.
+ * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, a migration of ours is missing,
+ *   or an unknown one took away what this version needs. Any other unknown migration is the next version's, which may run
+ *   beside this one.
  */
 export async function checkSchema(pool: Pool): Promise<void> {
-  const { rows } = await pool.query<{ commit: string; lock: string }>(
-    `SELECT current_setting('synchronous_commit') AS commit, current_setting('lock_timeout') AS lock`,
-  );
+  const { rows } = await pool.query<{ arrived: boolean }>(`SELECT ${SETTINGS_ARRIVED} AS arrived`);
   // guard: settings-arrive
-  if (rows[0]?.commit !== 'on' || rows[0].lock === '0') {
+  if (rows[0]?.arrived !== true) {
     throw new WrongSchema(
-      'The settings of our connections do not reach Postgres, and without them a 200 may be lost: a pooler drops them',
+      'The settings of our connections do not reach Postgres: a pooler drops them, and a webhook answered 200 could be lost',
       'Let DATABASE_URL name Postgres itself.',
     );
   }

@@ -143,7 +143,7 @@ const Environment = z
   .refine(({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8), {
     path: ['WEBHOOK_RETENTION_DAYS'],
     error:
-      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait there for 7 days, and be kept for less than one',
+      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait there for 7 days, and would be deleted soon after it is stored',
     ...always,
   })
   .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined, {

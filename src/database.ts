@@ -7,6 +7,9 @@ export const FLUSH_CONNECTIONS = FLUSHERS + 1;
 /** Seconds of silence until either side asks whether the other is still there. */
 const QUIET_S = 5;
 
+/** SQL that is true if a connection's settings reached Postgres. A pooler may drop them. */
+export const SETTINGS_ARRIVED = `current_setting('synchronous_commit') = 'on' AND current_setting('lock_timeout') <> '0'`;
+
 /**
  * Opens two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or
  * database's own cannot weaken the promise that an answered webhook is on disk.

@@ -8,7 +8,10 @@ import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 
 type Changes = NonNullable<ShownOrder['changesInFull']>[number]['changes'];
 
-/** The member, the notes, the words of the POS, and what the platform changed since, of the order as it was fetched: member data. Reading it is logged. */
+/**
+ * The member, the notes, the words of the POS, and what the platform changed since the order was fetched: member data.
+ * Reading it is logged.
+ */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { withClient } from '../core/postgres/with-client.ts';
+import { SETTINGS_ARRIVED } from '../database.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { reporterOf, type Finding } from './finding.ts';
@@ -24,19 +25,18 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Finding[]> {
       const { rows } = await client.query<{
         pid: number;
         version: string;
-        seqscan: string;
-        commit: string;
+        arrived: boolean;
         encrypted: boolean | null;
       }>(
         `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
-                current_setting('enable_seqscan') AS seqscan, current_setting('synchronous_commit') AS commit,
+                ${SETTINGS_ARRIVED} AND current_setting('enable_seqscan') = 'off' AS arrived,
                 (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
       );
-      const { pid, version = '', seqscan, commit, encrypted } = rows[0] ?? {};
+      const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
       // As the connection was made, whether by the URL or by PGSSLMODE. The process id from its start is that of whoever
       // accepted it.
       const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
-      if (pid !== processID || seqscan !== 'off' || commit !== 'on') {
+      if (pid !== processID || arrived !== true) {
         return [pooler('the settings that a connection asks for are not those of its session')];
       }
       return [

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /**
@@ -17,4 +17,13 @@ export function needsTool(name: string, debianPackage: string): string {
     }
   }
   throw new Error(`${name} is missing; on Debian: apt-get install ${debianPackage}`);
+}
+
+const DEBIANS_POSTGRES = '/usr/lib/postgresql';
+
+/** The folders of programs of each Postgres that Debian has brought, oldest first. @throws as `needsTool` */
+export function needsPostgres(): string[] {
+  needsTool('pg_createcluster', 'postgresql');
+  const versions = readdirSync(DEBIANS_POSTGRES).toSorted((a, b) => Number(a) - Number(b));
+  return versions.map((version) => join(DEBIANS_POSTGRES, version, 'bin'));
 }

@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkAnswers, countAnswers } from '../../chaos/check-answers.ts';
 import { recordHistory } from '../../chaos/history.ts';
@@ -7,7 +5,7 @@ import { playOut } from '../../chaos/play-out.ts';
 import { scriptOrder } from '../../chaos/script-order.ts';
 import { setStage } from '../../chaos/set-stage.ts';
 import { startPatroni, type PatroniCluster } from '../support/start-patroni.ts';
-import { needsTool } from './needs-tool.ts';
+import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const KILLS = 5;
 const SEED = 7;
@@ -16,16 +14,13 @@ const ORDERS_PER_SECOND = 5;
 /** Seconds until webhooks are spilled no more after the new primary takes writes. */
 const BACK_WITHIN_S = 3;
 const VARIETY = new Set(['duplicate', 'delay', 'reorder', 'early'] as const);
-const DEBIANS_POSTGRES = '/usr/lib/postgresql';
 
 function startCluster(): Promise<PatroniCluster> {
-  needsTool('pg_createcluster', 'postgresql');
-  const [newest = ''] = readdirSync(DEBIANS_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
   return startPatroni({
     patroni: needsTool('patroni', 'patroni'),
     etcd: needsTool('etcd', 'etcd-server'),
     haproxy: needsTool('haproxy', 'haproxy'),
-    postgresBin: join(DEBIANS_POSTGRES, newest, 'bin'),
+    postgresBin: needsPostgres().at(-1) ?? '',
   });
 }
 

@@ -49,7 +49,7 @@ const IS_LATE = `
   greatest(coalesce(${ESTIMATED_AT}, o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
     < now() - interval '${LATE_S} s'`;
 
-/** Of all open orders, most are as they should be. The others are found by their own rows, before anything is joined. */
+/** Most open orders need no question. The others are found by their own rows, before any join. */
 const CLAIM = `
   WITH turn AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(${LOCK_ASK}) AS mine

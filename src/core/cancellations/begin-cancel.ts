@@ -51,6 +51,11 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
+/** SQL that ends requests to cancel of processes that died, of the orders in `c`. @param error SQL of what is said */
+export const endingDied = (error: string): string => `
+  UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
+  FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
+
 /** Ends the request of a process that died: nobody knows its answer. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(
@@ -58,8 +63,7 @@ export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelCla
        UPDATE cancellations SET state = 'in_doubt' WHERE service_order_id = $1 AND lease_id = $2::uuid
        RETURNING service_order_id
      )
-     UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = $3
-     FROM c WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'cancelOrder'`,
+     ${endingDied('$3')}`,
     [serviceOrderId, leaseId, describeCause({ code: 'process_died' })],
   );
 }

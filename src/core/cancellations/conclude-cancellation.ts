@@ -103,6 +103,11 @@ const { $, valuesOf } = nameParameters(
   'cause',
 );
 
+/** SQL that leaves placements in doubt, of the orders in `c`, to the person who telephones: is there a ticket? */
+export const LEAVING_DOUBT = `
+  UPDATE placements SET next_attempt_at = 'infinity' FROM c
+  WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
+
 const LAST_TRY = `deadline_at - interval '${LAST_TRY_S} s'`;
 
 const POSTPONE = `
@@ -120,11 +125,7 @@ const POSTPONE = `
       AND (SELECT count(*) FROM known) = 1 -- the order's lock first, as everywhere
     RETURNING service_order_id
   )
-  -- Whoever telephones finds out as well whether there is a ticket.
-  UPDATE placements SET next_attempt_at = 'infinity'
-  FROM c
-  WHERE placements.service_order_id = ${$.serviceOrderId} AND ${$.state} = 'by_phone'
-    AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
+  ${LEAVING_DOUBT} AND ${$.state} = 'by_phone'`;
 
 /** Puts a cancellation back. @param about.delayMs undefined if a person goes on */
 async function postpone(

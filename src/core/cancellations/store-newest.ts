@@ -4,8 +4,8 @@ import type { ReadOrder } from '../domain/read-canonical-order.ts';
 
 /**
  * Stores an order as the platform has it now, in the place of what was fetched before. It was never sent, and is locked.
- * Whoever is about to send it loses the placement, and the next one sends the newest. It keeps its call-out code, unless it is wanted elsewhere: each
- * location counts its own.
+ * Whoever is about to send it loses the placement, and the next one sends the newest. It keeps its call-out code, unless
+ * its location is another one now: each location counts its own.
  * @param deadlineS seconds after `requestedAt` for which the order is worth placing
  */
 export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
@@ -18,7 +18,8 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
         ${countCode('$2', 'moved')}
       ), o AS (
         UPDATE orders
-        SET location_id = $2, call_out_code = coalesce((SELECT ${CODE_OF_COUNT} FROM n), call_out_code), fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
+        SET location_id = $2, call_out_code = coalesce((SELECT ${CODE_OF_COUNT} FROM n), call_out_code),
+            fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
         WHERE service_order_id = $1
       ), c AS (
         UPDATE order_contents SET contents = $7::jsonb WHERE service_order_id = $1

@@ -2,6 +2,8 @@ import type { Pool } from 'pg';
 import type { CancellationState } from '../domain/cancellation.ts';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
 import { describeCause, why, type Why } from '../domain/placement-cause.ts';
+import { endingDied } from './begin-cancel.ts';
+import { LEAVING_DOUBT } from './conclude-cancellation.ts';
 import { unlessErased } from './unless-erased.ts';
 
 /** A cancellation that is decided without a call to the POS. */
@@ -56,8 +58,8 @@ const FINISH_ENDED = `
   RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId", e.integration, c.state AS outcome`;
 
 /**
- * A call that is under way ends at the deadline, and the next round finds it. An order that was not sent is not here: it
- * was withdrawn, or its call will tell.
+ * A call that is under way ends at the deadline, and the next round finds its cancellation. Orders that were never sent
+ * are not included: they are withdrawn, or the call that sends them decides.
  */
 const GIVE_TO_PEOPLE = `
   WITH late AS MATERIALIZED (
@@ -80,13 +82,8 @@ const GIVE_TO_PEOPLE = `
     WHERE cancellations.service_order_id = locked.service_order_id AND locked.ended_at IS NULL
       AND num_nulls(finished_at) = 1 AND next_attempt_at < 'infinity' AND (lease_until IS NULL OR lease_until < now())
     RETURNING cancellations.service_order_id, location_id, integration, problem
-  ), died AS (
-    UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = $3
-    FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'
-  ), p AS (
-    -- A person who telephones also finds out whether there is a ticket.
-    UPDATE placements SET next_attempt_at = 'infinity' FROM c
-    WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1
+  ), died AS (${endingDied('$3')}
+  ), doubt AS (${LEAVING_DOUBT}
   )
   SELECT service_order_id AS "serviceOrderId", location_id AS "locationId", integration, 'by_phone' AS outcome, problem,
          $2::jsonb AS cause

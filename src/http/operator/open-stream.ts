@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { locationsOf } from '../../core/operators/operator.ts';
+import { locationsOf, type Operator } from '../../core/operators/operator.ts';
 import { eventStream, type EventStream } from './event-stream.ts';
 import { operatorOf } from './guard-routes.ts';
 import type { Shared } from './mount-routes.ts';
@@ -24,10 +24,10 @@ export function openStream(
   { closing, now, streams }: Shared,
 ): EventStream {
   const reader = operatorOf(request);
-  const ofSome = [...streams.values()].filter((each) => locationsOf(each, 'viewer') !== null);
+  const isOfSome = (each: Operator): boolean => locationsOf(each, 'viewer') !== null;
+  const ofSome = [...streams.values()].filter(isOfSome);
   const own = ofSome.filter(({ kind, id }) => kind === reader.kind && id === reader.id);
-  const isOfSome = locationsOf(reader, 'viewer') !== null;
-  if (streams.size >= STREAMS_MAX || (isOfSome && (ofSome.length >= OF_SOME_MAX || own.length >= OF_ONE_MAX)))
+  if (streams.size >= STREAMS_MAX || (isOfSome(reader) && (ofSome.length >= OF_SOME_MAX || own.length >= OF_ONE_MAX)))
     throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
   const stream = eventStream();
   streams.set(stream, reader);

@@ -13,8 +13,8 @@ const CANCEL = 100;
  * status", and whatever is well-formed gets a 201: the POS confirms by 110, or nobody ever answers.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
  *
- * The note that the POS prints with it is the reason, and so is `cancellationReason`, as in the example of a cancel. The rest is as it was, though only the id counts: the endpoint
- * requires what it requires of a new order.
+ * The note that the POS prints with it is the reason, and so is `cancellationReason`, as in the example of a cancel. The
+ * rest is as it was, though only the id counts: the endpoint requires what it requires of a new order.
  */
 export async function cancelOrder(
   _ref: OrderRef,
