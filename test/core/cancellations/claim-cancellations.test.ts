@@ -101,6 +101,8 @@ it('a deadline goes by the clock: all that no call is about become a person’s 
   expect(await sweepCancellations(pool)).toHaveLength(32);
   expect(await sweepCancellations(pool)).toEqual([]);
   expect(await claim()).toEqual({});
-  const { rows } = await pool.query('SELECT FROM placement_attempts WHERE ended_at IS NULL');
-  expect(rows).toEqual([]);
+  const { rows } = await pool.query('SELECT DISTINCT state FROM cancellations');
+  expect(rows).toEqual([{ state: 'by_phone' }]);
+  const { rows: open } = await pool.query('SELECT FROM placement_attempts WHERE ended_at IS NULL');
+  expect(open).toEqual([]);
 });
