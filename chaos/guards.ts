@@ -231,7 +231,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a flusher waits briefly for a lock': {
     edits: { 'brief-lock-wait': [/\d+/, '2_000'] },
-    noticedBy: chaos('lock', 30),
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'a batch waits briefly'),
   },
   'a process refuses a pooler that drops its settings': {
     edits: { 'settings-arrive': NEVER },
@@ -239,7 +239,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a webhook that waits for a lock waits aside': {
     edits: { 'lock-aside': [/return \w+/, 'return flush'] },
-    noticedBy: chaos('lock', 30),
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'the row of its order'),
   },
   'the next webhook about a locked order goes aside at once': {
     edits: { 'known-locked': ALWAYS },
@@ -247,7 +247,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location gets a share of what is free': {
     edits: { 'free-share': [/(\w+) <= \((\w+) - (\w+)\) \/ \d/, '$1 <= $2 / 4 && $3 <= $2'] },
-    noticedBy: chaos('hogs', 30),
+    noticedBy: vitest('test/core/statuses/fair-queue.test.ts', 'is full for one location'),
   },
   'strangers make room where connections are too many': {
     edits: { 'makes-room': NEVER },

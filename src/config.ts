@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseAllowedHosts } from './core/egress/allowed-hosts.ts';
@@ -99,6 +100,17 @@ const variables = {
   DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), '6000'],
 } as const satisfies Record<string, readonly [z.ZodType, string]>;
 
+/** Each may also come from a file, which `NAME_FILE` names. */
+const SECRETS = [
+  'DATABASE_URL',
+  'OWNER_DATABASE_URL',
+  'ORDER_API_TOKEN',
+  'FOLLOW_TOKEN_KEYS',
+  'SETTINGS_KEY',
+  'OPERATOR_TOKEN',
+  'OIDC_CLIENT_SECRET',
+] as const satisfies (keyof typeof variables)[];
+
 const DAY_S = 86_400;
 
 const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]) => [name, schema])) as {
@@ -174,11 +186,16 @@ const Environment = z
       ...always,
     },
   )
-  .refine(({ PORT, OPERATOR_PORT }) => OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT, {
-    path: ['OPERATOR_PORT'],
-    error: "is PORT's: give operators a port of their own, or leave it unset, and they are at PORT",
-    ...always,
-  })
+  .refine(
+    ({ HOST, OPERATOR_PORT, OPERATOR_TOKEN, OIDC_ISSUER }) =>
+      OPERATOR_PORT !== undefined || (OPERATOR_TOKEN ?? OIDC_ISSUER) === undefined || isLoopback(HOST),
+    {
+      path: ['OPERATOR_PORT'],
+      error:
+        'is unset, and HOST is not a loopback one: give operators a port that nothing public leads to, or the same as PORT where this process serves operators alone',
+      ...always,
+    },
+  )
   .refine(({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined, {
     path: ['OPERATOR_PORT'],
     error: 'is unset, and OPERATOR_HOST is set: operators would be at HOST and PORT all the same',
@@ -245,25 +262,47 @@ export class WrongEnvironment extends Error {
  * @throws WrongEnvironment that names every wrong variable, its problem and an example, never its value
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
-  return parse(Environment, env);
+  return parse(Environment, env, CONFIG_NAMES);
 }
 
 /** Reads a part of the environment, for `expediter migrate` and the other commands. */
 export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, ...names: Name[]): Pick<Config, Name> {
   const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]]))).refine(...ONE_MAPPING);
-  return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env);
+  return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env, names as string[]);
 }
 
-function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv): Shape {
+function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: readonly string[]): Shape {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const problems = readSecretFiles(present, names);
   const result = schema.safeParse(present);
-  if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => {
+  if (result.success && problems.length === 0) return result.data;
+  for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0]) as keyof typeof variables;
     const problem = name in present || issue.code === 'custom' ? issue.message : 'is required';
-    return `  ${name}: ${problem}. Example: ${variables[name][1]}`;
-  });
+    problems.push(`  ${name}: ${problem}. Example: ${variables[name][1]}`);
+  }
   throw new WrongEnvironment(`The environment is not right:\n${[...new Set(problems)].join('\n')}`);
+}
+
+/**
+ * Reads each secret that `NAME_FILE` names a file of, as Docker and Kubernetes mount secrets, into its variable.
+ * @returns what is wrong with the files, one line each
+ */
+function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): string[] {
+  return SECRETS.filter((name) => names.includes(name)).flatMap((name) => {
+    const file = env[`${name}_FILE`];
+    if (file === undefined) return [];
+    if (env[name] !== undefined) return [`  ${name}_FILE: is set, and so is ${name}: set one of them`];
+    try {
+      env[name] = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return [
+        `  ${name}_FILE: names a file that cannot be read (${code}). Example: /run/secrets/${name.toLowerCase()}`,
+      ];
+    }
+    return env[name] === '' ? [`  ${name}_FILE: names an empty file`] : [];
+  });
 }
 
 function integer(min: number, max: number): z.ZodCoercedNumber {

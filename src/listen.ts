@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 
 export type Listeners = {
   app: FastifyInstance;
-  /** The same one while OPERATOR_PORT is unset. */
+  /** The same one while OPERATOR_PORT is unset, or PORT's. */
   operatorApp: FastifyInstance;
   /** Resolves once the requests under way are answered. */
   close(): Promise<void>;
@@ -17,7 +17,7 @@ export async function listen(
   deps: AppDeps,
 ): Promise<Listeners> {
   const { HOST: host, PORT: port, OPERATOR_HOST, OPERATOR_PORT } = config;
-  const isApart = OPERATOR_PORT !== undefined;
+  const isApart = OPERATOR_PORT !== undefined && (OPERATOR_PORT === 0 || OPERATOR_PORT !== port);
   const app = buildApp(isApart ? { ...deps, operator: undefined } : deps);
   const operatorApp = isApart ? buildApp({ ...deps, outside: undefined }) : app;
   const opening = [app.listen({ host, port })];

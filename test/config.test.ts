@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { readConfig } from '../src/config.ts';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readConfig, readConfigOf } from '../src/config.ts';
 
 const GOOD_KEY = randomBytes(32).toString('base64');
 const env = {
@@ -115,12 +117,56 @@ it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', ()
   expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
 });
 
+const OPERATOR_TOKEN = 'x'.repeat(43);
+
 it.each([
-  ['that of webhooks', { OPERATOR_PORT: '8080' }, "OPERATOR_PORT: is PORT's: give operators a port of their own"],
-  ['none, with a host', { OPERATOR_HOST: '127.0.0.1' }, 'OPERATOR_PORT: is unset, and OPERATOR_HOST is set'],
-])("operators' port is not %s", (_what, wrong, message) => {
+  ['with a host', { OPERATOR_HOST: '127.0.0.1' }, 'OPERATOR_PORT: is unset, and OPERATOR_HOST is set'],
+  ['beyond this machine', { OPERATOR_TOKEN, HOST: '10.0.0.5' }, 'OPERATOR_PORT: is unset, and HOST is not a loopback'],
+])('operators %s have a port, which is named', (_what, wrong, message) => {
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
-  expect(() => readConfig({ ...env, ...wrong, OPERATOR_PORT: '8081' })).not.toThrow();
+  expect(() => readConfig({ ...env, ...wrong, OPERATOR_PORT: '8081' })).not.toThrow('OPERATOR_PORT');
+  // The process of operators alone.
+  expect(() => readConfig({ ...env, ...wrong, OPERATOR_PORT: '8080', PORT: '8080' })).not.toThrow('OPERATOR_PORT');
+});
+
+it('operators on this machine may be at the port of webhooks', () => {
+  expect(readConfig({ ...env, OPERATOR_TOKEN, HOST: '127.0.0.1' }).OPERATOR_PORT).toBeUndefined();
+});
+
+describe('a secret in a file', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'expediter-secret-'));
+  const file = join(directory, 'secret');
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  it.each(['OPERATOR_TOKEN', 'ORDER_API_TOKEN', 'OIDC_CLIENT_SECRET'] as const)('is read for %s', (name) => {
+    writeFileSync(file, `${OPERATOR_TOKEN}\n`);
+    const { [name]: read } = readConfig({ ...env, [name]: '', [`${name}_FILE`]: file, OPERATOR_PORT: '8081' });
+    expect(read).toBe(OPERATOR_TOKEN);
+    expect(readConfigOf({ [`${name}_FILE`]: file }, name)).toEqual({ [name]: OPERATOR_TOKEN });
+  });
+
+  it('is judged as in the variable, and not printed', () => {
+    writeFileSync(file, 'mysql://db.internal/secret-name');
+    const read = (): unknown => readConfigOf({ DATABASE_URL_FILE: file }, 'DATABASE_URL');
+    expect(read).toThrow('DATABASE_URL: ');
+    expect(read).not.toThrow('secret-name');
+  });
+
+  it('is read only by what needs it', () => {
+    expect(readConfigOf({ SETTINGS_KEY_FILE: '/not/there' }, 'LOG_LEVEL')).toEqual({ LOG_LEVEL: 'info' });
+  });
+
+  it.each([
+    ['beside its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN: set one'],
+    ['that is empty', '\n', {}, 'OPERATOR_TOKEN_FILE: names an empty file'],
+    ['that is not there', undefined, {}, 'OPERATOR_TOKEN_FILE: names a file that cannot be read (ENOENT)'],
+  ])('%s is refused with all other problems', (_what, text, more, problem) => {
+    rmSync(file, { force: true });
+    if (text !== undefined) writeFileSync(file, text);
+    const read = (): unknown => readConfig({ ...env, ...more, OPERATOR_TOKEN_FILE: file, PORT: 'http' });
+    expect(read).toThrow(problem);
+    expect(read).toThrow('PORT: is not a whole number');
+  });
 });
 
 it.each([

@@ -1,9 +1,9 @@
-import { hasOperators, readConfig, type Config } from '../config.ts';
+import { readConfig } from '../config.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
 import { reporterOf, type Finding } from './finding.ts';
 
-const { ok, warning, failed } = reporterOf('environment');
+const { ok, failed } = reporterOf('environment');
 
 /** @throws WrongEnvironment that names every wrong variable */
 export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Finding[]> {
@@ -12,7 +12,6 @@ export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Findin
   const mapping = ORDER_MODULE === undefined ? 'ORDER_QUERY_FILE' : 'ORDER_MODULE';
   return [
     ok('variables', 'all are right'),
-    ...examinePorts(config),
     await loadOrderModule(config).then(
       () => ok(mapping, ORDER_MODULE ?? (ORDER_QUERY_FILE === undefined ? 'unset: the default query' : 'one query')),
       (error: Error) =>
@@ -21,19 +20,6 @@ export async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Findin
     await loadProviders(PROVIDER_MODULES).then(
       (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),
       (error: Error) => failed('PROVIDER_MODULES', error.message, 'install the module, or take it out'),
-    ),
-  ];
-}
-
-/** Says where operators are served, if at all. */
-function examinePorts(config: Config): Finding[] {
-  if (!hasOperators(config)) return [];
-  if (config.OPERATOR_PORT !== undefined) return [ok('OPERATOR_PORT', 'operators have a port of their own')];
-  return [
-    warning(
-      'OPERATOR_PORT',
-      'it is unset: the operator API, the console and the metrics are at the port of the webhooks, for whoever reaches it',
-      'give them one of their own, OPERATOR_PORT=8081, to which nothing public leads',
     ),
   ];
 }

@@ -171,13 +171,6 @@ describe('expediter doctor', () => {
 });
 
 describe('of the environment', () => {
-  it('operators at the port of the webhooks are told, and where there are none, nothing', async () => {
-    expect(await wrong('environment', { OPERATOR_PORT: '' })).toEqual([
-      warning('OPERATOR_PORT', /at the port of the webhooks/, /OPERATOR_PORT=8081/),
-    ]);
-    expect(await wrong('environment', { OPERATOR_PORT: '', OPERATOR_TOKEN: '' })).toEqual([]);
-  });
-
   it('it reads the query and loads the providers that it names', async () => {
     expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
       failed('ORDER_QUERY_FILE', /\/nowhere/),

@@ -209,8 +209,10 @@ describe('the public side has no route of operators', () => {
     expect(ports).toHaveLength(1);
     expect(config.OPERATOR_PORT).toBeGreaterThan(0);
     // The same but for that, and with fewer connections.
-    const { OPERATOR_PORT, ...others } = services[0]?.[2] ?? {};
-    expect(services[2]?.[2]).toEqual({ ...others, POOL_SIZE: '5' });
+    const { OPERATOR_PORT } = config;
+    // The one port of the other is that of operators too.
+    const port = String(cloudRunOperators.template.spec.containers[0].ports?.[0]?.containerPort);
+    expect(services[2]?.[2]).toEqual({ ...services[0]?.[2], POOL_SIZE: '5', OPERATOR_PORT: port });
     const collector = read('monitoring/cloud-run-collector.yaml');
     expect(collector).toContain(`targets: ['127.0.0.1:${OPERATOR_PORT}']`);
     const image = (template: Template): string => template.template.spec.containers[0].image;

@@ -126,6 +126,14 @@ it.each(ROWS)('a webhook that waits for %s keeps nobody else waiting', async (_w
   expect(outcomes.toSorted()).toEqual(['applied', ...Array.from({ length: 9 }, () => 'duplicate')]);
 });
 
+it('a batch waits briefly for a lock: a sender gives up after 1.5 s', async () => {
+  const { rows } = await flushPool.query<{ ms: number }>(
+    `SELECT extract(epoch FROM current_setting('lock_timeout')::interval)::float * 1000 AS ms`,
+  );
+  expect(rows[0]?.ms).toBeGreaterThan(0);
+  expect(rows[0]?.ms).toBeLessThanOrEqual(200);
+});
+
 it('hundreds of locked orders keep nobody else waiting either', async () => {
   const [ofClub, ofNeighbour] = [numbered('crowd', 150), numbered('crowd-other', 30)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
