@@ -17,10 +17,11 @@ export async function ask<Answer>(...[method, path, options]: Parameters<typeof 
     return await call<Answer>(method, API + path, options);
   } catch (error) {
     if (isUnauthorized(error)) endSession();
-    const code = error instanceof Refused ? error.reason?.code : undefined;
-    if (code === 'sign_in_again' && (await signInAgain())) return ask(method, path, options);
+    const reason = error instanceof Refused ? error.reason : null;
+    if (reason?.code === 'sign_in_again' && (await signInAgain(reason.proof === true)))
+      return ask(method, path, options);
     // What they may has changed since the page was shown.
-    if (code === 'role_missing') await findSession().catch(() => {});
+    if (reason?.code === 'role_missing') await findSession().catch(() => {});
     throw error;
   }
 }

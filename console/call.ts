@@ -5,9 +5,9 @@ export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
   /** The cause, if the service gave one. */
-  readonly reason: { code: string } | null;
+  readonly reason: { code: string; proof?: boolean } | null;
 
-  constructor(status: number, message: string, reason: { code: string } | null = null) {
+  constructor(status: number, message: string, reason: Refused['reason'] = null) {
     super(message);
     this.status = status;
     this.reason = reason;

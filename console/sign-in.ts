@@ -12,7 +12,7 @@ export type Session =
       name: string;
       rights: readonly Right[];
       until: string;
-      signedInAt: string;
+      openedAt: string;
       version: string;
     };
 

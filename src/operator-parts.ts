@@ -20,9 +20,9 @@ export async function operatorParts(
   ]);
   const board = boardFeed(deps);
   const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl } = config;
-  const identify = identifier(deps.pool, operatorToken, deps.now);
-  const judge = slowGuesses({ observe: deps.observe });
   const oidc = oidcSettings(config);
+  const identify = identifier(deps.pool, operatorToken, deps.now, oidc !== undefined);
+  const judge = slowGuesses({ observe: deps.observe });
   const door = { ...deps, identify, judge, operatorToken, consoleUrl, oidc, watch: board.watch };
   return { door, wake: board.wake, stop: board.stop };
 }

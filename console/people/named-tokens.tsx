@@ -93,9 +93,9 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
   const [draft, setDraft] = useState(NOTHING);
   const right = rightOf(draft);
   const issue = async () => {
-    const expiresAt = days === '' ? {} : { expiresAt: new Date(now.peek() + Number(days) * DAY_MS).toISOString() };
+    const expiresAt = days === '' ? null : new Date(now.peek() + Number(days) * DAY_MS).toISOString();
     const { token } = await ask<{ token: string }>('POST', '/operators/tokens', {
-      body: { name: name.trim(), ...right, ...expiresAt },
+      body: { name: name.trim(), ...right, expiresAt },
     });
     announce('The token is issued');
     onDone();

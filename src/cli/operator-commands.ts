@@ -62,24 +62,28 @@ function addTokens(operator: Command): void {
       .description('make a named token, shown this once: for the operator API as Bearer, and to sign in at the console')
       .requiredOption('--name <name>', 'whose it is, as the audit names them; of no other valid token'),
   )
-    .option('--expires <when>', 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)', (text) =>
-      readTime(text, 'future'),
+    .option(
+      '--expires <when>',
+      'after a while (12h, 30m, 45s), at a time (2027-01-31T00:00:00Z), or never; by default after 90d',
+      (text) => (text === 'never' ? text : readTime(text, 'future')),
     )
     .addHelpText(
       'after',
       examples(
-        'expediter operator token issue --name nightly-report --role viewer --expires 90d --json',
+        'expediter operator token issue --name nightly-report --role viewer --expires 30d --json',
         'expediter operator token issue --name anna --role operator --role member-data --locations club-1,club-2',
       ),
     )
-    .action(async ({ name, expires, ...given }: Given & { name: string; expires?: Date }, command: Command) => {
-      const wanted = read(NewOperatorToken, { name, ...rightOf(given) });
-      const issued = await change({ did: 'issue token' }, (pool) =>
-        issueOperatorToken(pool, { ...wanted, expiresAt: expires }),
-      );
-      const { token: secret, tokenId, expiresAt } = issued;
-      print(command, issued, facts({ token: secret, tokenId, name, may: rightInWords(issued), expires: expiresAt }));
-    });
+    .action(
+      async ({ name, expires, ...given }: Given & { name: string; expires?: Date | 'never' }, command: Command) => {
+        const wanted = read(NewOperatorToken, { name, ...rightOf(given) });
+        const issued = await change({ did: 'issue token' }, (pool) =>
+          issueOperatorToken(pool, { ...wanted, expiresAt: expires === 'never' ? null : expires }),
+        );
+        const { token: secret, tokenId, expiresAt } = issued;
+        print(command, issued, facts({ token: secret, tokenId, name, may: rightInWords(issued), expires: expiresAt }));
+      },
+    );
 
   token
     .command('list')

@@ -18,7 +18,8 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
   );
   const { grants = 0, admins = 0, tokens = 0, adminTokens = 0 } = rows[0] ?? {};
   const findings: Finding[] = [];
-  const isAnyoneAdmin = OPERATOR_TOKEN !== undefined || adminTokens > 0 || (OIDC_ISSUER !== undefined && admins > 0);
+  const isEnded = OIDC_ISSUER !== undefined && admins > 0;
+  const isAnyoneAdmin = OPERATOR_TOKEN !== undefined || adminTokens > 0 || isEnded;
   if (hasOperators(config) && !isAnyoneAdmin) {
     findings.push(
       failed(
@@ -39,14 +40,11 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
           ),
     );
   }
-  if (OPERATOR_TOKEN !== undefined && (tokens > 0 || (OIDC_ISSUER !== undefined && admins > 0))) {
-    findings.push(
-      warning(
-        'OPERATOR_TOKEN',
-        'it is set beside operators with names: whoever has it may do everything, and nobody knows who it was',
-        'give each program a token of its own, then unset it',
-      ),
-    );
+  if (OPERATOR_TOKEN !== undefined && (tokens > 0 || isEnded)) {
+    const problem = isEnded
+      ? 'it opens nothing any more, since an admin signs in by name'
+      : 'it is set beside operators with names: whoever has it may do everything, and nobody knows who it was';
+    findings.push(warning('OPERATOR_TOKEN', problem, 'give each program a token of its own, then unset it'));
   }
   return findings;
 }

@@ -896,7 +896,7 @@ describe('of operators', () => {
       await grant('{viewer}', '{club-1}');
       expect(await wrong('operators', change)).toEqual([warning('grants', /nobody was made an admin/)]);
       await system.query(`UPDATE operator_grants SET roles = '{admin}', locations = NULL`);
-      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
+      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /opens nothing any more/)]);
       expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
       // Nobody signs in for it without OIDC.
       const alone = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };

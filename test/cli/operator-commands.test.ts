@@ -7,7 +7,7 @@ import { runJson } from '../support/run-json.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
-type Issued = Record<string, unknown> & { tokenId: string; token: string };
+type Issued = { tokenId: string; token: string; createdAt: string; expiresAt: string | null };
 
 let system: System;
 let env: Record<string, string>;
@@ -56,7 +56,15 @@ describe('expediter operator token', () => {
     const { out } = await runCli(env, ['operator', 'token', 'issue', '--name', 'ben', '--role', 'admin']);
     expect(out).toMatch(/^token +exo_[\w-]{49}$/m);
     expect(out).toMatch(/^may +admin at all locations$/m);
-    expect(out).not.toContain('expires');
+  });
+
+  it.each<[string, string[], number | null]>([
+    ['ends in 90 days unless it is said', [], 90 * 86_400],
+    ['may never end', ['--expires', 'never'], null],
+  ])('%s', async (_what, expires, seconds) => {
+    const args = ['operator', 'token', 'issue', '--name', `kim ${expires.length}`, '--role', 'viewer', ...expires];
+    const { createdAt, expiresAt } = await runJson<Issued>(env, args);
+    expect(expiresAt && (Date.parse(expiresAt) - Date.parse(createdAt)) / 1_000).toBe(seconds);
   });
 
   it.each([

@@ -9,7 +9,7 @@ afterEach(() => {
 
 function signIn(...rights: Right[]): void {
   const at = '2027-01-31T18:00:00Z';
-  session.value = { state: 'in', kind: 'person', name: 'Ada', rights, until: at, signedInAt: at, version: '0.0.0' };
+  session.value = { state: 'in', kind: 'person', name: 'Ada', rights, until: at, openedAt: at, version: '0.0.0' };
 }
 
 const ROLES: readonly Role[] = ['viewer', 'operator', 'member-data', 'admin'];

@@ -62,6 +62,7 @@ export async function startStage(
   const env = {
     DATABASE_URL: asService(databaseUrl),
     ...SHARED_ENV,
+    HOST: '127.0.0.1',
     ORDER_API_URL: 'http://127.0.0.1:9/graphql',
     ...(about.env ?? { OPERATOR_TOKEN }),
   };

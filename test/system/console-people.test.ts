@@ -190,7 +190,7 @@ describe('an operator', () => {
 });
 
 describe('an admin', () => {
-  it('gives a role after signing in once more, in the tab that opens, and what they typed is still there', async () => {
+  it('gives a role after signing in again, in the tab that opens, and what they typed is still there', async () => {
     const page = await signIn('ada', '/console/people');
     await heading(page, 'People');
     expect(await askAxe(page)).toEqual([]);
@@ -207,12 +207,12 @@ describe('an admin', () => {
     await new Promise((later) => setTimeout(later, FRESH_MS));
     await dialog.getByRole('button', { name: 'Give them' }).click();
 
-    const again = page.getByRole('dialog', { name: 'Sign in once more' });
+    const again = page.getByRole('dialog', { name: 'Sign in again' });
     const link = again.getByRole('link', { name: 'Sign in, in a new tab' });
     await link.waitFor();
     expect(await askAxe(page)).toEqual([]);
     await again.getByRole('button', { name: 'Go on' }).click();
-    await again.getByText('You have not signed in once more yet.').waitFor();
+    await again.getByText('You have not signed in again yet.').waitFor();
     const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
     await signInThere(tab, 'ada');
     await heading(tab, 'People');

@@ -7,12 +7,24 @@ const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 
 /** SQL for whether a token `t` is valid. */
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
+/** Time after which a session ends that nobody uses. An open page of the console uses its session. */
+const IDLE = `interval '1 hour'`;
+
 /** SQL for whether a session `s` is open, as far as is known without OPERATOR_TOKEN. */
-export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND CASE s.kind WHEN 'token'
+export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND CASE s.kind WHEN 'token'
   THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
 
 /** Age from which it is written down anew when a token or a session was seen last. */
 const SEEN = `interval '1 minute'`;
+
+/** SQL for whether somebody who signs in by OIDC is an admin of everything. */
+export const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE roles @> '{admin}' AND locations IS NULL)`;
+
+/** Tells whether somebody who signs in by OIDC is an admin of everything. */
+export async function isAnyoneAdmin(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ is: boolean }>(`SELECT ${HAS_ADMIN} AS is`);
+  return rows[0]?.is === true;
+}
 
 /** The hash by which a secret of 32 random bytes is known: a token or a session's cookie. */
 export function digest(secret: string): Buffer {
@@ -46,12 +58,14 @@ async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
 /**
  * Finds whose a session is, with what they may do by now.
  * @param operatorToken OPERATOR_TOKEN. Sessions that another one opened are over
+ * @param hasIssuer whether people sign in by OIDC: then its sessions are over once one of them is an admin
  * @returns undefined if none is valid, or who signed in may nothing
  */
 export async function findBySession(
   pool: Pool,
   cookie: string,
   operatorToken: string | undefined,
+  hasIssuer: boolean,
 ): Promise<Operator | undefined> {
   const { rows } = await pool.query<
     Omit<Operator, 'rights' | 'session'> &
@@ -61,14 +75,14 @@ export async function findBySession(
       }
   >({
     name: 'find-operator-by-session',
-    text: `SELECT s.kind, s.actor_id AS id, s.name, s.session_id AS "sessionId", s.signed_in_at AS "signedInAt",
+    text: `SELECT s.kind, s.actor_id AS id, s.name, s.session_id AS "sessionId", s.created_at AS "openedAt", s.signed_in_at AS "signedInAt",
                   s.expires_at AS "expiresAt", s.last_seen_at < now() - ${SEEN} AS "unseen",
                   CASE s.kind
                     WHEN 'person' THEN (SELECT jsonb_agg(${RIGHT('g')} ORDER BY g.grant_id) FROM operator_grants g
                                         WHERE g.email = s.email OR g.group_name = ANY (s.groups))
                     WHEN 'token' THEN (SELECT jsonb_agg(${RIGHT('t')}) FROM operator_tokens t
                                        WHERE t.token_id = s.actor_id::uuid)
-                    ELSE $3::jsonb END AS rights
+                    ELSE CASE WHEN $4::boolean AND ${HAS_ADMIN} THEN NULL ELSE $3::jsonb END END AS rights
            FROM operator_sessions s
            WHERE s.sha256 = $1 AND ${IS_OPEN}
              AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)`,
@@ -76,6 +90,7 @@ export async function findBySession(
       digest(cookie),
       operatorToken === undefined ? null : digest(operatorToken),
       JSON.stringify(BY_OPERATOR_TOKEN.rights),
+      hasIssuer,
     ],
   });
   const [found] = rows;

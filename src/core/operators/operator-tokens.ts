@@ -9,6 +9,9 @@ import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 /** Valid tokens at most: of those that an admin of some locations can give, and of all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
 
+/** Days after which a token ends, unless it is said. */
+const DEFAULT_DAYS = 90;
+
 /** Letters that look like others, each before the one that it counts as. */
 const LOOK_ALIKE = new Map(
   'аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwвbкkмmнhтtαaοoρpνnτtυyκkιiχxεeβbηhμmζzli1i0o'
@@ -39,7 +42,8 @@ export const NewOperatorToken = GivenRight.extend({
       examples: ['nightly-report'],
     }),
 });
-type NewOperatorToken = z.infer<typeof NewOperatorToken> & { expiresAt?: Date | undefined };
+/** With null it never ends. */
+type NewOperatorToken = z.infer<typeof NewOperatorToken> & { expiresAt?: Date | null | undefined };
 
 export const OperatorToken = Right.extend({
   tokenId: z.string(),
@@ -89,9 +93,18 @@ export async function issueOperatorToken(
   const token = makeToken('exo_');
   const { rows } = await pool.query<OperatorToken>(
     `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations, expires_at)
-     VALUES ($1::uuid, $2::bytea, $3::text, $4::text[], $5::text[], $6::timestamptz)
+     VALUES ($1::uuid, $2::bytea, $3::text, $4::text[], $5::text[],
+             coalesce($6::timestamptz, now() + make_interval(days => $7)))
      ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING RETURNING ${SHOWN}`,
-    [randomUUID(), digest(token), name, right.roles, right.locations, expiresAt ?? null],
+    [
+      randomUUID(),
+      digest(token),
+      name,
+      right.roles,
+      right.locations,
+      expiresAt ?? null,
+      expiresAt === null ? null : DEFAULT_DAYS,
+    ],
   );
   const [issued] = rows;
   return issued === undefined ? alreadyCalled(name) : { ...issued, token };

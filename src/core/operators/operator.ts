@@ -38,7 +38,13 @@ export type Operator = Actor & {
   /** True if nobody could be asked whether it still is so: Postgres did not answer. */
   isStale?: true;
   /** Of a browser's session. */
-  session?: { sessionId: string; signedInAt: Date; expiresAt: Date };
+  session?: {
+    sessionId: string;
+    openedAt: Date;
+    /** When they proved who they are, which may be long before that. */
+    signedInAt: Date;
+    expiresAt: Date;
+  };
 };
 
 /** Whoever has OPERATOR_TOKEN: everything everywhere. */

@@ -56,7 +56,8 @@ export function sessionRoutes(
     const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator?.session === undefined) return unauthorized(reply, 'Cookie');
     const { kind, name, rights, session } = operator;
-    return { kind, name, rights, until: session.expiresAt, signedInAt: session.signedInAt, version };
+    const { openedAt, expiresAt: until } = session;
+    return { kind, name, rights, openedAt, until, version };
   });
 
   api.delete('/session', async (request, reply) => {

@@ -6,7 +6,12 @@ import { RefusalCause } from '../../core/domain/placement-cause.ts';
 /** Why a 403. */
 export const AccessCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('role_missing'), roles: z.array(Role) }),
-  z.object({ code: z.literal('sign_in_again') }),
+  z.object({
+    code: z.literal('sign_in_again'),
+    proof: z
+      .boolean()
+      .meta({ description: 'Whether the issuer must look at them again. If not, a new session is enough.' }),
+  }),
 ]);
 export type AccessCause = z.infer<typeof AccessCause>;
 

@@ -29,8 +29,10 @@ declare module 'fastify' {
   }
 }
 
-/** Time for which a browser that signed in may change who may what. Later it signs in once more. */
-const RECENT_MS = 15 * 60_000;
+/** Time for which somebody who proved who they are may change permissions in a browser. Later they prove it again. */
+const PROVED_MS = 15 * 60_000;
+/** Time for which a session reads member data. Later it takes a new one. */
+const READS_MEMBER_DATA_MS = 60 * 60_000;
 /** Refusals of one operator, token or person, that are written down in a minute. */
 const MOST_REFUSALS = 1_000;
 
@@ -116,8 +118,11 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
   ): Promise<void> {
     const operator = operatorOf(request);
     const { session } = operator;
-    const isOld = session !== undefined && now().getTime() - session.signedInAt.getTime() > RECENT_MS;
-    if (may && !(isOld && roles.includes('admin') && request.method !== 'GET')) return;
+    const isOld = (since: Date | undefined, most: number): boolean =>
+      since !== undefined && now().getTime() - since.getTime() > most;
+    const isProofOld = roles.includes('admin') && request.method !== 'GET' && isOld(session?.signedInAt, PROVED_MS);
+    const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
+    if (may && !isProofOld && !isSessionOld) return;
     const subject = request.routeOptions.config.access?.route;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
@@ -125,8 +130,8 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     if (isWritten(operator.id))
       await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
     if (may) {
-      throw Object.assign(scope.httpErrors.forbidden('it is long ago that you signed in: sign in once more for this'), {
-        cause: { code: 'sign_in_again' } satisfies AccessCause,
+      throw Object.assign(scope.httpErrors.forbidden('this action needs a recent sign-in: sign in again'), {
+        cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
       });
     }
     throw Object.assign(scope.httpErrors.forbidden(`this takes the role ${roles.join(' and ')} there`), {

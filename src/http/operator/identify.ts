@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 // What a credential is known by here: none is kept.
 import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
-import { digest, findBySession, findByToken } from '../../core/operators/find-operator.ts';
+import { digest, findBySession, findByToken, isAnyoneAdmin } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './is-database-away.ts';
@@ -26,8 +26,11 @@ const KNOWN_MAX = 1_000;
 
 type Known = { operator: Operator; rightAt: number; lookedAt: number };
 
-/** @param operatorToken OPERATOR_TOKEN. The time to compare it shows neither the first difference nor the length */
-export function identifier(pool: Pool, operatorToken: string | undefined, now: Now): Identify {
+/**
+ * @param operatorToken OPERATOR_TOKEN. The time to compare it shows neither the first difference nor the length
+ * @param hasIssuer whether people sign in by OIDC: then OPERATOR_TOKEN ends once one of them is an admin
+ */
+export function identifier(pool: Pool, operatorToken: string | undefined, now: Now, hasIssuer = false): Identify {
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
   // Only what was right is kept, so no guess takes room.
   const known = new Map<string, Known>();
@@ -78,13 +81,15 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
     async byToken(given) {
       if (given === undefined) return undefined;
       if (ours !== undefined && timingSafeEqual(digest(given), ours)) {
-        return look(keyOf(given), async () => BY_OPERATOR_TOKEN);
+        return identify(keyOf(given), async () =>
+          hasIssuer && (await isAnyoneAdmin(pool)) ? undefined : BY_OPERATOR_TOKEN,
+        );
       }
       return mayBeToken('exo_', given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
     },
     async bySession(cookies) {
       for (const cookie of cookies) {
-        const operator = await identify(keyOf(cookie), () => findBySession(pool, cookie, operatorToken));
+        const operator = await identify(keyOf(cookie), () => findBySession(pool, cookie, operatorToken, hasIssuer));
         // While Postgres is away nobody else would say that it is over.
         if (operator?.session !== undefined && operator.session.expiresAt > now()) return operator;
       }

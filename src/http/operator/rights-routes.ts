@@ -34,7 +34,10 @@ const GrantParams = z.strictObject({
   grantId: z.uuid({ error: `is not the id of a grant, such as ${EXAMPLE}` }).meta({ examples: [EXAMPLE] }),
 });
 const IssueToken = NewOperatorToken.extend({
-  expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'is not in the future' }).optional(),
+  expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'is not in the future' })
+    .nullable()
+    .optional()
+    .meta({ description: 'By default in 90 days; with null it never ends.' }),
 });
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { sendAsIs, OPERATOR_TOKEN, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { OWN_PAGE } from '../../support/log-in.ts';
+import { OWN_PAGE, logIn } from '../../support/log-in.ts';
 import { browse, goToCallback, locationOf, signInByOidc, type Browser } from '../../support/sign-in-by-oidc.ts';
 import { startOidcProvider, type OidcProvider } from '../../support/start-oidc-provider.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -332,6 +332,25 @@ describe('the ways to sign in', () => {
       await without.stop();
     }
   });
+});
+
+it('OPERATOR_TOKEN and its sessions end with the first admin, and are back where nobody is one', async () => {
+  const session = await logIn(stage.app);
+  const opened = async (): Promise<number[]> => {
+    stage.lookAnew();
+    const byToken = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } };
+    return [
+      (await sendAsIs(stage.app, '/locations/club-1', byToken)).status,
+      (await ask('/console/api/locations/club-1', session)).status,
+    ];
+  };
+  await grant({ group: 'managers' }, ['viewer', 'admin'], ['club-1']);
+  await grant({ group: 'team' }, ['operator', 'member-data']);
+  expect(await opened()).toEqual([200, 200]);
+  await grant({ email: 'ada@team.example' }, ['admin']);
+  expect(await opened()).toEqual([401, 401]);
+  await stage.query('DELETE FROM operator_grants');
+  expect(await opened()).toEqual([200, 200]);
 });
 
 describe('signing in again', () => {

@@ -226,7 +226,7 @@ describe('a session', () => {
         name: 'OPERATOR_TOKEN',
         rights: [{ roles: ['viewer', 'operator', 'member-data', 'admin'], locations: null }],
         until: expect.any(String),
-        signedInAt: expect.any(String),
+        openedAt: expect.any(String),
         version,
       });
       const left = Date.parse(String(body['until'])) / 1000 - seconds();
@@ -240,6 +240,17 @@ describe('a session', () => {
     ['what is no token', () => withSession('x'.repeat(200))],
     ["the operator's token itself", () => withSession(OPERATOR_TOKEN)],
     ['one that nobody was given', () => withSession(UNKNOWN)],
+    [
+      'one that nobody has used for an hour',
+      async () => {
+        const cookie = await logIn(stage.app);
+        const hash = digest(valueOf(cookie));
+        await stage.query(`UPDATE operator_sessions SET last_seen_at = now() - interval '1 hour' WHERE sha256 = $1`, [
+          hash,
+        ]);
+        return { cookie };
+      },
+    ],
     [
       'one that has expired',
       async () => {
@@ -350,7 +361,7 @@ describe('a session', () => {
   });
 });
 
-describe('signing in once more', () => {
+describe('signing in again', () => {
   it('gives another cookie, a fresh sign-in, and ends the session that the browser had', async () => {
     const token = await named('again', 'admin');
     const old = await logIn(stage.app, token);
@@ -359,7 +370,7 @@ describe('signing in once more', () => {
     // At the process that has not looked at it yet.
     expect(await ask(revoke, { cookie: old, ...OWN_PAGE }, 'POST', other)).toMatchObject({
       status: 403,
-      body: { cause: { code: 'sign_in_again' } },
+      body: { cause: { code: 'sign_in_again', proof: true } },
     });
     expect((await ask('/console/api/operators/sessions', { cookie: old, ...OWN_PAGE }, 'GET', other)).status).toBe(200);
     const { headers } = await sendLogin(stage.app, token, { ...OWN_PAGE, origin: 'http://localhost', cookie: old });
@@ -368,6 +379,28 @@ describe('signing in once more', () => {
     expect(await opens(old)).toBe(false);
     expect((await ask(revoke, { cookie: anew, ...OWN_PAGE }, 'POST')).status).toBe(404);
     expect(await sessionsOf(anew)).toHaveLength(1);
+  });
+
+  it('is needed for member data after an hour, however much the session was used', async () => {
+    await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
+    const token = await named('reads', 'member-data');
+    const reads = async (cookie: string, query: string): Promise<OperatorAnswer> =>
+      ask(`/console/api/orders/order-1?${query}`, { cookie, ...OWN_PAGE });
+    const old = await logIn(stage.app, token);
+    const age = (minutes: number): Promise<unknown> =>
+      stage.query(`UPDATE operator_sessions SET created_at = now() - make_interval(mins => $1) WHERE name = 'reads'`, [
+        minutes,
+      ]);
+    await age(59);
+    expect((await reads(old, 'contents=true')).status).toBe(200);
+    await age(61);
+    stage.lookAnew();
+    expect(await reads(old, 'contents=true')).toMatchObject({
+      status: 403,
+      body: { cause: { code: 'sign_in_again', proof: false } },
+    });
+    expect((await reads(old, 'contents=false')).status).toBe(200);
+    expect((await reads(await logIn(stage.app, token), 'contents=true')).status).toBe(200);
   });
 
   it('with a wrong token leaves the session as it was', async () => {

@@ -121,7 +121,10 @@ it('a stream ends with what let its reader in, and no other does', async () => {
 
 describe('a stream, by the clock', () => {
   const began = new Date();
-  const reader = { ...BY_OPERATOR_TOKEN, session: { sessionId: 'a', signedInAt: began, expiresAt: began } };
+  const reader = {
+    ...BY_OPERATOR_TOKEN,
+    session: { sessionId: 'a', openedAt: began, signedInAt: began, expiresAt: began },
+  };
   const openAt = (now: Date, identifyAgain: () => Promise<Operator | undefined>): { isClosed: boolean } => {
     vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] });
     const request = { operator: reader, identifyAgain } as unknown as FastifyRequest;

@@ -22,6 +22,7 @@ const right = async (): Promise<unknown> => ({
       ...row,
       kind: 'token',
       sessionId: randomUUID(),
+      openedAt: new Date(),
       signedInAt: new Date(),
       expiresAt: new Date(Date.now() + HOUR_MS),
     },
@@ -120,7 +121,9 @@ describe('while Postgres is away', () => {
   it('a session ends when it ends', async () => {
     const cookies = ['x'.repeat(43)];
     const expiresAt = new Date(Date.now() + MINUTE_MS);
-    answer = async () => ({ rows: [{ ...row, sessionId: randomUUID(), signedInAt: new Date(), expiresAt }] });
+    answer = async () => ({
+      rows: [{ ...row, sessionId: randomUUID(), openedAt: new Date(), signedInAt: new Date(), expiresAt }],
+    });
     expect(await identify.bySession(cookies)).toBeDefined();
     answer = away;
     vi.advanceTimersByTime(59_000);
