@@ -36,21 +36,22 @@ const pages = find('**/*.md', 'CHANGELOG.md', '.*/**');
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 38_050, goal: 31_000 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 38_130, goal: 31_000 },
   { measure: 'files of src', is: source.length, budget: 520, goal: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 306, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 21, goal: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_400, goal: 56_000 },
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_570, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 44, goal: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   {
     measure: 'words of documentation',
     is: sum(pages.map((file) => read(file).split(/\s+/).length)),
-    budget: 91_800,
+    budget: 91_900,
     goal: 50_000,
   },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 58, goal: 50 },
-  { measure: 'alert rules', is: (await readAlerts()).length, budget: 54, goal: 24 },
+  // One more, for what operators do: a new admin, OPERATOR_TOKEN, many looks at member data.
+  { measure: 'alert rules', is: (await readAlerts()).length, budget: 55, goal: 24 },
 ];
 
 it('nothing is heavier than its budget', () => {

@@ -58,6 +58,13 @@ export function backlogGauges(
     (backlog) => backlog.byPhone,
   );
   one('expediter_reconnect_needed', 'Held until a person renews a connection.', (backlog) => backlog.reconnectNeeded);
+  gauge('expediter_operator_acts', 'Of the last hour; looks at member data of one operator.', ['act'], (set) => {
+    const { acts } = sampled() ?? {};
+    if (acts === undefined) return;
+    set(acts.memberData, { act: 'member_data' });
+    set(acts.admin, { act: 'admin' });
+    set(acts.operatorToken, { act: 'operator_token' });
+  });
   one(
     'expediter_placement_oldest_open_seconds',
     'Since the oldest signal that waits.',

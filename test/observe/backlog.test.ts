@@ -51,7 +51,19 @@ const BACKLOG = `
   INSERT INTO credentials (seed_sha256, integration, granted_at, lasts_s)
   VALUES ('ends', 'standard', now() - interval '1 day', 3 * 86400), ('endless', 'standard', now(), NULL),
          ('left', 'standard', now() - interval '9 days', 86400);
-  UPDATE locations SET grant_sha256 = CASE location_id WHEN 'club-1' THEN 'ends' ELSE 'endless' END::bytea;`;
+  UPDATE locations SET grant_sha256 = CASE location_id WHEN 'club-1' THEN 'ends' ELSE 'endless' END::bytea;
+  -- Two looks of one operator and three of another, in this hour; two new admins.
+  INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+  SELECT now() - make_interval(mins => minutes), kind, id, id, did
+  FROM (VALUES (1, 'person', 'ada', 'read contents'), (2, 'person', 'ada', 'read webhook'), (70, 'person', 'ada', 'read webhook'),
+               (1, 'token', 'kim', 'read contents'), (2, 'token', 'kim', 'read contents'), (3, 'token', 'kim', 'read webhook'),
+               (4, 'token', 'kim', 'retry'), (5, 'operator_token', 'operator_token', 'sign in'),
+               (90, 'operator_token', 'operator_token', 'retry')) AS a(minutes, kind, id, did);
+  INSERT INTO operator_grants (grant_id, email, roles, created_at)
+  VALUES (gen_random_uuid(), 'new@club.example', '{viewer,admin}', now()),
+         (gen_random_uuid(), 'old@club.example', '{viewer,admin}', now() - interval '2 h'),
+         (gen_random_uuid(), 'viewer@club.example', '{viewer}', now());
+  INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES (gen_random_uuid(), '', 'new', '{admin}');`;
 
 describe('what waits', () => {
   let system: System;
@@ -81,6 +93,9 @@ describe('what waits', () => {
     expect(read.value('expediter_cancellations_by_phone')).toBe(1);
     expect(read.value('expediter_reconnect_needed')).toBe(1);
     expect(read.value('expediter_orders_unreceived')).toBe(1);
+    expect(read.value('expediter_operator_acts', { act: 'member_data' })).toBe(3);
+    expect(read.value('expediter_operator_acts', { act: 'admin' })).toBe(2);
+    expect(read.value('expediter_operator_acts', { act: 'operator_token' })).toBe(1);
     expect(read.value('expediter_parked_events')).toBe(2);
     const near = (name: string, seconds: number, labels = {}): void => {
       expect(read.value(name, labels), name).toBeGreaterThanOrEqual(seconds);
@@ -185,6 +200,7 @@ describe('looking at it', () => {
       parked: 0,
       silent: {},
       lasts: {},
+      acts: { memberData: 0, admin: 0, operatorToken: 0 },
     });
   });
 
@@ -208,21 +224,27 @@ describe('looking at it', () => {
        SELECT 'club-1', 'standard', 'p-' || n, now()::date, $1::uuid, 20, 'x' FROM generate_series(1, 12000) AS n`,
       [randomUUID()],
     );
+    await pool.query(
+      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+       SELECT now() - make_interval(mins => n % 120), 'person', 'ada', 'ada', 'read contents'
+       FROM generate_series(1, 30000) AS n`,
+    );
     await pool.query(`UPDATE placements SET requested_at = now() WHERE service_order_id = 'open-1'`);
     await pool.query('ANALYZE');
     expect(await sampleBacklog(pool, { PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 })).toMatchObject({
       waiting: 10_000,
       parked: 10_000,
       unreceived: 0,
+      acts: { memberData: 10_000 },
     });
     const nodes = nodesOf(await planOf());
-    // Of these there is a row per location, whatever waits.
-    const few = ['location_last_seen', 'locations', 'credentials'];
+    // Of these there is a row per location, token or grant, whatever waits.
+    const few = ['location_last_seen', 'locations', 'credentials', 'operator_tokens', 'operator_grants'];
     const scanned = nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']);
     expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
     const read = nodes.filter((node) => node['Relation Name'] !== undefined);
     expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
-      new Set(['placements', 'orders', 'outbox', 'parked_events', 'cancellations', ...few]),
+      new Set(['placements', 'orders', 'outbox', 'parked_events', 'cancellations', 'audit', ...few]),
     );
     for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
   });

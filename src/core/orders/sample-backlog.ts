@@ -27,12 +27,15 @@ export type Backlog = {
   silent: Record<string, number>;
   /** Seconds until the first of its locations' connections ends unless it is renewed, by integration. */
   lasts: Record<string, number>;
+  /** Of the last hour: looks at member data by whoever had most, admin roles given, acts with OPERATOR_TOKEN. */
+  acts: { memberData: number; admin: number; operatorToken: number };
 };
 
 /** The most rows read: reading a backlog must not add to it. */
 const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
+const ACTS = 10_000;
 
 /**
  * Samples the backlog, by indexes and within fixed numbers of rows.
@@ -53,7 +56,13 @@ export async function sampleBacklog(
 }
 
 export const SAMPLE_BACKLOG = `
-  WITH open AS (
+  WITH acts AS (
+    SELECT coalesce(max(looks), 0) AS looks, coalesce(sum(by_token), 0) AS by_token
+    FROM (SELECT count(*) FILTER (WHERE did IN ('read contents', 'read webhook')) AS looks,
+                 count(*) FILTER (WHERE actor_kind = 'operator_token') AS by_token
+          FROM (SELECT actor_kind, actor_id, did FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
+          GROUP BY actor_kind, actor_id) AS a
+  ), open AS (
     SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",
            count(*) FILTER (WHERE state = 'held' AND NOT paused)::int AS "held",
            count(*) FILTER (WHERE state = 'held' AND paused)::int AS "paused",
@@ -98,5 +107,9 @@ export const SAMPLE_BACKLOG = `
           FROM (SELECT c.integration,
                        extract(epoch FROM min(c.granted_at + make_interval(secs => c.lasts_s)) - now())::float8 AS seconds
                 FROM locations l JOIN credentials c ON c.seed_sha256 = l.grant_sha256
-                WHERE c.lasts_s IS NOT NULL GROUP BY c.integration) AS g) AS "lasts"
-  FROM open`;
+                WHERE c.lasts_s IS NOT NULL GROUP BY c.integration) AS g) AS "lasts",
+         jsonb_build_object('memberData', looks, 'operatorToken', by_token, 'admin',
+           (SELECT count(*) FROM (SELECT roles, created_at FROM operator_tokens UNION ALL
+                                  SELECT roles, created_at FROM operator_grants) AS given
+            WHERE roles @> '{admin}' AND created_at > now() - interval '1 h')) AS acts
+  FROM open, acts`;
