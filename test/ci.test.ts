@@ -17,7 +17,8 @@ type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Re
 const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'process' | 'system'>;
 const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'chaos'>;
 const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image'>;
-const steps = [workflow, nightly, release].flatMap(({ jobs }) =>
+const security = parse(read('.github/workflows/security.yml')) as Workflow<'codeql' | 'secrets' | 'advisories'>;
+const steps = [workflow, nightly, release, security].flatMap(({ jobs }) =>
   Object.values<Job>(jobs).flatMap((job) => job.steps ?? []),
 );
 
@@ -42,9 +43,19 @@ describe('the workflow', () => {
     for (const { run } of runs) expect(run).toContain('--seed "$GITHUB_RUN_ID"');
   });
 
+  it('looks for faults, secrets and advisories in what somebody proposes, and every week in what was not changed', () => {
+    expect(Object.keys(security.on)).toEqual(expect.arrayContaining(['pull_request', 'schedule']));
+    const { codeql, secrets, advisories } = security.jobs;
+    expect(codeql.steps?.map(({ uses }) => uses?.split('@', 1)[0])).toContain('github/codeql-action/analyze');
+    expect(secrets.steps?.at(-1)?.run).toMatch(/-p secretlint@\d+\.\d+\.\d+ /);
+    expect(advisories.steps?.at(-1)?.run).toBe('npm audit --omit=dev --audit-level=high');
+    expect([secrets.permissions, advisories.permissions]).toEqual([undefined, undefined]);
+    expect(codeql.permissions).toEqual({ contents: 'read', 'security-events': 'write' });
+  });
+
   it('uses actions by their commit, which Renovate moves, as it does the digests of images', () => {
     expect(steps.filter(({ uses }) => uses !== undefined).length).toBeGreaterThan(5);
-    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40}$/);
+    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w/-]+@[0-9a-f]{40}$/);
   });
 });
 
