@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { examine } from '../src/doctor/examine.ts';
+import { examine } from '../src/diagnostics/doctor.ts';
 import { FUNCTIONS, RIGHTS } from '../src/grant-rights.ts';
 import { createEmptyDatabase } from './support/create-database.ts';
 import { runCli } from './support/run-cli.ts';

@@ -1,22 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { Certification, Tell } from '../certify/certify.ts';
-import type { Certified } from '../certify/certified.ts';
-import type { TestContents } from '../certify/make-test-order.ts';
 import { readConfigOf } from '../config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import { type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
-import { guardedFetch } from '../core/egress/guarded-fetch.ts';
-import { databaseClock } from '../core/postgres/database-clock.ts';
-import { credentialStore } from '../core/locations/credential-store.ts';
-import { WrongLocation, settingsOpener } from '../core/locations/locations.ts';
+import { locationDeps } from '../core/locations/check-location.ts';
+import { WrongLocation } from '../core/locations/locations.ts';
+import type { Certification } from '../diagnostics/certify.ts';
+import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';
+import type { Tell, TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../terminal-text.ts';
 import { actAtLocation } from './act-at-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput } from './failures.ts';
-import { facts, print } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -74,14 +71,14 @@ ${examples('expediter certify --location club-1', 'expediter certify --location 
 async function certifyLocation(options: Options, command: Command): Promise<void> {
   const { location: locationId, without, wait } = options;
   const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
-  const { publicUrl, ...rules } = await settingsRules(env);
+  const rules = await settingsRules(env);
+  const { publicUrl } = rules;
   if (publicUrl === undefined) {
     throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
   }
   // Loaded here, since no other command needs them.
-  const { certify } = await import('../certify/certify.ts');
-  const { sampleContents } = await import('../certify/make-test-order.ts');
-  const { statusesOf } = await import('../certify/statuses-of.ts');
+  const { certify } = await import('../diagnostics/certify.ts');
+  const { sampleContents, statusesOf } = await import('../diagnostics/test-run.ts');
   const type: FulfillmentType = options.delivery ? 'delivery' : 'pickup';
   const contents = options.order === undefined ? sampleContents(type) : await readContents(options.order);
   const statuses = statusesOf(contents.fulfillment.type).filter((status) => !without.some((each) => each === status));
@@ -94,19 +91,8 @@ async function certifyLocation(options: Options, command: Command): Promise<void
     const certified = await withDatabase(
       env.DATABASE_URL,
       async (pool) => {
-        const clock = databaseClock(pool);
-        await clock.follow();
-        const allowedHosts = env.ALLOW_PRIVATE_HOSTS;
-        const deps = {
-          pool,
-          publicUrl,
-          allowedHosts,
-          keys: rules.keys,
-          open: settingsOpener({ ...rules, publicUrl }),
-          credentialsFor: credentialStore(pool, rules.keys),
-          posFetch: guardedFetch(allowedHosts),
-          now: clock.now,
-        };
+        const { keys } = rules;
+        const deps = { ...(await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS)), publicUrl, keys };
         const limits = { statusMs: wait, graceMs: Math.min(GRACE_MS, wait) };
         const { signal } = stopping;
         const repeats = !without.includes(REPEATS);
@@ -116,9 +102,8 @@ async function certifyLocation(options: Options, command: Command): Promise<void
       },
       CONNECTIONS,
     );
-    const ok = certified.checks.every(({ state }) => state !== 'failed');
-    print(command, { ok, locationId, ...certified }, inWords(certified));
-    if (!ok) process.exitCode = 1;
+    const { checks } = certified;
+    printChecks(command, checks, { ok: isFine(checks), locationId, ...certified }, inWords(certified));
   } finally {
     process.off('SIGINT', stop);
     process.off('SIGTERM', stop);
@@ -127,28 +112,18 @@ async function certifyLocation(options: Options, command: Command): Promise<void
 
 const screen: Tell = {
   wants: (what) => write(`...      ${what}`),
-  found: ({ state, check, found }) => write(`${state.padEnd('skipped '.length)} ${check}: ${found}`),
+  found: (check) => write(lineOf(check)),
 };
 
 function write(line: string): void {
   process.stderr.write(`${terminalText(line)}\n`);
 }
 
+/** Describes failures only. Each check stands on standard error already. */
 function inWords({ order, checks }: Certification): string {
   const failures = checks.filter(({ state }) => state === 'failed').map(describeFailure);
-  const count = (state: Certified['state']): number => checks.filter((each) => each.state === state).length;
-  const counts = (['failed', 'skipped', 'ok'] as const).flatMap((state) =>
-    count(state) > 0 ? [`${count(state)} ${state}`] : [],
-  );
-  // Each check stands on standard error already.
-  return [
-    ...failures,
-    `${counts.join(', ')}${order === undefined ? '' : `; the test order was ${order.serviceOrderId}`}`,
-  ].join('\n\n');
-}
-
-function describeFailure({ check, found, request, expected, toDo }: Certified): string {
-  return facts({ failed: check, found, 'the request': request, expected, 'to do': toDo });
+  const testOrder = order === undefined ? '' : `; the test order was ${order.serviceOrderId}`;
+  return [...failures, `${sumOf(checks)}${testOrder}`].join('\n\n');
 }
 
 /** @throws WrongInput */

@@ -1,9 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { PARTS, type Finding, type Part } from '../doctor/finding.ts';
+import { PARTS, type Part } from '../diagnostics/check.ts';
+import { isFine, printChecks, sumOf, tableOf } from '../diagnostics/print-checks.ts';
 import { examples } from './examples.ts';
-import { print, table } from './print.ts';
-
-const STATES = ['failed', 'warning', 'skipped', 'ok'] as const;
 
 export function addDoctorCommand(program: Command): void {
   program
@@ -21,26 +19,11 @@ ${examples('expediter doctor', 'expediter doctor --only database,platform --json
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {
       // Loaded here, since no other command needs it.
-      const { examine } = await import('../doctor/examine.ts');
+      const { examine } = await import('../diagnostics/doctor.ts');
       const findings = await examine(process.env, only);
-      const counts = STATES.map((state) => ({ state, count: findings.filter((each) => each.state === state).length }));
-      const failed = findings.some((finding) => finding.state === 'failed');
-      const inWords = counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
-      print(command, { ok: !failed, findings }, `${tableOf(findings)}\n\n${inWords}`);
-      if (failed) process.exitCode = 1;
+      const inWords = `${tableOf(findings)}\n\n${sumOf(findings)}`;
+      printChecks(command, findings, { ok: isFine(findings), findings }, inWords);
     });
-}
-
-function tableOf(findings: readonly Finding[]): string {
-  return table(
-    findings.map(({ state, part, check, found, toDo }) => ({
-      '': state,
-      part,
-      check,
-      found: toDo === undefined ? found : `${found}. To do: ${toDo}`,
-    })),
-    '',
-  );
 }
 
 function readParts(text: string): Part[] {

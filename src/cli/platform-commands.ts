@@ -9,10 +9,7 @@ import type { PlatformError } from '../core/domain/order-module.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { wordOf } from '../core/domain/word-of.ts';
 import type { CodedError } from '../core/placements/read-errors.ts';
-import type { Remark } from '../platform/compare-sums.ts';
-import type { Refusal } from '../platform/list-refusals.ts';
-import { maskOrder } from '../platform/mask-order.ts';
-import type { ShapeLine } from '../platform/describe-shape.ts';
+import type { Refusal, Remark, ShapeLine } from '../diagnostics/check-order.ts';
 import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
@@ -58,7 +55,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       );
       // Loaded here, since no other command needs them.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
-      const { checkOrder } = await import('../platform/check-order.ts');
+      const { checkOrder, maskOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
       const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);

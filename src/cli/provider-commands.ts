@@ -1,17 +1,15 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
-import { guardedFetch } from '../core/egress/guarded-fetch.ts';
-import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
+import { checkLocation, locationDeps, type CheckedLocation } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
-import { databaseClock } from '../core/postgres/database-clock.ts';
-import { credentialStore } from '../core/locations/credential-store.ts';
-import { WrongLocation, newSettingsOf, settingsOpener } from '../core/locations/locations.ts';
+import { WrongLocation, newSettingsOf } from '../core/locations/locations.ts';
+import { describeCheck, printChecks } from '../diagnostics/print-checks.ts';
 import { actAtLocation } from './act-at-location.ts';
 import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
-import { facts, print, table } from './print.ts';
+import { print, table } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -78,19 +76,16 @@ export function addProviderCommands(program: Command): void {
     .addHelpText('after', examples('expediter provider check club-1', 'expediter provider check club-1 --json'))
     .action(async (locationId: string, _options: object, command: Command) => {
       const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
-      const open = settingsOpener(await settingsRules(env));
+      const rules = await settingsRules(env);
       const checked = await withDatabase(env.DATABASE_URL, async (pool) => {
-        const clock = databaseClock(pool);
-        await clock.follow();
-        const credentialsFor = credentialStore(pool, env.SETTINGS_KEY);
-        const allowedHosts = env.ALLOW_PRIVATE_HOSTS;
-        const posFetch = guardedFetch(allowedHosts);
-        const deps = { pool, open, credentialsFor, posFetch, allowedHosts, now: clock.now };
+        const deps = await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS);
         const check = (): Promise<CheckedLocation> => checkLocation(deps, locationId, CHECK_MS);
         return actAtLocation(pool, 'check', locationId, check, ({ state }) => state);
       });
-      print(command, checked, describeCheck(checked));
-      if (checked.state === 'failed') process.exitCode = 1;
+      // Loaded here, since no other command needs it.
+      const { judgeReach } = await import('../diagnostics/examine-locations.ts');
+      const check = judgeReach(checked);
+      printChecks(command, [check], checked, describeCheck(check));
     });
 
   provider
@@ -103,27 +98,18 @@ export function addProviderCommands(program: Command): void {
     .addHelpText('after', examples('expediter provider connect club-1'))
     .action(async (locationId: string, _options: object, command: Command) => {
       const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
-      const { publicUrl, ...rules } = await settingsRules(env);
+      const rules = await settingsRules(env);
+      const { publicUrl } = rules;
       if (publicUrl === undefined) {
         throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
       }
       const connection = await withDatabase(env.DATABASE_URL, async (pool) => {
-        const clock = databaseClock(pool);
-        await clock.follow();
-        const posFetch = guardedFetch(env.ALLOW_PRIVATE_HOSTS);
-        const deps = { pool, rules: { ...rules, publicUrl }, posFetch, now: clock.now };
+        const { posFetch, now } = await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS);
+        const deps = { pool, rules: { ...rules, publicUrl }, posFetch, now };
         return actAtLocation(pool, 'connect', locationId, () => connectLocation(deps, locationId));
       });
       const { done, todo } = connection;
       const lines = [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)];
       print(command, { locationId, ...connection }, lines.join('\n'));
     });
-}
-
-function describeCheck(checked: CheckedLocation): string {
-  const { locationId } = checked;
-  if (checked.state === 'ok')
-    return `the settings of ${locationId} reach its POS${checked.now ? `; ${checked.now}` : ''}`;
-  if (checked.state === 'unchecked') return `the settings of ${locationId} were not checked: ${checked.why}`;
-  return facts({ location: locationId, problem: checked.problem, 'to do': checked.toDo });
 }

@@ -1,7 +1,7 @@
 /** The checklists, from a contract to the first order cooked: docs/go-live.md and one in each page of docs/providers. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { compareSums } from '../../src/platform/compare-sums.ts';
+import { compareSums } from '../../src/diagnostics/check-order.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { registry } from '../../src/providers/index.ts';
 import { sampleOrder } from '../support/sample-order.ts';

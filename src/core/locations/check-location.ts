@@ -3,8 +3,38 @@ import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { guardedFetch } from '../egress/guarded-fetch.ts';
+import { databaseClock } from '../postgres/database-clock.ts';
 import { askPos, type PosDeps } from './ask-pos.ts';
-import { WrongLocation, getLocation, refuseHosts, type OpenSettings } from './locations.ts';
+import { credentialStore } from './credential-store.ts';
+import {
+  WrongLocation,
+  getLocation,
+  refuseHosts,
+  settingsOpener,
+  type OpenSettings,
+  type SettingsRules,
+} from './locations.ts';
+
+export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
+
+/** Makes what a process beside the service needs to ask locations' POS systems, by Postgres's clock. */
+export async function locationDeps(
+  pool: Pool,
+  rules: SettingsRules,
+  allowedHosts: AllowedHosts,
+): Promise<LocationDeps> {
+  const clock = databaseClock(pool);
+  await clock.follow();
+  return {
+    pool,
+    allowedHosts,
+    open: settingsOpener(rules),
+    credentialsFor: credentialStore(pool, rules.keys),
+    posFetch: guardedFetch(allowedHosts),
+    now: clock.now,
+  };
+}
 
 /** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z
@@ -32,7 +62,7 @@ export type CheckedLocation = z.infer<typeof CheckedLocation>;
  * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(
-  deps: PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts },
+  deps: LocationDeps,
   locationId: string,
   withinMs: number,
 ): Promise<CheckedLocation> {

@@ -1,21 +1,29 @@
 import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { certify, type Certification, type CertifyDeps, type CertifyOptions } from '../../../src/certify/certify.ts';
-import type { Certified } from '../../../src/certify/certified.ts';
-import { sampleContents } from '../../../src/certify/make-test-order.ts';
-import { statusesOf } from '../../../src/certify/statuses-of.ts';
 import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
+import { locationDeps } from '../../../src/core/locations/check-location.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
+import { certify, type Certification } from '../../../src/diagnostics/certify.ts';
+import type { Check } from '../../../src/diagnostics/check.ts';
+import {
+  sampleContents,
+  statusesOf,
+  type CertifyDeps,
+  type CertifyOptions,
+} from '../../../src/diagnostics/test-run.ts';
+import { registry as ownProviders } from '../../../src/providers/index.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { sendJson } from '../../support/serve-http.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 import { ANSWER_MS, BROKEN, SECOND_URL } from './broken-bridges.ts';
-import { certifyDeps } from './certify-deps.ts';
 import { startBridge, type Bridge, type Habits } from './start-bridge.ts';
 
 const LIMITS = { answerMs: ANSWER_MS, statusMs: 10_000, graceMs: 4_000 };
@@ -45,7 +53,14 @@ let deps: CertifyDeps;
 beforeAll(async () => {
   // certify has a webhook answered 500 by keeping it waiting for longer than an answer may take.
   system = await startSystem({ providers: OTHERS, limits: ANSWER_LIMITS });
-  deps = await certifyDeps(system, new Map(OTHERS.map((provider) => [provider.integration, provider])));
+  const pool = new pg.Pool({ connectionString: system.env['DATABASE_URL'], max: 20 });
+  const registry = new Map([...ownProviders, ...OTHERS.map((provider) => [provider.integration, provider] as const)]);
+  const rules = {
+    registry,
+    keys: parseSettingsKeys(system.env['SETTINGS_KEY'] ?? ''),
+    publicUrl: system.urls[0] ?? '',
+  };
+  deps = { ...(await locationDeps(pool, rules, allowedHosts)), keys: rules.keys, publicUrl: rules.publicUrl };
   await system.addLocation(SECOND_URL.locationId, { ordersUrl: 'http://127.0.0.1:9/' });
   SECOND_URL.url = await system.webhookUrl(SECOND_URL.locationId);
 });
@@ -340,7 +355,7 @@ describe.concurrent('a bridge fails that', () => {
     expect(failure?.toDo).toMatch(toDo);
     expect(failure?.expected).toMatch(/\w/);
     if (request !== undefined) expect(failure?.request).toMatch(request);
-    const saysThatNothingCame = (each: Certified): boolean => each.found.includes('with a token that is valid');
+    const saysThatNothingCame = (each: Check): boolean => each.found.includes('with a token that is valid');
     expect(certified.checks.filter((each) => each !== failure).filter(saysThatNothingCame)).toEqual([]);
     expect(JSON.stringify(certified)).not.toMatch(/(whsec|exw)_\w/);
   });

@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PosContext } from '../core/domain/provider.ts';
+import { askPos, type PosDeps } from '../core/locations/ask-pos.ts';
+import type { Location } from '../core/locations/locations.ts';
+
+/** Time for the end of a body, once its status is there. */
+const BODY_MS = 2_000;
+
+/** What may be told of an exchange: one line without secrets, and the kind of an id that ought to be a string. */
+export type Exchange = { line: string; status?: number; idKind?: string };
+
+/** The end of a call to a POS, and its last exchange, if there was any. */
+export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | undefined } & (
+  | { given: Result }
+  | { error: unknown }
+);
+
+/** Makes one call to the POS, and remembers what it last sent and got. */
+export async function callWatched<Result>(
+  deps: PosDeps,
+  location: Pick<Location, 'integration' | 'settings'>,
+  answerMs: number,
+  ask: (context: PosContext<unknown>) => Promise<Result>,
+): Promise<WatchedCall<Result>> {
+  const { fetch, lastExchange } = watchFetch(deps.posFetch);
+  const began = performance.now();
+  const since = (): number => Math.round(performance.now() - began);
+  try {
+    const limit = { seconds: answerMs / 1000, sent: true };
+    const given = await askPos({ ...deps, posFetch: fetch }, location, limit, ask);
+    const milliseconds = since();
+    return { given, milliseconds, exchange: await lastExchange() };
+  } catch (error) {
+    const milliseconds = since();
+    return { error, milliseconds, exchange: await lastExchange() };
+  }
+}
+
+/** @returns a fetch that does the same as `send` */
+function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: () => Promise<Exchange | undefined> } {
+  let last: Promise<Exchange> | undefined;
+  return {
+    fetch: async (input, init) => {
+      const { method = 'GET', url } = input instanceof Request ? input : { ...init, url: String(input) };
+      const { origin, pathname } = new URL(url);
+      const request = `${method} ${origin}${pathname}`;
+      const began = performance.now();
+      last = Promise.resolve({ line: `${request}, which was not answered` });
+      const response = await send(input, init);
+      const milliseconds = Math.round(performance.now() - began);
+      const said = `${request}, answered ${response.status} in ${milliseconds} ms`;
+      const text = response
+        .clone()
+        .text()
+        .then(describeBody, () => ({ line: 'a body that was cut off' }));
+      // Whoever called does not read on where the status says it all.
+      last = Promise.race([text, sleep(BODY_MS, { line: 'a body that does not end' }, { ref: false })]).then(
+        (body) => ({ ...body, status: response.status, line: `${said}: ${body.line}` }),
+      );
+      return response;
+    },
+    lastExchange: async () => last,
+  };
+}
+
+/** Names fields and no values: the answer may be to a login. */
+function describeBody(text: string): Exchange {
+  if (text.trim() === '') return { line: 'an empty body' };
+  try {
+    const json: unknown = JSON.parse(text);
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) return { line: 'JSON, but no object' };
+    const names = Object.keys(json).slice(0, 20);
+    const line = names.length === 0 ? 'an empty JSON object' : `JSON with ${names.join(', ')}`;
+    return 'providerOrderId' in json ? { line, idKind: kindOf(json.providerOrderId) } : { line };
+  } catch {
+    return { line: 'no JSON' };
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (value === '') return 'an empty string';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,235 @@
+import type { Status } from '../core/domain/lifecycle.ts';
+import type { KitchenOrder } from '../core/domain/order.ts';
+import { webhookPath } from '../core/domain/webhook-path.ts';
+import type { Location } from '../core/locations/locations.ts';
+import { refuseNextStatus } from '../core/placements/refuse-next-status.ts';
+import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';
+import { awaitStatus, findElsewhere, readStatuses, type Awaited, type Sought } from './await-status.ts';
+import { failed, ok, skipped, type Check } from './check.ts';
+import { explainInVain } from './explain-in-vain.ts';
+import { sendAgain, sendChanged, type Endpoint } from './send-again.ts';
+import type { CertifyDeps, CertifyOptions, Tell } from './test-run.ts';
+
+type Run = CertifyOptions & {
+  location: Location;
+  order: KitchenOrder;
+  endpoint: Endpoint;
+  since: Date;
+  ticketIds: readonly string[];
+};
+
+/** What somebody does at a till, or a bridge by itself. */
+const WANTED: Partial<Record<Status, string>> = {
+  received: 'confirm the order at the till',
+  in_progress: 'begin to prepare it',
+  ready: 'mark it as ready',
+  en_route: 'send it on its way',
+  completed: 'hand it over',
+};
+
+/**
+ * Waits for each status of the order, sends the POS's own webhooks again while they are fresh, and refuses the last one
+ * once, which has to come again.
+ */
+export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): Promise<void> {
+  const { pool } = deps;
+  const { order, location, statuses, limits, signal } = run;
+  const ours = new Set<string>();
+  const sought: Sought = {
+    pool,
+    keys: deps.keys,
+    locationId: run.locationId,
+    serviceOrderId: order.serviceOrderId,
+    since: run.since,
+    ticketIds: run.ticketIds,
+    ours,
+  };
+  const known = new Set<string>();
+  const sending = { pool, keys: deps.keys, endpoint: run.endpoint, ours };
+  let first: { status: Status; webhookId: string } | undefined;
+  let wasLate = false;
+  let hasFailed = false;
+  let hopeless: string | undefined;
+
+  for (const status of statuses) {
+    if (hopeless !== undefined) {
+      tell.found(skipped(status, hopeless));
+      continue;
+    }
+    const isLast = status === statuses.at(-1);
+    const refusing = isLast && run.repeats ? await refuseOnce(deps, run) : undefined;
+    const began = performance.now();
+    tell.wants(
+      `${status}: ${WANTED[status] ?? 'send it'}, unless that goes by itself (up to ${limits.statusMs / 1000} s)`,
+    );
+    let awaited: Awaited;
+    try {
+      awaited = await awaitStatus(sought, status, {
+        until: () => (refusing?.refusedAt() ?? began) + limits.statusMs,
+        graceMs: limits.graceMs,
+        known,
+        signal,
+      });
+    } finally {
+      await refusing?.end();
+    }
+    const refusedAt = refusing?.refusedAt();
+    // An answer to a question may have been what was kept waiting.
+    if (!('came' in awaited) && !('asked' in awaited) && refusedAt !== undefined) {
+      tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next'));
+      tell.found(notRepeated(limits.statusMs));
+      continue;
+    }
+    const described = await describe(status, awaited, run, sought, known);
+    if (described.state === 'failed') hasFailed = true;
+    tell.found(described);
+    if ('came' in awaited) {
+      const { webhookId, spilled } = awaited.came;
+      if (isLast) {
+        const twice = refusedAt !== undefined && (await sendsAllTwice(sought, location, status));
+        tell.found(run.repeats ? repeated({ refusedAt, spilled, hasFailed, twice }) : UNTRIED);
+      }
+      if (first === undefined) {
+        first = { status, webhookId };
+        tell.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
+        tell.found(await sendChanged(sending, webhookId, location));
+      } else if (!wasLate) {
+        wasLate = true;
+        tell.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
+      }
+    } else if ('silent' in awaited) {
+      hopeless = `not waited for, since ${status} did not come`;
+    } else if ('inVain' in awaited && awaited.inVain.outcome !== 'ignored') {
+      hopeless = `not waited for: what was wrong with ${status} would be wrong with it, too`;
+    }
+  }
+}
+
+/** Begins to refuse webhooks about the order, until one was. `refusedAt` is by the monotonic clock. */
+async function refuseOnce(
+  { pool }: CertifyDeps,
+  { order, signal }: Run,
+): Promise<{ refusedAt: () => number | undefined; end(): Promise<void> }> {
+  const ending = new AbortController();
+  const held = Promise.withResolvers<void>();
+  let refusedAt: number | undefined;
+  const signals = AbortSignal.any([signal, ending.signal]);
+  const holding = refuseNextStatus(pool, order.serviceOrderId, held.resolve, signals).then((wasRefused) => {
+    if (wasRefused) refusedAt = performance.now();
+  });
+  // Whatever ends it.
+  holding.then(held.resolve, held.reject);
+  await held.promise;
+  return {
+    refusedAt: () => refusedAt,
+    async end() {
+      ending.abort();
+      await holding;
+    },
+  };
+}
+
+async function describe(
+  status: Status,
+  awaited: Awaited,
+  run: Run,
+  sought: Sought,
+  known: ReadonlySet<string>,
+): Promise<Check> {
+  if ('came' in awaited) return ok(status, `came as ${awaited.came.nativeStatus}, answered 200 applied`);
+  const expected = `a webhook that says ${status} of ${run.order.serviceOrderId}, answered 200 applied`;
+  const wrong = (found: string, toDo: string): Check => failed(status, found, toDo, { expected });
+  if ('inVain' in awaited) return explainInVain(status, expected, awaited.inVain, run.location);
+  if ('asked' in awaited) {
+    return wrong(
+      `no webhook brought it: the service had to ask the POS, which said ${awaited.asked.nativeStatus}`,
+      'see whether the POS still knows our webhook URL, and what it was answered there',
+    );
+  }
+  if ('behind' in awaited) {
+    const before = awaited.first === undefined ? 'a later one' : awaited.first.nativeStatus;
+    const found = `${awaited.behind.nativeStatus} came behind ${before}: the member was never told`;
+    const toDo = 'send statuses in their order, each once the one before was answered 200';
+    return failed(status, found, toDo, { expected: `${expected}, before any later status` });
+  }
+  if ('skippedFor' in awaited) {
+    return wrong(
+      `it never came, and ${awaited.skippedFor.nativeStatus} did: the member was never told`,
+      `send it, or say that this POS does not have it: --without ${status}`,
+    );
+  }
+  if (known.size > 0) {
+    const found = 'no webhook that says it came: what came about the order before moved nothing';
+    return wrong(found, 'mend first what is said above');
+  }
+  const elsewhere = await findElsewhere(sought);
+  if (elsewhere !== undefined) {
+    return wrong(
+      `a webhook about the order came to the location "${elsewhere}", by its URL and its token`,
+      `give each restaurant the webhook URL of its own: expediter token issue --location ${run.locationId}`,
+    );
+  }
+  const { endpoint } = run;
+  return wrong(
+    `no webhook about the order came to ${endpoint.publicUrl}${webhookPath(endpoint)} with a token that is valid`,
+    'look at what your request was answered: 401 is a wrong or cut token in the URL; without any answer it did not get ' +
+      `here. If this POS does not have that status: --without ${status}`,
+  );
+}
+
+const REPEATED = 'after a 500';
+const UNTRIED = skipped(REPEATED, 'this POS sends nothing again: what meets a time without Postgres is lost');
+
+function notRepeated(waitedMs: number): Check {
+  return failed(
+    REPEATED,
+    `a webhook was answered 500, and did not come again within ${waitedMs / 1000} s`,
+    'keep a status until it was answered 200, and send it again after 5 s, 30 s, 5 min and so on; or say: --without repeats',
+    { expected: 'the same again, after some seconds, until it is answered 200' },
+  );
+}
+
+function repeated(about: {
+  refusedAt: number | undefined;
+  spilled: boolean;
+  hasFailed: boolean;
+  twice: boolean;
+}): Check {
+  const { refusedAt, spilled, hasFailed, twice } = about;
+  if (refusedAt === undefined) {
+    return skipped(
+      REPEATED,
+      hasFailed
+        ? 'no later status was left to answer 500; mend the above and run again'
+        : 'no webhook could be answered 500: they all came at once',
+    );
+  }
+  if (spilled) return skipped(REPEATED, 'no webhook was answered 500: Pub/Sub took it (SPILL_TOPIC)');
+  if (twice) {
+    return failed(
+      REPEATED,
+      'each status came as two webhooks of different ids: what came after the 500 may be another than was answered 500',
+      'make the id of a webhook once, keep it with the status, and see whether there are two tickets',
+      { expected: 'one webhook for each status, and the same webhook-id whenever it is sent again' },
+    );
+  }
+  const seconds = Math.round((performance.now() - refusedAt) / 1000);
+  return ok(REPEATED, `answered 500, it came again, and was applied ${seconds} s later`);
+}
+
+/**
+ * Whether each status before the last came in several webhooks, none of which is another sent again: so the one that was
+ * answered 500 need not be the one that came. Once may be somebody at the till. Of other POS systems it may be in order.
+ */
+async function sendsAllTwice(sought: Sought, { provider }: Location, last: Status): Promise<boolean> {
+  const { idHeader } = provider.builtForUs ?? {};
+  if (idHeader === undefined) return false;
+  const ids = new Map<Status, Set<string | undefined>>();
+  for (const { status, webhookId, asked } of await readStatuses(sought.pool, sought.serviceOrderId)) {
+    if (asked || status === last || sought.ours.has(webhookId)) continue;
+    const key = await findWebhook(sought.pool, webhookId);
+    const id = (key && (await readWebhook(sought, key)))?.headers[idHeader];
+    ids.set(status, (ids.get(status) ?? new Set()).add(id));
+  }
+  return ids.size > 0 && [...ids.values()].every((each) => each.size > 1);
+}

@@ -1,0 +1,123 @@
+import { attemptLimit } from '../core/domain/attempt-limit.ts';
+import { makeToken } from '../core/domain/make-token.ts';
+import type { KitchenOrder } from '../core/domain/order.ts';
+import { why, type Why } from '../core/domain/placement-cause.ts';
+import { webhookPath } from '../core/domain/webhook-path.ts';
+import { WrongLocation, getLocation, refuseHosts, type Location } from '../core/locations/locations.ts';
+import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
+import { beginTestOrder } from '../core/placements/begin-test-order.ts';
+import { endTestOrder } from '../core/placements/end-test-order.ts';
+import { certifyStatuses } from './certify-statuses.ts';
+import { forgeOrder, namesTicket, readTicket } from './check-ticket.ts';
+import { failed, ok, type Check } from './check.ts';
+import { placeTwice } from './place-twice.ts';
+import { postWebhook, type Endpoint } from './send-again.ts';
+import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Tell } from './test-run.ts';
+
+export type Certification = { order: KitchenOrder | undefined; checks: Check[] };
+
+const LABEL = 'certify';
+/** The longest run, after which its token lets nobody in. */
+const TOKEN_MS = 24 * 3_600_000;
+/** What two processes' clocks may be apart, each by Postgres's: longer than the answer by which they set it. */
+const CLOCKS_MS = 5_000;
+const DEADLINE_S = 1_800;
+const NEVER_SENT = why({ code: 'pos_unreachable' });
+
+/**
+ * Drives a location through its life with a test order, which its POS really gets. The service has to run: the POS's
+ * webhooks come to its door, and are looked for in Postgres.
+ * @throws WrongLocation if there is no such location
+ */
+export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Tell): Promise<Certification> {
+  const { pool, publicUrl } = deps;
+  const { locationId } = about;
+  const checks: Check[] = [];
+  const report = (check: Check): void => {
+    checks.push(check);
+    tell.found(check);
+  };
+  const location = await openLocation(deps, locationId, report);
+  if (location === undefined) return { order: undefined, checks };
+  const { integration } = location;
+
+  const { tokenId, token } = await issueToken(pool, {
+    locationId,
+    label: LABEL,
+    expiresAt: new Date(deps.now().getTime() + TOKEN_MS),
+  });
+  try {
+    const endpoint: Endpoint = { publicUrl, integration, locationId, token };
+    report(await knock(endpoint));
+    if (checks.at(-1)?.state === 'failed') return { order: undefined, checks };
+    const order = await run(deps, { ...about, location, endpoint }, { wants: tell.wants, found: report });
+    return { order, checks };
+  } finally {
+    await revokeToken(pool, tokenId);
+  }
+}
+
+async function openLocation(
+  { pool, open, allowedHosts }: CertifyDeps,
+  locationId: string,
+  report: Tell['found'],
+): Promise<Location | undefined> {
+  const stored = await getLocation(pool, locationId);
+  try {
+    const { integration } = stored;
+    const location = { locationId, integration, ...(await open(stored)) };
+    refuseHosts(location.settings, location.provider, allowedHosts);
+    report(ok('settings', `can be used; its POS is ${integration}`));
+    return location;
+  } catch (error) {
+    if (!(error instanceof WrongLocation)) throw error;
+    const toDo = `put them again: expediter location put --location ${locationId}`;
+    const expected = `settings that ${stored.integration} can use`;
+    report(failed('settings', error.message, toDo, { expected }));
+    return undefined;
+  }
+}
+
+/** Asks whether PUBLIC_URL leads to the service, with a token that nobody has. */
+async function knock(endpoint: Endpoint): Promise<Check> {
+  const check = 'wrong token';
+  const request = `POST ${endpoint.publicUrl}${webhookPath(endpoint)}, with a token that was never issued`;
+  const answer = await postWebhook({ ...endpoint, token: makeToken('exw_') }, { headers: {}, body: Buffer.from('{}') });
+  if (typeof answer !== 'string' && answer.status === 401) return ok(check, 'answered 401', { request });
+  const toDo =
+    'start the service, or set PUBLIC_URL to where the POS reaches it; expediter doctor --only public-url says more';
+  const expected = '401: the service itself answers at PUBLIC_URL';
+  const found = typeof answer === 'string' ? answer : `answered ${answer.status}`;
+  return failed(check, found, toDo, { request, expected });
+}
+
+async function run(
+  deps: CertifyDeps,
+  about: CertifyOptions & { location: Location; endpoint: Endpoint },
+  tell: Tell,
+): Promise<KitchenOrder> {
+  const { pool } = deps;
+  const { location, limits } = about;
+  const since = new Date(deps.now().getTime() - CLOCKS_MS);
+  const made = makeTestOrder(location.locationId, about.contents, deps.now());
+  const { claim, order } = await beginTestOrder(pool, made, DEADLINE_S);
+  let failed: Why = NEVER_SENT;
+  try {
+    const answerMs = limits.answerMs ?? attemptLimit(location.provider) * 1_000;
+    const placed = await placeTwice(deps, location, order, { claim, answerMs, report: tell.found });
+    if ('why' in placed) {
+      failed = placed.why;
+      return order;
+    }
+    await certifyStatuses(deps, { ...about, order, since, ticketIds: placed.ids }, tell);
+    tell.found(await namesTicket(pool, location.provider, order, placed));
+    // Behind the order's own webhooks, which those of a ticket that should not be cannot disturb any more.
+    const forged = await forgeOrder(deps, location, order, answerMs);
+    if (forged !== undefined) tell.found(forged);
+    const read = await readTicket(deps, location, order);
+    if (read !== undefined) tell.found(read);
+    return order;
+  } finally {
+    await endTestOrder(pool, claim, failed);
+  }
+}

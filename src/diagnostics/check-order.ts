@@ -1,0 +1,183 @@
+import { classifyError } from '../core/domain/classify-error.ts';
+import { describeError } from '../core/domain/describe-error.ts';
+import type { LeftOut } from '../core/domain/left-out.ts';
+import { toDecimal } from '../core/domain/money.ts';
+import type { OrderModule } from '../core/domain/order-module.ts';
+import type { CanonicalOrder } from '../core/domain/order.ts';
+import type { PlacementCause } from '../core/domain/placement-cause.ts';
+import type { Registry } from '../core/domain/provider.ts';
+import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
+import { sumItems } from '../core/domain/sum-items.ts';
+import { askMapper } from '../core/placements/ask-mapper.ts';
+import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import type { CodedError } from '../core/placements/read-errors.ts';
+
+const PATTERN_MAX = 32;
+const LINES_MAX = 500;
+
+/** What tells of a member. A country or the kind of a fulfillment does not. */
+const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|items\.\d+\.notes)$/;
+
+/** What is odd about a field of an order that can be placed. */
+export type Remark = { path: string; says: string };
+
+/** An integration whose POS takes no such order, whatever a location's settings are. */
+export type Refusal = { integration: string; problem: string };
+
+/** One field of an answer: where it is, and what is there, without its value. */
+export type ShapeLine = { path: string; kind: string };
+
+/** What the service would make of an order. */
+export type CheckedOrder =
+  | {
+      state: 'ok';
+      order: CanonicalOrder;
+      leftOut: readonly LeftOut[];
+      remarks: Remark[];
+      refusals: Refusal[];
+      shape: ShapeLine[];
+    }
+  /** The platform has no such order. */
+  | { state: 'missing' }
+  /** `thrown` is what a mapper threw, with its message, which may quote the order, as may those of `errors`. */
+  | {
+      state: 'failed';
+      problem: string;
+      cause: PlacementCause;
+      errors?: readonly CodedError[];
+      shape?: ShapeLine[];
+      thrown?: unknown;
+    };
+
+/**
+ * Fetches one order and reads it, as the service would, and stores nothing.
+ * @param about.warn told if the module's `errorCode` throws
+ */
+export async function checkOrder(
+  about: {
+    url: string;
+    token: string | undefined;
+    module: OrderModule;
+    registry: Registry;
+    warn: (problem: string) => void;
+  },
+  serviceOrderId: string,
+): Promise<CheckedOrder> {
+  let errors: readonly CodedError[] = [];
+  let shape: ShapeLine[] | undefined;
+  let thrown: unknown;
+  const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
+    return (given) => {
+      try {
+        return ask(given);
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
+    };
+  };
+  const { module } = about;
+  const variables = noting((orderId: string) => variablesOf(module, orderId));
+  const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
+  try {
+    const fetchData = orderDataFetcher({
+      ...about,
+      module: { ...module, variables },
+      onErrors: (answered) => (errors = answered),
+    });
+    const data = await fetchData(serviceOrderId);
+    if (data === undefined) return { state: 'missing' };
+    shape = describeShape(data);
+    const value = askMapper(() => toCanonicalOrder(data));
+    if (value === null) return { state: 'missing' };
+    const read = readCanonicalOrder(value, { serviceOrderId });
+    const { order } = read;
+    return { state: 'ok', ...read, remarks: compareSums(order), refusals: listRefusals(order, about.registry), shape };
+  } catch (error) {
+    const { problem, cause } = classifyError(error);
+    const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
+    return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
+  }
+}
+
+/**
+ * Says which sums of an order do not add up, in words that follow the field's name. Items and subtotal may each include
+ * the tax or not. Items are not added up where one has no price.
+ */
+export function compareSums({ items, money }: CanonicalOrder): Remark[] {
+  const { subtotal, discount = 0, tax, tip, fee, total, currency } = money;
+  const inWords = (amount: number): string => `${toDecimal(amount, currency)} ${currency}`;
+  const remarks: Remark[] = [];
+  const ordered = sumItems(items);
+  const arePriced = items.every(({ unitPrice }) => unitPrice !== undefined);
+  if (arePriced && ordered !== subtotal && Math.abs(ordered - subtotal) !== tax) {
+    const says = `is ${inWords(subtotal)}, and the items with their modifiers come to ${inWords(ordered)}`;
+    remarks.push({ path: 'money.subtotal', says });
+  }
+  const due = subtotal - discount + tip + fee;
+  if (total !== due && total !== due + tax) {
+    const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
+    const less = discount > 0 ? ' less the discount' : '';
+    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee come to ${inWords(due)}${taxed}`;
+    remarks.push({ path: 'money.total', says });
+  }
+  return remarks;
+}
+
+/** Asks all providers whether they would refuse an order before they ask their POS. */
+function listRefusals(order: CanonicalOrder, registry: Registry): Refusal[] {
+  return [...registry].flatMap(([integration, provider]) => {
+    try {
+      provider.checkOrder?.(order);
+      return [];
+    } catch (error) {
+      return [{ integration, problem: describeError(error) }];
+    }
+  });
+}
+
+/** Describes all fields of an answer, those of a list's entries together. Values may be a member's, so none is told. */
+function describeShape(data: unknown): ShapeLine[] {
+  const kinds = new Map<string, Set<string>>();
+  const look = (value: unknown, path: string): void => {
+    if (path !== '') kinds.set(path, (kinds.get(path) ?? new Set()).add(kindOf(value)));
+    if (typeof value !== 'object' || value === null || kinds.size > LINES_MAX) return;
+    for (const [key, each] of Object.entries(value)) {
+      // A scalar of the platform's own may have any text for a name.
+      const name = Array.isArray(value) ? '*' : /^\w{1,64}$/.test(key) ? key : '?';
+      look(each, path === '' ? name : `${path}.${name}`);
+    }
+  };
+  look(data, '');
+  return [...kinds].map(([path, each]) => ({ path, kind: [...each].join(' or ') }));
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `list of ${value.length}`;
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value === 'string' ? kindOfText(value) : typeof value;
+}
+
+/** An amount, a time and an enum are told by their form. */
+function kindOfText(text: string): string {
+  if (text === '') return 'empty text';
+  if (text.length <= PATTERN_MAX && /\d/.test(text) && /^[-+\d.,:/TZ ]+$/.test(text)) {
+    return `text like ${text.replaceAll(/\d/g, '0')}`;
+  }
+  return /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/.test(text) ? 'text in capitals' : 'text';
+}
+
+/** Copies an order with the lengths of what tells of its member in place of the texts. */
+export function maskOrder(order: CanonicalOrder): unknown {
+  return mask(order, '');
+}
+
+function mask(value: unknown, path: string): unknown {
+  if (typeof value === 'object' && value !== null) {
+    const masked = Object.entries(value).map(([key, each]) => [key, mask(each, path === '' ? key : `${path}.${key}`)]);
+    return Array.isArray(value) ? masked.map(([, each]) => each) : Object.fromEntries(masked);
+  }
+  if (!PERSONAL.test(path)) return value;
+  return typeof value === 'string' ? `(${value.length} characters)` : `(a ${typeof value})`;
+}

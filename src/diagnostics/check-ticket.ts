@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import { attemptLimit } from '../core/domain/attempt-limit.ts';
+import { classifyError } from '../core/domain/classify-error.ts';
+import { GiveUp, NeedsOperator } from '../core/domain/errors.ts';
+import { rankOf, statusAt } from '../core/domain/lifecycle.ts';
+import type { KitchenOrder } from '../core/domain/order.ts';
+import { askPos } from '../core/locations/ask-pos.ts';
+import type { Location } from '../core/locations/locations.ts';
+import { callWatched } from './call-watched.ts';
+import { failed, ok, skipped, type Check } from './check.ts';
+import { pageFor, type PlaceDeps } from './test-run.ts';
+
+/** Whether operators can find the ticket at the POS, and it is no other order's. */
+export async function namesTicket(
+  pool: Pool,
+  { builtForUs }: Location['provider'],
+  { serviceOrderId, locationId }: KitchenOrder,
+  { ids, lastExchange: request }: { ids: readonly string[]; lastExchange: string | undefined },
+): Promise<Check> {
+  const check = 'ticket id';
+  const { rows } = await pool.query<{ id: string | null; takenId: string | null; namedIds: string[] }>(
+    `SELECT o.provider_order_id AS id,
+            ARRAY(SELECT DISTINCT e.provider_order_id FROM status_events e
+                  WHERE e.service_order_id = $1::text AND e.provider_order_id IS NOT NULL ORDER BY 1) AS "namedIds",
+            (SELECT t.provider_order_id FROM provider_orders t
+             WHERE t.location_id = $2::text AND t.integration = o.integration
+               AND t.provider_order_id = ANY ($3::text[]) AND t.service_order_id <> $1::text LIMIT 1) AS "takenId"
+     FROM orders o WHERE o.service_order_id = $1::text`,
+    [serviceOrderId, locationId, ids],
+  );
+  const { id = null, takenId = null, namedIds = [] } = rows[0] ?? {};
+  if (takenId !== null) {
+    const toDo =
+      'answer with the id by which the POS stores the ticket, and not with a number that begins anew each day' +
+      (builtForUs === undefined ? '' : '. If your test database was emptied: delete .certify, or use --dir');
+    const expected = 'an id that no other ticket of this restaurant has, or ever had';
+    const found = `the id "${takenId}" is another order's, which this POS had before`;
+    return failed(check, found, toDo, { request, expected });
+  }
+  if (builtForUs !== undefined && namedIds.length > 1) {
+    const found = `webhooks named the order by ${namedIds.length} ids: ${namedIds.map((each) => `"${each}"`).join(', ')}`;
+    const toDo = 'see whether the kitchen has two tickets of it: store the id of each order with its ticket';
+    return failed(check, found, toDo, { expected: 'one ticket for an order, and its id in each webhook' });
+  }
+  if (id !== null) return ok(check, `the POS calls the order "${id}"`);
+  const found = 'neither the answer to the order nor a webhook named the id of the ticket at the POS';
+  const expected = 'an id by which people find the ticket at the till';
+  return failed(check, found, 'answer the order with it', { request, expected });
+}
+
+/**
+ * Sends another order, signed by a secret that nobody has: its POS must refuse it. Only to one that is built for us: what
+ * others do with wrong credentials is theirs, and may lock an account.
+ */
+export async function forgeOrder(
+  deps: PlaceDeps,
+  location: Location,
+  order: KitchenOrder,
+  answerMs: number,
+): Promise<Check | undefined> {
+  const { provider, integration } = location;
+  if (provider.builtForUs === undefined) return undefined;
+  const check = 'forged order';
+  const settings = provider.builtForUs.forge(location.settings);
+  if (settings === undefined) return skipped(check, 'nothing signs orders: whoever knows the URL for orders can order');
+  const forged = { ...order, serviceOrderId: `certify-${randomBytes(8).toString('hex')}` };
+  const call = await callWatched(deps, { integration, settings }, answerMs, (context) =>
+    provider.createOrder(forged, context),
+  );
+  const page = pageFor(location, 'the-signature');
+  const { line: request, status } = call.exchange ?? {};
+  const expected = '401 for an order with a wrong signature';
+  if ('given' in call) {
+    const found = `anybody who knows the URL can order: an order with a wrong signature was taken, ${forged.serviceOrderId}`;
+    const toDo = `throw the ticket of ${forged.serviceOrderId} away, and verify the signature: ${page}`;
+    return failed(check, found, toDo, { request, expected });
+  }
+  const { error } = call;
+  if ((error instanceof NeedsOperator || error instanceof GiveUp) && status !== undefined && status >= 400) {
+    return ok(check, `an order with a wrong signature was answered ${status}`, { request });
+  }
+  const found = `an order with a wrong signature was not refused: ${(error as Error).message}`;
+  const toDo = `answer 401 before anything else is done with the order: ${page}`;
+  return failed(check, found, toDo, { request, expected });
+}
+
+/**
+ * Asks the POS for the order's status, where it can be asked, and compares with what its webhooks said. It may say less:
+ * not every POS keeps all that it reports.
+ */
+export async function readTicket(deps: PlaceDeps, location: Location, order: KitchenOrder): Promise<Check | undefined> {
+  const check = 'can be asked';
+  const { provider } = location;
+  if (provider.readStatus === undefined) return undefined;
+  const { rows } = await deps.pool.query<{ rank: number; id: string | null }>(
+    'SELECT rank, provider_order_id AS id FROM orders WHERE service_order_id = $1::text',
+    [order.serviceOrderId],
+  );
+  const { rank = 0, id = null } = rows[0] ?? {};
+  const told = statusAt(rank);
+  const ref = id === null ? {} : { providerOrderId: id };
+  const wrong = (found: string): Check =>
+    failed(check, found, 'see which of the two is right at the till: we ask where webhooks stay away', {
+      expected: `what its webhooks told, or an earlier status: ${told ?? 'none'}`,
+    });
+  try {
+    const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: false }, async (context) =>
+      provider.readStatus?.(ref, order, context),
+    );
+    // These settings name nobody to ask.
+    if (events === undefined) return undefined;
+    const says = events.map((event) => event.status);
+    const found = `asked for the order, it says ${says.join(', ') || 'nothing'}`;
+    const isRight = says.length > 0 && says.every((status) => rankOf(status) <= rank);
+    return isRight || told === null ? ok(check, found) : wrong(found);
+  } catch (error) {
+    return wrong(classifyError(error).problem);
+  }
+}

@@ -1,0 +1,124 @@
+import type { Pool } from 'pg';
+import { WrongEnvironment, readConfig, readConfigOf } from '../config.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
+import { loadOrderModule } from '../platform/load-order-module.ts';
+import { loadProviders } from '../providers/index.ts';
+import { PARTS, failed, ok, skipped, type Check, type Finding, type Part } from './check.ts';
+import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePush } from './examine-access.ts';
+import { examineDatabase, reachDatabase } from './examine-database.ts';
+import { examineKeys, examineLocations } from './examine-locations.ts';
+import { askPlatform, examineClock, examinePlatform, type AskedPlatform } from './examine-platform.ts';
+import { examineSpill, examineTopic } from './examine-pubsub.ts';
+
+const CONNECTIONS = 4;
+
+/**
+ * Examines all that a deployment needs, in parallel where possible. It changes nothing, except that it may renew an
+ * access token of a POS. It ends within 30 s.
+ */
+export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
+  // Loading takes 300 ms, on a busy machine seconds, and other answers would come too late meanwhile.
+  if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
+  // The platform's answer serves the clock as well.
+  let asked: Promise<AskedPlatform> | undefined;
+  const ask = (): Promise<AskedPlatform> => (asked ??= askPlatform(env));
+  const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
+    environment: () => examineEnvironment(env),
+    platform: async () => examinePlatform(await ask()),
+    topic: async () => {
+      const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
+      const { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: name } = config;
+      return examineTopic({ variable: 'STATUS_TOPIC', project, name });
+    },
+    spill: () => examineSpill(env),
+    push: () => examinePush(env),
+    follow: () => examineFollow(env),
+    'public-url': () => examinePublicUrl(env),
+    operators: () => examineOidc(env),
+  };
+  const inside: Partial<Record<Part, (pool: Pool) => Promise<Check[]>>> = {
+    database: (pool) => examineDatabase(env, pool),
+    clock: (pool) => examineClock(pool, ask()),
+    keys: (pool) => examineKeys(env, pool),
+    operators: (pool) => examineGrants(env, pool),
+    locations: (pool) => examineLocations(env, pool),
+  };
+  const run = (part: Part, work: () => Promise<Check[]>): Promise<Finding[]> =>
+    runPart(part, only.includes('environment'), work);
+  const findings = await Promise.all([
+    ...only.map((part) => run(part, outside[part] ?? (async () => []))),
+    examineStored(PARTS.filter((part) => only.includes(part) && inside[part] !== undefined)),
+  ]);
+  const inOrder = (finding: Finding): number => PARTS.indexOf(finding.part);
+  return findings.flat().toSorted((a, b) => inOrder(a) - inOrder(b));
+
+  async function examineStored(wanted: readonly Part[]): Promise<Finding[]> {
+    if (wanted.length === 0) return [];
+    let pool: Pool | undefined;
+    try {
+      const reached = await run('database', async () => {
+        const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
+        ({ pool } = openDatabase(DATABASE_URL, FLUSH_CONNECTIONS + CONNECTIONS, () => {}));
+        return reachDatabase(pool, env);
+      });
+      const isUsable = reached.every(({ state }) => state === 'ok' || state === 'warning');
+      const unusable = [skipped('all of it', 'the database cannot be used')];
+      const stored = wanted.map((part) =>
+        run(part, async () => {
+          if (isUsable && pool !== undefined) return (await inside[part]?.(pool)) ?? [];
+          return part === 'database' ? [] : unusable;
+        }),
+      );
+      return [...reached, ...(await Promise.all(stored)).flat()];
+    } finally {
+      await pool?.end();
+    }
+  }
+}
+
+/**
+ * Runs the checks of one part. A wrong variable or an unexpected error ends this part only.
+ * @param environmentToo true if the environment is examined by itself, and reports a wrong variable
+ */
+async function runPart(part: Part, environmentToo: boolean, work: () => Promise<Check[]>): Promise<Finding[]> {
+  const checks = await work().catch((error: unknown) => {
+    if (error instanceof WrongEnvironment) {
+      const wrong = variablesIn(error);
+      if (part === 'environment' || !environmentToo) {
+        return wrong.map(({ name, problem, example }) => failed(name, problem, `set it, for example: ${example}`));
+      }
+      return [skipped('all of it', `${wrong.map(({ name }) => name).join(', ')}: see environment`)];
+    }
+    // The error's message may quote what was read.
+    const { name, code } = error as { name?: string; code?: unknown };
+    const found = `unexpected ${[name ?? typeof error, ...(typeof code === 'string' ? [code] : [])].join(' ')}`;
+    return [failed('all of it', found, `run it again: expediter doctor --only ${part}`)];
+  });
+  return checks.map((check) => ({ part, ...check }));
+}
+
+function variablesIn({ message }: WrongEnvironment): { name: string; problem: string; example: string }[] {
+  return message.split('\n').flatMap((line) => {
+    const [, name, problem, example] = /^ {2}([A-Z_]+): (.*)\. Example: (.*)$/.exec(line) ?? [];
+    return name === undefined || problem === undefined || example === undefined ? [] : [{ name, problem, example }];
+  });
+}
+
+/** @throws WrongEnvironment that names every wrong variable */
+async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const config = readConfig(env);
+  const { ORDER_MODULE, ORDER_QUERY_FILE, PROVIDER_MODULES } = config;
+  const mapping = ORDER_MODULE === undefined ? 'ORDER_QUERY_FILE' : 'ORDER_MODULE';
+  return [
+    ok('variables', 'all are right'),
+    await loadOrderModule(config).then(
+      () => ok(mapping, ORDER_MODULE ?? (ORDER_QUERY_FILE === undefined ? 'unset: the default query' : 'one query')),
+      (error: Error) =>
+        failed(mapping, error.message, `name a ${ORDER_MODULE ? 'module' : 'file'} that holds the query of an order`),
+    ),
+    await loadProviders(PROVIDER_MODULES).then(
+      (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),
+      (error: Error) => failed('PROVIDER_MODULES', error.message, 'install the module, or take it out'),
+    ),
+  ];
+}

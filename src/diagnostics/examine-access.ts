@@ -1,0 +1,197 @@
+import type { Pool } from 'pg';
+import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../config.ts';
+import { algorithmsOf } from '../http/algorithms-of.ts';
+import { redirectUri } from '../http/console/oidc-client.ts';
+import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';
+import { askHttp, hostOf, kindOf } from './ask-http.ts';
+import { failed, ok, warning, type Check } from './check.ts';
+
+const PUBLIC = 'PUBLIC_URL';
+const PUSH_KEYS = 'PUSH_JWKS_URL';
+const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
+const ISSUER = 'OIDC_ISSUER';
+const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
+/** One route of each operators' endpoint: without a token it answers with our realm. */
+const OPERATOR_ROUTES = ['/metrics', '/orders', '/docs', '/console/session'];
+
+/**
+ * Checks that the service answers at the URL that POS vendors call, and operators' doors do not where they have a port of
+ * their own, as seen from this machine, not from theirs.
+ */
+export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');
+  if (PUBLIC_URL === undefined) {
+    const toDo = 'set it: https://expediter.example.com';
+    return [warning(PUBLIC, 'it is unset, so no POS can be told where to call', toDo)];
+  }
+  const { protocol, hostname } = new URL(PUBLIC_URL);
+  const isPlain = protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  const plain = isPlain
+    ? [warning(PUBLIC, 'it is not https, and webhook tokens are part of its URLs', 'put TLS before the service')]
+    : [];
+  const apart = OPERATOR_PORT === undefined ? [] : [operatorRoutes(PUBLIC_URL)];
+  return [...plain, ...(await Promise.all([answering(PUBLIC_URL), ...apart]))];
+}
+
+async function operatorRoutes(publicUrl: string): Promise<Check> {
+  const host = hostOf(publicUrl);
+  const answers = await Promise.all(OPERATOR_ROUTES.map((path) => askHttp(`${publicUrl}${path}`)));
+  const open = OPERATOR_ROUTES.filter((_, nth) => {
+    const answer = answers[nth];
+    return typeof answer === 'object' && answer.headers.get('www-authenticate')?.includes('realm="expediter"');
+  });
+  if (open.length === 0) return ok('operator routes', `none at ${host}`);
+  return failed(
+    'operator routes',
+    `${host} answers at ${open.join(', ')}`,
+    'let what is public lead to PORT alone, not to OPERATOR_PORT, and start the service with both',
+  );
+}
+
+async function answering(publicUrl: string): Promise<Check> {
+  const host = hostOf(publicUrl);
+  const answer = await askHttp(`${publicUrl}/readyz`);
+  const toDo = 'start the service, and look at DNS, the load balancer and its certificate';
+  if (typeof answer === 'string') return failed('readyz', `${host}: ${answer}`, toDo);
+  const { ready } = (answer.json ?? {}) as { ready?: unknown };
+  if (answer.status === 200 && ready === true) return ok('readyz', `${host} is ready`);
+  if (answer.status === 503 && ready === false) {
+    return warning('readyz', `${host} is starting or stopping`, 'wait, and look at the log of the service');
+  }
+  return failed('readyz', `${host} answers ${kindOf(answer)}: that is not this service`, toDo);
+}
+
+/** Checks that a key set can be fetched, and has a key for one of the algorithms. */
+async function examineKeySet(check: string, url: string, algorithms: readonly string[], toDo: string): Promise<Check> {
+  const host = hostOf(url);
+  const answer = await askHttp(url);
+  if (typeof answer === 'string') return failed(check, `${host}: ${answer}`, toDo);
+  const { keys } = (answer.json ?? {}) as { keys?: unknown };
+  if (answer.status !== 200 || !Array.isArray(keys)) {
+    return failed(check, `${host} answers ${kindOf(answer)}, not a key set`, toDo);
+  }
+  const usable = keys.filter((key) => algorithms.some((algorithm) => isFor(algorithm, key))).length;
+  const words = `${host} answers; keys for ${algorithms.join(', ')}`;
+  if (usable === 0) return failed(check, `${words}: none of ${keys.length}`, toDo);
+  return ok(check, `${words}: ${usable}`);
+}
+
+function isFor(algorithm: string, key: unknown): boolean {
+  const jwk = (key ?? {}) as Record<string, unknown>;
+  const { use, alg } = jwk;
+  return (
+    algorithmsOf(jwk)?.includes(algorithm) === true &&
+    (use === undefined || use === 'sig') &&
+    (alg === undefined || alg === algorithm)
+  );
+}
+
+/** Checks that tokens of pushes can be verified. */
+export async function examinePush(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const { PUSH_AUTH, PUSH_JWKS_URL: url } = readConfigOf(env, 'PUSH_AUTH', PUSH_KEYS);
+  if (PUSH_AUTH === 'off') {
+    const found = 'PUSH_AUTH is "off": whoever reaches this machine can push';
+    return [warning(PUSH_KEYS, found, 'leave it unset in production')];
+  }
+  const toDo = 'look at PUSH_JWKS_URL and the way out of this network; until then every push is answered 401 or 503';
+  return [await examineKeySet(PUSH_KEYS, url, ['RS256'], toDo)];
+}
+
+/** Checks that tokens of those who follow an order can be verified. */
+export async function examineFollow(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const { FOLLOW_TOKEN_JWKS_URL: url, FOLLOW_TOKEN_KEYS: keys } = readConfigOf(env, FOLLOW_KEYS, 'FOLLOW_TOKEN_KEYS');
+  if (keys !== undefined) return [ok('FOLLOW_TOKEN_KEYS', `keys: ${keys.length}`)];
+  if (url === undefined) return [ok(FOLLOW_KEYS, `unset, and FOLLOW_TOKEN_KEYS too: there is no /follow`)];
+  const { protocol, hostname } = new URL(url);
+  const toDo = `look at ${FOLLOW_KEYS} and the way out of this network; until then /follow answers 401 or 503`;
+  const found = await examineKeySet(FOLLOW_KEYS, url, PUBLIC_ALGORITHMS, toDo);
+  if (protocol === 'https:' || isLoopback(hostname)) return [found];
+  const plain = 'it is not https: whoever is in between can follow every order with a key of his own';
+  return [found, warning(FOLLOW_KEYS, plain, 'have the platform serve it by https')];
+}
+
+/** Checks that people can sign in at the console by OIDC, as far as that shows without a person. */
+export async function examineOidc(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const { OIDC_ISSUER: issuer, CONSOLE_URL: consoleUrl } = readConfigOf(env, ISSUER, 'CONSOLE_URL');
+  if (issuer === undefined || consoleUrl === undefined) {
+    return [ok(ISSUER, 'unset: at the console people sign in with tokens')];
+  }
+  const isPlain = isPlainElsewhere(consoleUrl);
+  const place = isPlain
+    ? failed('CONSOLE_URL', 'it is not https: a browser keeps no session there', 'put TLS before the console')
+    : ok('CONSOLE_URL', `to register at the issuer: ${redirectUri(consoleUrl)}`);
+  return [...(await examineIssuer(issuer)), place];
+}
+
+async function examineIssuer(issuer: string): Promise<Check[]> {
+  const host = hostOf(issuer);
+  const toDo = `compare ${ISSUER} with the issuer's own documentation, and look at the way out of this network`;
+  const answer = await askHttp(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  if (typeof answer === 'string') return [failed(ISSUER, `${host}: ${answer}`, toDo)];
+  const said = (answer.json ?? {}) as Record<string, unknown>;
+  const { issuer: itself, jwks_uri: keys } = said;
+  if (answer.status !== 200 || typeof itself !== 'string' || typeof keys !== 'string') {
+    return [failed(ISSUER, `${host} answers ${kindOf(answer)}, not as an OpenID issuer`, toDo)];
+  }
+  if (URL.parse(itself)?.href !== new URL(issuer).href) {
+    return [failed(ISSUER, `${host} says that it is another issuer`, `${toDo}; one for all tenants is no issuer`)];
+  }
+  const missing = [
+    ...['authorization_endpoint', 'token_endpoint'].filter((name) => typeof said[name] !== 'string'),
+    ...(includes(said['response_types_supported'], 'code') ? [] : ['the authorization code flow']),
+    // Not every issuer that has it says so.
+    ...(includes(said['code_challenge_methods_supported'] ?? ['S256'], 'S256') ? [] : ['PKCE with S256']),
+  ];
+  const found = missing.length > 0 ? `${host} does without ${missing.join(', ')}` : undefined;
+  return [
+    found === undefined ? ok(ISSUER, `${host} answers`) : failed(ISSUER, found, 'sign in at another issuer'),
+    await examineKeySet('keys of OIDC_ISSUER', keys, PUBLIC_ALGORITHMS, toDo),
+  ];
+}
+
+function includes(list: unknown, word: string): boolean {
+  return Array.isArray(list) && list.includes(word);
+}
+
+/** Checks that somebody may do something, and that not everybody may do everything. */
+export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
+  const config = readConfigOf(env, 'OIDC_ISSUER', 'OPERATOR_TOKEN', 'OPERATOR_PORT');
+  const { OIDC_ISSUER, OPERATOR_TOKEN } = config;
+  const { rows } = await pool.query<{ grants: number; admins: number; tokens: number; adminTokens: number }>(
+    `SELECT * FROM
+       (SELECT count(*)::int AS grants, count(*) FILTER (WHERE ${IS_ADMIN})::int AS admins FROM operator_grants) AS g,
+       (SELECT count(*)::int AS tokens, count(*) FILTER (WHERE ${IS_ADMIN})::int AS "adminTokens" FROM operator_tokens
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) AS t`,
+  );
+  const { grants = 0, admins = 0, tokens = 0, adminTokens = 0 } = rows[0] ?? {};
+  const checks: Check[] = [];
+  const isEnded = OIDC_ISSUER !== undefined && admins > 0;
+  const isAnyoneAdmin = OPERATOR_TOKEN !== undefined || adminTokens > 0 || isEnded;
+  if (hasOperators(config) && !isAnyoneAdmin) {
+    checks.push(
+      failed(
+        'admins',
+        'nobody can be one: there is no OPERATOR_TOKEN, and no token or grant with the role admin at all locations',
+        'expediter operator token issue --name you --role admin',
+      ),
+    );
+  }
+  if (OIDC_ISSUER !== undefined) {
+    checks.push(
+      admins > 0
+        ? ok('grants', `${grants}, of them ${admins} of admins`)
+        : warning(
+            'grants',
+            grants === 0 ? 'nothing was granted to anybody: nobody can sign in' : 'nobody was made an admin',
+            'expediter operator grant add --email you@example.com --role admin',
+          ),
+    );
+  }
+  if (OPERATOR_TOKEN !== undefined && (tokens > 0 || isEnded)) {
+    const found = isEnded
+      ? 'it opens nothing any more, since an admin signs in by name'
+      : 'it is set beside operators with names: whoever has it may do everything, and nobody knows who it was';
+    checks.push(warning('OPERATOR_TOKEN', found, 'give each program a token of its own, then unset it'));
+  }
+  return checks;
+}

@@ -1,0 +1,294 @@
+import type { Pool } from 'pg';
+import { checkSchema, WrongSchema } from '../check-schema.ts';
+import { isLoopback, readConfigOf, type Config } from '../config.ts';
+import { withClient } from '../core/postgres/with-client.ts';
+import { SETTINGS_ARRIVED } from '../database.ts';
+import { explainDatabaseError } from '../explain-database-error.ts';
+import { FUNCTIONS, RIGHTS } from '../grant-rights.ts';
+import { failed, ok, warning, type Check } from './check.ts';
+
+const OLDEST_VERSION = 15;
+const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/path/ca.pem where the CA is your own';
+/** Days ahead for which partitions must exist. They are made a week ahead, every hour. */
+const DAYS_AHEAD = 2;
+/** Days that retention may be late. It runs every hour. */
+const LATE_DAYS = 1;
+const COUNTED = 1_000;
+/** Rights that are named. */
+const NAMED = 5;
+
+/** Connects and checks the schema. What is stored can be examined only if nothing failed. */
+export async function reachDatabase(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const reached = await reach(pool, env);
+  return reached.some(({ state }) => state === 'failed') ? reached : [...reached, await examineSchema(pool)];
+}
+
+async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
+  try {
+    return await withClient(pool, async (client) => {
+      const { rows } = await client.query<{
+        pid: number;
+        version: string;
+        arrived: boolean;
+        encrypted: boolean | null;
+      }>(
+        `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
+                ${SETTINGS_ARRIVED} AND current_setting('enable_seqscan') = 'off' AS arrived,
+                (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
+      );
+      const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
+      // As the connection was made, whether by the URL or by PGSSLMODE. The process id from its start is that of whoever
+      // accepted it.
+      const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
+      if (pid !== processID || arrived !== true) {
+        return [pooler('the settings that a connection asks for are not those of its session')];
+      }
+      return [
+        ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`),
+        judgeEncryption({ host, ssl, encrypted: encrypted === true }, env),
+      ];
+    });
+  } catch (error) {
+    const { found, toDo } = explainDatabaseError(error);
+    // A pooler refuses settings that it does not know.
+    return [/unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo)];
+  }
+}
+
+function pooler(found: string): Check {
+  return failed(
+    'connection',
+    `a connection pooler stands between: ${found}`,
+    'let DATABASE_URL name Postgres itself; the service keeps few connections, POOL_SIZE a process',
+  );
+}
+
+async function examineSchema(pool: Pool): Promise<Check> {
+  try {
+    await checkSchema(pool);
+    return ok('schema', "this version's");
+  } catch (error) {
+    if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
+    return failed(
+      'schema',
+      (error as Error).message,
+      'expediter migrate, with OWNER_DATABASE_URL set, gives the role of DATABASE_URL what it needs',
+    );
+  }
+}
+
+/** One connection to Postgres: what its client was told, and whether it is encrypted. */
+export type Link = {
+  /** A name, an address, or the folder of a socket. */
+  host: string;
+  /** As in the options of `pg`, which verifies unless it is told not to. */
+  ssl: boolean | { rejectUnauthorized?: boolean; checkServerIdentity?: unknown };
+  encrypted: boolean;
+};
+
+/** Judges whether somebody on the way to Postgres could read, or be taken for Postgres. */
+export function judgeEncryption({ host, ssl, encrypted }: Link, env: NodeJS.ProcessEnv): Check {
+  if (host.startsWith('/')) return ok('encryption', 'by a socket of this machine');
+  if (isLoopback(host)) return ok('encryption', 'on this machine');
+  if (!encrypted)
+    return warning('encryption', `none on the way to ${host}: whoever is there reads and writes`, ENCRYPT);
+  const options = typeof ssl === 'object' ? ssl : {};
+  if (options.rejectUnauthorized === false || env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
+    return warning('encryption', `nobody verifies the certificate of ${host}: anybody can be it`, ENCRYPT);
+  }
+  if (options.checkServerIdentity !== undefined) {
+    return warning('encryption', `nobody looks whether the certificate is that of ${host}`, ENCRYPT);
+  }
+  return ok('encryption', `TLS, and ${host} is who it says`);
+}
+
+type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
+
+/** Examines a database that can be reached and has our schema. */
+export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
+  const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS');
+  const all = await Promise.all([
+    server(pool),
+    connections(pool, config),
+    examineRights(pool),
+    partitions(pool, config),
+    erasing(pool, config),
+  ]);
+  return all.flat();
+}
+
+async function server(pool: Pool): Promise<Check[]> {
+  const { rows } = await pool.query<{
+    version: number;
+    encoding: string;
+    fsync: string;
+    pages: string;
+    replica: boolean;
+    readonly: string;
+  }>(
+    `SELECT current_setting('server_version_num')::int / 10000 AS version,
+            current_setting('server_encoding') AS encoding, current_setting('fsync') AS fsync,
+            current_setting('full_page_writes') AS pages, pg_is_in_recovery() AS replica,
+            current_setting('default_transaction_read_only') AS readonly`,
+  );
+  const { version = 0, encoding = '', fsync, pages, replica, readonly } = rows[0] ?? {};
+  return [
+    version >= OLDEST_VERSION
+      ? ok('version', `Postgres ${version}`)
+      : failed('version', `Postgres ${version}`, `it takes Postgres ${OLDEST_VERSION} or newer`),
+    encoding === 'UTF8'
+      ? ok('encoding', encoding)
+      : failed(
+          'encoding',
+          `${encoding}: orders and webhooks with other signs are refused`,
+          'move to a database that was made with ENCODING UTF8',
+        ),
+    replica || readonly === 'on'
+      ? failed('writing', 'it can only be read', 'let DATABASE_URL name the primary, and a role that may write')
+      : fsync === 'off' || pages === 'off'
+        ? failed('writing', 'fsync or full_page_writes is off: an answered webhook can be lost', 'turn both on')
+        : ok('writing', 'commits are on disk before they are answered'),
+  ];
+}
+
+async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Check> {
+  const { rows } = await pool.query<{ most: number; used: number; ours: number }>(
+    `SELECT least(
+              current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+                - coalesce(current_setting('reserved_connections', true)::int, 0),
+              (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+              (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
+            count(*)::int AS used, count(*) FILTER (WHERE application_name = 'expediter')::int AS ours
+     -- What kind another role's is, only some may know; those of Postgres's own have no user or no database.
+     FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL`,
+  );
+  const { most = 0, used = 0, ours = 0 } = rows[0] ?? {};
+  const found = `${used} of ${most} in use, ${ours} of them ours; one process takes up to ${POOL_SIZE}`;
+  // A rollout needs room for one more process.
+  if (most - used >= POOL_SIZE) return ok('connections', found);
+  return warning(
+    'connections',
+    found,
+    'raise max_connections, or lower POOL_SIZE: a rollout needs room for one process more',
+  );
+}
+
+async function partitions(pool: Pool, { WEBHOOK_RETENTION_DAYS }: Limits): Promise<Check[]> {
+  const { rows } = await pool.query<{ today: boolean; ahead: number; late: number }>(
+    `SELECT coalesce(bool_or(age = 0), false) AS today, count(*) FILTER (WHERE age < 0)::int AS ahead,
+            count(*) FILTER (WHERE age > $1::int)::int AS late
+     FROM (SELECT (now() AT TIME ZONE 'UTC')::date - to_date(right(c.relname, 8), 'YYYYMMDD') AS age
+           FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+           WHERE i.inhparent = 'webhooks'::regclass AND c.relname ~ '^webhooks_\\d{8}$') AS days`,
+    [WEBHOOK_RETENTION_DAYS + LATE_DAYS],
+  );
+  const { today = false, ahead = 0, late = 0 } = rows[0] ?? {};
+  const made = `${today ? 'today' : 'not today'} and ${ahead} days ahead`;
+  return [
+    today && ahead >= DAYS_AHEAD
+      ? ok('partitions', made)
+      : (today ? warning : failed)(
+          'partitions',
+          made,
+          'expediter migrate makes them; a running service does every hour',
+        ),
+    late === 0
+      ? ok('webhook retention', `nothing is older than ${WEBHOOK_RETENTION_DAYS} days`)
+      : warning(
+          'webhook retention',
+          `days whose webhooks are older than ${WEBHOOK_RETENTION_DAYS} days: ${late}`,
+          'see that a service runs, and look in its log for "dropping of partitions"',
+        ),
+  ];
+}
+
+async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Check> {
+  const { rows } = await pool.query<{ late: number }>(
+    `SELECT count(*)::int AS late FROM (
+       SELECT FROM orders
+       WHERE ended_at IS NOT NULL AND erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
+       LIMIT ${COUNTED}) AS o`,
+    [PII_RETENTION_DAYS + LATE_DAYS],
+  );
+  const late = rows[0]?.late ?? 0;
+  if (late === 0) return ok('member retention', `nothing is older than ${PII_RETENTION_DAYS} days`);
+  return warning(
+    'member retention',
+    `orders that should have been erased: ${late === COUNTED ? `${late} or more` : late}`,
+    'see that a service runs, and look in its log for "erasure of member data"',
+  );
+}
+
+/** Compares what the role may do with what the service does. */
+async function examineRights(pool: Pool): Promise<Check[]> {
+  const rights = Object.entries(RIGHTS).flatMap(([table, all]) => all.map((right) => ({ table, right })));
+  const { rows } = await pool.query<{ lacking: string[]; beyond: string[] }>(COMPARE, [
+    rights.map(({ table }) => table),
+    rights.map(({ right }) => right),
+    FUNCTIONS,
+  ]);
+  const { lacking = [], beyond = [] } = rows[0] ?? {};
+  return [
+    lacking.length === 0
+      ? ok('privileges', 'the role may do all that it has to')
+      : failed(
+          'privileges',
+          `the role lacks ${some(lacking)}`,
+          'expediter migrate, with OWNER_DATABASE_URL set, gives it what it needs',
+        ),
+    beyond.length === 0
+      ? ok('least privilege', 'the role may do nothing else')
+      : warning(
+          'least privilege',
+          `the role ${some(beyond)}: whoever gets hold of the service may, too`,
+          'let another role own the tables, and be OWNER_DATABASE_URL of expediter migrate',
+        ),
+  ];
+}
+
+function some(all: readonly string[]): string {
+  return `${all.slice(0, NAMED).join(', ')}${all.length > NAMED ? ' and more' : ''}`;
+}
+
+/**
+ * A right on one column is written `UPDATE (reason)`. What the roles may that it is a member of, it may as well. Whoever
+ * owns a table, or is a superuser, has every right on it.
+ */
+const COMPARE = `
+  WITH rights AS (
+    SELECT name, right_of, split_part(right_of, ' ', 1) AS verb, substring(right_of FROM '\\((.*)\\)') AS of_column
+    FROM unnest($1::text[], $2::text[]) AS given(name, right_of)
+  ), home AS (
+    SELECT n.oid, n.nspname, pg_has_role(c.relowner, 'MEMBER') AS is_owner
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'webhooks'::regclass
+  ), powers AS (
+    SELECT bool_or(rolsuper) AS superuser, bool_or(rolcreaterole) AS roles, bool_or(rolcreatedb) AS databases,
+           bool_or(rolreplication) AS replication, bool_or(rolbypassrls) AS rows,
+           bool_or(rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')) AS server
+    FROM pg_roles WHERE pg_has_role(oid, 'MEMBER')
+  )
+  SELECT
+    ARRAY(
+      SELECT right_of || ' on ' || name FROM rights
+      WHERE NOT CASE WHEN of_column IS NULL THEN has_table_privilege(name, verb)
+                     ELSE has_column_privilege(name, of_column, verb) END
+      UNION ALL
+      SELECT 'EXECUTE on ' || name FROM unnest($3::text[]) AS name WHERE NOT has_function_privilege(name, 'EXECUTE')
+    ) AS lacking,
+    CASE WHEN (SELECT superuser FROM powers) THEN '{is a superuser}'::text[] ELSE ARRAY(
+      SELECT power FROM powers, home, LATERAL (VALUES
+        ('owns the tables', is_owner),
+        ('may make roles', roles),
+        ('may make databases', databases),
+        ('may replicate', replication),
+        ('passes by row security', rows),
+        ('reaches files of the server', server),
+        ('may create in the schema ' || nspname, NOT is_owner AND has_schema_privilege(home.oid, 'CREATE'))
+      ) AS has(power, is_so) WHERE is_so
+      UNION ALL
+      SELECT 'has ' || more || ' on ' || tables.name
+      FROM home, (SELECT DISTINCT name FROM rights) AS tables,
+           unnest('{INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS more
+      WHERE NOT is_owner AND has_table_privilege(tables.name, more)
+        AND NOT EXISTS (SELECT FROM rights WHERE rights.name = tables.name AND right_of = more)
+    ) END AS beyond`;

@@ -1,0 +1,127 @@
+import type { Pool } from 'pg';
+import { WrongEnvironment, readConfigOf } from '../config.ts';
+import { describeIssues } from '../core/domain/order.ts';
+import {
+  checkLocation,
+  locationDeps,
+  type CheckedLocation,
+  type LocationDeps,
+} from '../core/locations/check-location.ts';
+import { keysInUse } from '../core/locations/keys-in-use.ts';
+import { getLocation, listLocations, newSettingsOf, type LocationRow } from '../core/locations/locations.ts';
+import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
+import { loadProviders } from '../providers/index.ts';
+import { failed, ok, skipped, warning, type Check } from './check.ts';
+
+const KEYS = 'SETTINGS_KEY';
+const AT_A_TIME = 8;
+const CHECK_MS = 5_000;
+/** Time for all locations. Those left then are reported as skipped. */
+const GIVE_UP_MS = 20_000;
+const EXPIRES_SOON_MS = 14 * 86_400_000;
+
+/** Checks that every location reaches its POS, and that its POS can reach us. */
+export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
+  const giveUpAt = performance.now() + GIVE_UP_MS;
+  const {
+    SETTINGS_KEY,
+    PUBLIC_URL,
+    PROVIDER_MODULES,
+    ALLOW_PRIVATE_HOSTS: allowedHosts,
+  } = readConfigOf(env, 'SETTINGS_KEY', 'PUBLIC_URL', 'PROVIDER_MODULES', 'ALLOW_PRIVATE_HOSTS');
+  const registry = await loadProviders(PROVIDER_MODULES).catch(() => {
+    throw new WrongEnvironment('\n  PROVIDER_MODULES: cannot be loaded. Example: @my-club/expediter-provider-acme');
+  });
+  const deps = await locationDeps(pool, { registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL }, allowedHosts);
+  const locations = await listLocations(pool);
+  const tokens = await listTokens(pool, undefined);
+  if (locations.length === 0) return [warning('any', 'there are none', 'expediter location put --help')];
+
+  const checks: Check[][] = [];
+  const next = locations.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, location] of next) {
+      const own = tokens.filter((token) => token.locationId === location.locationId);
+      checks[index] =
+        performance.now() < giveUpAt
+          ? [
+              judgeReach(await checkLocation(deps, location.locationId, CHECK_MS), pausedInWords(location)),
+              ...(await outdated(deps, location)),
+              assessTokens(location, own, deps.now()),
+            ]
+          : [skipped(location.locationId, 'no time was left for it: expediter doctor --only locations')];
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  return checks.flat();
+}
+
+/**
+ * Judges what the check of a location gave.
+ * @param paused how it is paused, if it is: nothing is sent there, so what fails is a warning
+ */
+export function judgeReach(checked: CheckedLocation, paused?: string): Check {
+  const { locationId } = checked;
+  if (checked.state === 'ok') {
+    const now = checked.now === undefined ? '' : `; ${checked.now}`;
+    return ok(locationId, `reaches its POS${paused === undefined ? '' : `, and is ${paused}`}${now}`);
+  }
+  if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.why}`);
+  if (paused === undefined) return failed(locationId, checked.problem, checked.toDo);
+  return warning(locationId, `is ${paused}: ${checked.problem}`, checked.toDo);
+}
+
+function pausedInWords({ pausedAt, pausedUntil }: LocationRow): string | undefined {
+  if (pausedAt === null) return undefined;
+  return pausedUntil === null ? 'paused' : `paused by its POS until ${pausedUntil.toISOString()}`;
+}
+
+/** Settings from before something more was demanded of them. They go on, so somebody has to be told. */
+async function outdated({ pool, open }: LocationDeps, { locationId }: LocationRow) {
+  const opened = await open(await getLocation(pool, locationId)).catch(() => undefined);
+  const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
+  const toDo = `put them anew: expediter location put --location ${locationId}`;
+  return error ? [warning(locationId, `its settings would not be taken today: ${describeIssues(error)}`, toDo)] : [];
+}
+
+function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Check {
+  const issue = `expediter token issue --location ${locationId}, and give its URL to the POS`;
+  const valid = tokens.filter((token) => stateOfToken(token, integration, now) === 'valid');
+  if (valid.length === 0) return failed(locationId, 'has no valid token: its webhooks are answered 401', issue);
+  const lasts = valid.some(({ expiresAt }) => expiresAt === null || +expiresAt - +now > EXPIRES_SOON_MS);
+  if (lasts) return ok(locationId, `valid tokens: ${valid.length}`);
+  const last = new Date(Math.max(...valid.map(({ expiresAt }) => Number(expiresAt))));
+  return warning(locationId, `its last token expires on ${last.toISOString().slice(0, 10)}`, issue);
+}
+
+/** Finds the keys of SETTINGS_KEY that are still needed. */
+export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
+  const { SETTINGS_KEY } = readConfigOf(env, 'SETTINGS_KEY');
+  const [first = '', ...older] = SETTINGS_KEY.keys();
+  const used = await keysInUse(pool);
+  const textsUnder = (id: string): number =>
+    used.filter((each) => each.keyId === id).reduce((sum, each) => sum + each.count, 0);
+  const missing = [...new Set(used.map((each) => each.keyId))].filter((id) => !SETTINGS_KEY.has(id));
+  const unbound = used.filter((each) => !each.isBound && SETTINGS_KEY.has(each.keyId));
+  const open = unbound.reduce((sum, each) => sum + each.count, 0);
+  return [
+    ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
+    ...older.map((id) =>
+      textsUnder(id) === 0
+        ? warning(KEYS, `nothing is under the older key "${id}"`, 'take it out, once every process has the first one')
+        : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then take it out'),
+    ),
+    ...(open === 0
+      ? []
+      : [
+          warning(
+            KEYS,
+            `texts of an earlier version, which open in any row: ${open}`,
+            'expediter rekey binds each to its row; a new key shuts out copies of them, in backups for one',
+          ),
+        ]),
+    ...missing.map((id) =>
+      failed(KEYS, `texts under "${id}", which is not there: ${textsUnder(id)}`, 'add the key, then: expediter rekey'),
+    ),
+  ];
+}

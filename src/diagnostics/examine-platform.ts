@@ -1,0 +1,253 @@
+import { randomUUID } from 'node:crypto';
+import {
+  buildClientSchema,
+  getIntrospectionQuery,
+  parse,
+  validate,
+  type GraphQLSchema,
+  type IntrospectionQuery,
+} from 'graphql';
+import type { Pool } from 'pg';
+import { WrongEnvironment, readConfigOf } from '../config.ts';
+import type { OrderModule } from '../core/domain/order-module.ts';
+import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { hasValue } from '../core/placements/has-value.ts';
+import { judgeErrors } from '../core/placements/judge-errors.ts';
+import { errorReader } from '../core/placements/read-errors.ts';
+import { databaseClock } from '../core/postgres/database-clock.ts';
+import { loadOrderModule } from '../platform/load-order-module.ts';
+import { askHttp, hostOf, kindOf, type HttpAnswer } from './ask-http.ts';
+import { failed, ok, skipped, warning, type Check } from './check.ts';
+import { compareShape } from './compare-shape.ts';
+
+const CHECK = 'query';
+const TRY_ONE = 'try it with a real one: expediter platform check <orderId>';
+const WORDS_LIMIT = 200;
+/** Faults that are reported together. */
+const FAULTS_MAX = 5;
+/** The types of a large shop are some megabytes. */
+const SCHEMA_LIMIT = 2 ** 25;
+const OFF_S = 2;
+/** Seconds that an HTTP date may lag: it has whole seconds, rounded down. */
+const HTTP_DATE_S = 1;
+
+/** The ordering platform's answers to our own query for an order that does not exist, and to a query of its schema. */
+export type AskedPlatform = {
+  url: string;
+  module: OrderModule;
+  /** Whether `module` is that of ORDER_MODULE, and its answers are mapped by code. */
+  isMapped: boolean;
+  /** Undefined if `variables` of the module takes no made-up id. */
+  answer: HttpAnswer | string | undefined;
+  askedAt: number;
+  answeredAt: number;
+  /** Undefined if the platform gave no answer before. */
+  introspection: HttpAnswer | string | undefined;
+};
+
+/** @throws WrongEnvironment, also if ORDER_MODULE or ORDER_QUERY_FILE cannot be used */
+export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform> {
+  const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_QUERY_FILE', 'ORDER_MODULE');
+  const { ORDER_API_URL: url, ORDER_API_TOKEN: token, ORDER_MODULE } = config;
+  const isMapped = ORDER_MODULE !== undefined;
+  const module = await loadOrderModule(config).catch((error: Error) => {
+    const [name, example] = isMapped
+      ? ['ORDER_MODULE', '/etc/expediter/map-order.ts']
+      : ['ORDER_QUERY_FILE', '/etc/expediter/order.graphql'];
+    const problem = error.message.replace(/^ORDER_\w+:? \S+ /, '').replaceAll('\n', ' ');
+    throw new WrongEnvironment(`\n  ${name}: ${problem}. Example: ${example}`);
+  });
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/graphql-response+json, application/json',
+    ...headersOf(module, token),
+  };
+  const ask = (query: string, variables: object, limit?: number): Promise<HttpAnswer | string> =>
+    askHttp(url, { method: 'POST', headers, body: JSON.stringify({ query, variables }) }, limit);
+
+  const variables = variablesFor(module, `expediter-doctor-${randomUUID()}`);
+  const askedAt = performance.now();
+  const answer = variables && (await ask(module.query, variables));
+  const answeredAt = performance.now();
+  const isThere = typeof answer !== 'string';
+  const introspection = isThere ? await ask(getIntrospectionQuery(), {}, SCHEMA_LIMIT) : undefined;
+  return { url, module, isMapped, answer, askedAt, answeredAt, introspection };
+}
+
+function variablesFor(module: OrderModule, id: string): object | undefined {
+  try {
+    return variablesOf(module, id);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Checks that the platform answers the query, that its schema has all that is asked, and that an order can come of it. */
+export function examinePlatform(asked: AskedPlatform): Check[] {
+  const { introspection, module, isMapped } = asked;
+  const thrown: Check[] = [];
+  const readErrors = errorReader(module, (problem) => {
+    thrown.push(warning('errorCode', problem, 'mend errorCode of ORDER_MODULE'));
+  });
+  const mend = isMapped ? 'mend the query of ORDER_MODULE' : 'mend ORDER_QUERY_FILE';
+  const schema = readSchema(introspection);
+  const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, mend)];
+  return [
+    examineQuery(asked, readErrors, mend),
+    ...thrown,
+    ...fit,
+    ...(isMapped ? [] : examineShape(module.query, schema)),
+  ];
+}
+
+function examineQuery(
+  { url, answer, module, isMapped }: AskedPlatform,
+  readErrors: ReturnType<typeof errorReader>,
+  mend: string,
+): Check {
+  const host = hostOf(url);
+  if (answer === undefined) {
+    return warning(CHECK, 'the module makes no variables of a made-up order id, so it was not tried', TRY_ONE);
+  }
+  if (typeof answer === 'string') {
+    return failed(CHECK, `${host}: ${answer}`, 'look at ORDER_API_URL, DNS and the network to the ordering platform');
+  }
+  return assess(host, answer, readErrors, mend) ?? assessData(host, answer, isMapped ? module : undefined);
+}
+
+function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchema | undefined {
+  const { json } = (typeof introspection === 'object' ? introspection : {}) as {
+    json?: { data?: IntrospectionQuery | null } | null;
+  };
+  try {
+    // Whether the platform's schema is valid in itself is not ours to judge, and large ones are not.
+    return json?.data ? buildClientSchema(json.data, { assumeValid: true }) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function examineSchema(query: string, schema: GraphQLSchema | undefined, mend: string): Check {
+  if (schema === undefined) return ok('schema', 'was not compared: the platform does not tell its schema');
+  const faults = validate(schema, parse(query)).map((error) => legible(error.message));
+  if (faults.length === 0) return ok('schema', 'has all that the query asks for');
+  return failed('schema', `does not fit the query: ${listed(faults)}`, mend);
+}
+
+/** Aliases alone must yield the canonical shape. A mapper may make it of anything. */
+function examineShape(query: string, schema: GraphQLSchema | undefined): Check[] {
+  const { wrong, odd } = compareShape(query, schema);
+  const module = 'what aliases cannot say, a module can: ORDER_MODULE';
+  return [
+    wrong.length === 0
+      ? ok('shape', 'an order can come of the query')
+      : failed('shape', `no order can come of the query: ${listed(wrong)}`, `mend ORDER_QUERY_FILE; ${module}`),
+    ...(odd.length === 0 ? [] : [warning('shape', listed(odd), `mend ORDER_QUERY_FILE; ${module}`)]),
+  ];
+}
+
+function listed(faults: readonly string[]): string {
+  const more = faults.length - FAULTS_MAX;
+  return `${faults.slice(0, FAULTS_MAX).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+}
+
+type GraphQLAnswer = { data?: { order?: unknown } | null; errors?: unknown };
+
+function assess(
+  host: string,
+  answer: HttpAnswer,
+  readErrors: ReturnType<typeof errorReader>,
+  mend: string,
+): Check | undefined {
+  const { status } = answer;
+  if (status >= 300 && status < 400) {
+    return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to where it redirects to');
+  }
+  const { data, errors: given } = (typeof answer.json === 'object' ? (answer.json ?? {}) : {}) as GraphQLAnswer;
+  const errors = readErrors(given);
+  const judgement = judgeErrors({ status, data, errors });
+  if (judgement === 'missing') return ok(CHECK, `${host} answers: no such order`);
+  if (judgement === 'refused') {
+    return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to one that may read any order');
+  }
+  if (status === 429 || status >= 500) {
+    return failed(CHECK, `${host} answers ${status}`, 'ask whoever runs the ordering platform; orders wait meanwhile');
+  }
+  if (data === undefined && errors.length === 0) {
+    return failed(CHECK, `${host} answers ${kindOf(answer)}, not GraphQL`, 'set ORDER_API_URL to the GraphQL endpoint');
+  }
+  if (judgement === 'id invalid') {
+    return warning(CHECK, `${host} calls a made-up order id invalid, so the rest of the query was not tried`, TRY_ONE);
+  }
+  if (errors.length === 0) return undefined;
+  const words = legible(errors[0]?.error.message);
+  // Without data, nothing was looked up: the query was refused before.
+  if (data === undefined || status === 400) {
+    return failed(CHECK, `${host} refuses the query: ${words}`, `${mend}; if it is about the made-up id, ${TRY_ONE}`);
+  }
+  return warning(CHECK, `${host} took the query, but answers an error for a made-up order id: ${words}`, TRY_ONE);
+}
+
+/** Assesses an answer without errors. @param mapper that of ORDER_MODULE */
+function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | undefined): Check {
+  const data = (json as GraphQLAnswer).data ?? {};
+  const order = mapper === undefined ? data.order : mapped(data, mapper);
+  if (order === null) return ok(CHECK, `${host} answers: no such order`);
+  if (order === undefined) {
+    return failed(CHECK, `the answer of ${host} has no field "order"`, 'alias it in ORDER_QUERY_FILE: order: …');
+  }
+  return warning(CHECK, `${host} has an order for a made-up id`, 'see that the query asks for the order of $id');
+}
+
+function mapped(data: object, { toCanonicalOrder }: OrderModule): object | null {
+  if (!hasValue(data)) return null;
+  try {
+    return toCanonicalOrder(data);
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * The platform's message about the query, made fit for a terminal and without its full stop. It quotes only the query
+ * and the made-up id, which are no secrets.
+ */
+function legible(message: unknown): string {
+  return typeof message === 'string'
+    ? message
+        .slice(0, WORDS_LIMIT)
+        .replaceAll(/\p{Cc}/gu, ' ')
+        .replace(/\.$/, '')
+    : 'it does not say why';
+}
+
+/**
+ * Compares Postgres's clock with others. The service uses only Postgres's, also to verify and make signatures; the
+ * others show whether it is right.
+ */
+export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): Promise<Check[]> {
+  const fromPlatform = asked.catch(() => undefined);
+  const clock = databaseClock(pool);
+  await clock.follow();
+  const machineS = (Date.now() - clock.now().getTime()) / 1000;
+  return [compareClock('this machine', machineS, OFF_S), platformClock(await fromPlatform, clock.now)];
+}
+
+function platformClock(asked: AskedPlatform | undefined, now: () => Date): Check {
+  const { answer = '', askedAt = 0, answeredAt = 0 } = asked ?? {};
+  const date = typeof answer === 'string' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
+  if (Number.isNaN(date)) return skipped('ordering platform', 'it does not tell the time');
+  const sinceAsked = performance.now() - (askedAt + answeredAt) / 2;
+  const off = (date + (HTTP_DATE_S * 1000) / 2 - (now().getTime() - sinceAsked)) / 1000;
+  return compareClock('ordering platform', off, OFF_S + HTTP_DATE_S);
+}
+
+function compareClock(whose: string, offS: number, most: number): Check {
+  const found = `${Math.abs(offS).toFixed(1)} s ${offS < 0 ? 'behind' : 'ahead of'} Postgres`;
+  if (Math.abs(offS) <= most) return ok(whose, found);
+  return warning(
+    whose,
+    found,
+    "see which clock is wrong (NTP); if it is Postgres's, signed webhooks are dropped as too old",
+  );
+}

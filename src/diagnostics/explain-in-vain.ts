@@ -1,0 +1,128 @@
+import { NotAuthentic } from '../core/domain/errors.ts';
+import type { Webhook } from '../core/domain/provider.ts';
+import { webhookPath } from '../core/domain/webhook-path.ts';
+import type { Location } from '../core/locations/locations.ts';
+import type { StoredWebhook } from '../core/replay/stored-webhook.ts';
+import { failed, type Check } from './check.ts';
+import { pageFor } from './test-run.ts';
+
+/** Characters of a webhook's body that are shown. */
+const SHOWN = 500;
+
+/** Says of a webhook that moved nothing why, and what to do. */
+export function explainInVain(check: string, expected: string, webhook: StoredWebhook, location: Location): Check {
+  const { found, toDo } = explain(webhook, location);
+  return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook)}`, expected });
+}
+
+/** The webhook as it came, without its token. It is about a test order. */
+export function describeWebhook({ integration, locationId, body }: StoredWebhook): string {
+  return `POST ${webhookPath({ integration, locationId })}, with ${body.toString().slice(0, SHOWN)}`;
+}
+
+function explain(webhook: StoredWebhook, location: Location): { found: string; toDo: string } {
+  const { outcome } = webhook;
+  if (outcome === 'ignored') {
+    return {
+      found: 'a webhook about the order was ignored: its status, or its kind of event, is none that we know',
+      toDo: mend(webhook, location) ?? `send the words of ${pageFor(location, 'statuses')}`,
+    };
+  }
+  if (outcome === 'parked') {
+    return {
+      found: 'a webhook named a ticket only by an id that no answer to an order has told us',
+      toDo: "answer an order with the ticket's id, also when it is sent again, or name our id in each webhook",
+    };
+  }
+  if (outcome === 'unmatched') {
+    return {
+      found: 'a webhook named the order by an id that is not its own',
+      toDo: 'name our id exactly as it came with the order, or the id that you answered it with',
+    };
+  }
+  return { found: `a webhook about the order was dropped: ${webhook.reason}`, toDo: remedyOf(webhook, location) };
+}
+
+function remedyOf(webhook: StoredWebhook, location: Location): string {
+  const code = webhook.cause?.code;
+  const page = pageFor(location, 'the-signature');
+  if (code === 'signature_missing') return `sign it with the secret of the settings: ${page}`;
+  if (code === 'signature_too_old' || code === 'signature_ahead') return 'set the clock, and sign each attempt anew';
+  if (code !== 'signature_wrong') return mend(webhook, location) ?? `see ${pageFor(location, 'statuses')}`;
+  if (isSignedAnew(webhook, location)) {
+    return 'sign the very bytes that you send: the signature is right for the same JSON written in another way';
+  }
+  if (isSignedByText(webhook, location)) {
+    return 'decode the secret before you sign: the key is what its base64 stands for, and not its letters';
+  }
+  return (
+    mend(webhook, location) ??
+    `sign id, time and body in this order with dots between, by the secret of the settings: ${page}`
+  );
+}
+
+/** What the provider itself can tell of it. */
+function mend(webhook: StoredWebhook, { provider, settings }: Location): string | undefined {
+  return provider.builtForUs?.mend(asItCame(webhook), settings);
+}
+
+/** Other ways in which libraries write the same JSON: without blanks, with some, with all. */
+const WRITTEN: readonly ((json: unknown) => string)[] = [
+  (json) => JSON.stringify(json),
+  (json) =>
+    JSON.stringify(json, undefined, 1)
+      .replaceAll(/\n */g, ' ')
+      .replaceAll(/([{[]) | ([}\]])/g, '$1$2'),
+  (json) => JSON.stringify(json, undefined, 2),
+];
+
+/** Whether the signature is that of the same JSON, but not of its bytes. */
+function isSignedAnew(webhook: StoredWebhook, location: Location): boolean {
+  let json: unknown;
+  try {
+    json = JSON.parse(webhook.body.toString());
+  } catch {
+    return false;
+  }
+  return WRITTEN.some((write) => verifies(webhook, location, { body: Buffer.from(write(json)) }));
+}
+
+/** Whether the signature was made with the secret's letters in place of the bytes that they encode. */
+function isSignedByText(webhook: StoredWebhook, location: Location): boolean {
+  const names = location.provider.webhookAuth?.settings ?? [];
+  const settings = location.settings as Record<string, unknown>;
+  return names.some((name) => {
+    const secret = settings[name];
+    if (typeof secret !== 'string') return false;
+    const texts = [secret, secret.replace(/^[a-z]+_/, '')];
+    return texts.some((text) => {
+      const changed = { ...settings, [name]: Buffer.from(text).toString('base64') };
+      return verifies(webhook, location, { settings: changed });
+    });
+  });
+}
+
+/** Whether the provider would take the webhook if something about it were otherwise. */
+function verifies(
+  webhook: StoredWebhook,
+  { provider, settings }: Location,
+  otherwise: { body?: Buffer; settings?: unknown },
+): boolean {
+  const came = asItCame(webhook);
+  try {
+    provider.translateWebhook({ ...came, body: otherwise.body ?? came.body }, otherwise.settings ?? settings);
+    return true;
+  } catch (error) {
+    return !(error instanceof NotAuthentic);
+  }
+}
+
+function asItCame({ headers, secrets, body, firstReceivedAt }: StoredWebhook): Webhook {
+  return {
+    headers: { ...headers, ...secrets?.headers },
+    body,
+    url: '',
+    receivedAt: firstReceivedAt,
+    verified: false,
+  };
+}

@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { facts, print, table } from '../cli/print.ts';
+import type { Check, Finding } from './check.ts';
+
+const STATES = ['failed', 'warning', 'skipped', 'ok'] as const;
+
+/** Prints the result of a command that checks something. It exits 1 if a check failed; warnings do not count. */
+export function printChecks(command: Command, checks: readonly Check[], value: object, forPeople: string): void {
+  print(command, value, forPeople);
+  if (!isFine(checks)) process.exitCode = 1;
+}
+
+export function isFine(checks: readonly Check[]): boolean {
+  return checks.every(({ state }) => state !== 'failed');
+}
+
+/** Counts checks by their states, such as `1 failed, 12 ok`. */
+export function sumOf(checks: readonly Check[]): string {
+  const counts = STATES.map((state) => ({ state, count: checks.filter((each) => each.state === state).length }));
+  return counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
+}
+
+/** One line for a check that is fine, and all that is known of one that failed. */
+export function describeCheck(check: Check): string {
+  return check.state === 'failed' ? describeFailure(check) : lineOf(check);
+}
+
+/** Formats a check as it is told while others go on. */
+export function lineOf({ state, check, found }: Check): string {
+  return `${state.padEnd('skipped '.length)} ${check}: ${found}`;
+}
+
+export function describeFailure({ check, found, request, expected, toDo }: Check): string {
+  return facts({ failed: check, found, 'the request': request, expected, 'to do': toDo });
+}
+
+export function tableOf(findings: readonly Finding[]): string {
+  const rows = findings.map(({ state, part, check, found, toDo }) => ({
+    '': state,
+    part,
+    check,
+    found: toDo === undefined ? found : `${found}. To do: ${toDo}`,
+  }));
+  return table(rows, '');
+}

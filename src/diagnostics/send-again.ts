@@ -1,0 +1,106 @@
+import type { Pool } from 'pg';
+import { webhookUrl } from '../core/domain/webhook-path.ts';
+import type { Location } from '../core/locations/locations.ts';
+import type { SettingsKeys } from '../core/locations/settings-key.ts';
+import { findWebhook, readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';
+import { askHttp } from './ask-http.ts';
+import { failed, ok, skipped, type Check } from './check.ts';
+import { describeWebhook } from './explain-in-vain.ts';
+
+/** Headers that belong to a connection, and not to the webhook. */
+const OF_THE_CONNECTION = ['host', 'content-length'];
+const OUR_FAULT = 'report it: this is a fault of ours, and not of the POS';
+
+/** Where webhooks of a location go. */
+export type Endpoint = { publicUrl: string; integration: string; locationId: string; token: string };
+
+type Answer = { status: number; outcome: string | undefined; webhookId: string | undefined };
+
+/** `ours` are the ids of the webhooks that certify itself sent. */
+type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<string> };
+
+/**
+ * Sends a webhook of the POS again, byte by byte.
+ * @param about.outcomes what may become of it: a duplicate is stale where the order has gone on meanwhile
+ */
+export async function sendAgain(
+  deps: SendDeps,
+  webhookId: string,
+  { check, outcomes }: { check: string; outcomes: readonly ('duplicate' | 'stale')[] },
+): Promise<Check> {
+  const stored = await read(deps, webhookId);
+  if (stored === undefined) return skipped(check, 'the webhook that would be sent again is gone');
+  const request = describeWebhook(stored);
+  const answer = await post(deps, stored);
+  if (typeof answer === 'string') return unreachable(check, answer);
+  const found = `sent again, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
+  if (outcomes.some((outcome) => outcome === answer.outcome)) return ok(check, found, { request });
+  if (answer.outcome === 'dropped') {
+    const again = answer.webhookId === undefined ? undefined : await read(deps, answer.webhookId);
+    const why = again?.reason ?? 'nothing of it was kept';
+    return skipped(check, `the POS's webhook cannot be sent again by anybody else: ${why}`, { request });
+  }
+  return failed(check, found, OUR_FAULT, { request, expected: `200 ${outcomes.join(' or ')}` });
+}
+
+/** Sends a webhook of the POS with a byte more. */
+export async function sendChanged(deps: SendDeps, webhookId: string, location: Location): Promise<Check> {
+  const check = 'bad signature';
+  if (!isSigned(location)) {
+    return skipped(check, 'nothing signs its webhooks: whoever knows their URL can move the orders of this location');
+  }
+  const stored = await read(deps, webhookId);
+  if (stored === undefined) return skipped(check, 'the webhook that would be changed is gone');
+  const answer = await post(deps, stored, ' ');
+  if (typeof answer === 'string') return unreachable(check, answer);
+  const found = `changed by one byte, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
+  const request = describeWebhook(stored);
+  if (answer.outcome === 'dropped') return ok(check, found, { request });
+  return failed(check, found, OUR_FAULT, { request, expected: '200 dropped' });
+}
+
+function isSigned({ provider: { webhookAuth }, settings }: Location): boolean {
+  if (webhookAuth?.kind !== 'signature') return false;
+  return webhookAuth.settings.some((name) => (settings as Record<string, unknown>)[name] !== undefined);
+}
+
+async function read({ pool, keys }: SendDeps, webhookId: string): Promise<StoredWebhook | undefined> {
+  const key = await findWebhook(pool, webhookId);
+  return key && readWebhook({ pool, keys }, key);
+}
+
+async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Promise<Answer | string> {
+  const answer = await postWebhook(deps.endpoint, stored, added);
+  if (typeof answer !== 'string' && answer.webhookId !== undefined) deps.ours.add(answer.webhookId);
+  return answer;
+}
+
+/**
+ * Posts what a POS sent once more, from outside, as anybody could.
+ * @param added bytes behind the body
+ * @returns the answer, or why there is none
+ */
+export async function postWebhook(
+  endpoint: Endpoint,
+  webhook: Pick<StoredWebhook, 'headers' | 'secrets' | 'body'>,
+  added = '',
+): Promise<Answer | string> {
+  const headers = Object.entries({ ...webhook.headers, ...webhook.secrets?.headers });
+  const answer = await askHttp(webhookUrl(endpoint.publicUrl, endpoint), {
+    method: 'POST',
+    headers: headers.filter(([name]) => !OF_THE_CONNECTION.includes(name)),
+    body: new Uint8Array(Buffer.concat([webhook.body, Buffer.from(added)])),
+  });
+  if (typeof answer === 'string') return answer;
+  const { outcome, webhookId } = (answer.json ?? {}) as Partial<Record<string, unknown>>;
+  return {
+    status: answer.status,
+    outcome: typeof outcome === 'string' ? outcome : undefined,
+    webhookId: typeof webhookId === 'string' ? webhookId : undefined,
+  };
+}
+
+function unreachable(check: string, why: string): Check {
+  const found = `PUBLIC_URL could not be reached from here: ${why}`;
+  return failed(check, found, 'run it where PUBLIC_URL can be reached', { expected: 'an answer of the service' });
+}

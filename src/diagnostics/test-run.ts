@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import { LIFECYCLE, RANK_END, type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
+import type { CanonicalOrder } from '../core/domain/order.ts';
+import type { PosDeps } from '../core/locations/ask-pos.ts';
+import type { LocationDeps } from '../core/locations/check-location.ts';
+import type { Location } from '../core/locations/locations.ts';
+import type { SettingsKeys } from '../core/locations/settings-key.ts';
+import type { Check } from './check.ts';
+
+export type PlaceDeps = PosDeps & { pool: Pool };
+
+export type CertifyDeps = LocationDeps & { keys: SettingsKeys; publicUrl: string };
+
+export type CertifyOptions = {
+  locationId: string;
+  contents: TestContents;
+  /** Those that the POS has to send, in their order. */
+  statuses: readonly Status[];
+  /** Whether the POS sends a webhook again that was not answered 200. If not, none is refused. */
+  repeats: boolean;
+  limits: Limits;
+  /** Aborts it. The test order is ended all the same. */
+  signal: AbortSignal;
+};
+
+/** How long certify waits, in milliseconds. */
+export type Limits = {
+  /** For the answer to an order; the service's own by default. */
+  answerMs?: number;
+  /** For each status. */
+  statusMs: number;
+  /** For a status once something else has come. */
+  graceMs: number;
+};
+
+/** Called while it goes on: what is wanted of people, and what was found. */
+export type Tell = { wants(what: string): void; found(check: Check): void };
+
+/** Names the page that says what a POS has to do. @param section of the page for those that are built for us */
+export function pageFor(
+  { integration, provider }: Pick<Location, 'integration' | 'provider'>,
+  section: 'orders' | 'statuses' | 'the-signature',
+): string {
+  return provider.builtForUs === undefined ? `docs/providers/${integration}.md` : `docs/connect-your-pos.md#${section}`;
+}
+
+/** The statuses that a member sees the order go through, to its good end: a pickup is never on its way. */
+export function statusesOf(fulfillment: FulfillmentType): Status[] {
+  return LIFECYCLE.flatMap((step, i) =>
+    step.status !== null && step.rank <= RANK_END && step[fulfillment] !== LIFECYCLE[i - 1]?.[fulfillment]
+      ? [step.status]
+      : [],
+  );
+}
+
+/** Nobody's. The name is on the ticket. Berlin's 23125 000 to 999 are for fiction (Bundesnetzagentur). */
+const MEMBER: CanonicalOrder['member'] = {
+  id: 'certify',
+  name: 'TEST, do not cook',
+  email: 'test@example.com',
+  phone: '+493023125000',
+};
+const NOTES = 'Test order of expediter certify. Do not cook it.';
+
+const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
+  pickup: { type: 'pickup' },
+  delivery: {
+    type: 'delivery',
+    destination: {
+      line1: 'Teststraße 1',
+      city: 'Berlin',
+      postalCode: '10115',
+      country: 'DE',
+      instructions: 'Stay here',
+    },
+  },
+};
+
+/** What a kitchen has to read right: more than one of an item, modifiers, more than one of these, notes, letters. */
+const ITEMS: CanonicalOrder['items'] = [
+  {
+    serviceItemId: 'certify-burger',
+    name: 'Test burger “Größe L” 🍔',
+    quantity: 2,
+    unitPrice: 1290,
+    notes: 'One of them well done',
+    ageRestricted: false,
+    modifiers: [
+      { serviceModifierId: 'certify-cheddar', name: 'Extra cheddar', quantity: 2, unitPrice: 150 },
+      { serviceModifierId: 'certify-no-onions', name: 'No onions', quantity: 1 },
+    ],
+  },
+  {
+    serviceItemId: 'certify-beer',
+    name: 'Test beer',
+    quantity: 1,
+    unitPrice: 480,
+    ageRestricted: true,
+    modifiers: [],
+  },
+];
+
+/** What a test order is made of: an order of the caller's own, or else a sample. */
+export type TestContents = Pick<CanonicalOrder, 'items' | 'fulfillment' | 'money'>;
+
+/** @returns a burger, twice, and a beer, in euros */
+export function sampleContents(type: FulfillmentType): TestContents {
+  const subtotal = 2 * (1290 + 2 * 150) + 480;
+  const [tip, fee] = [300, type === 'delivery' ? 350 : 0];
+  return {
+    items: ITEMS,
+    fulfillment: FULFILLMENTS[type],
+    money: { subtotal, tax: 0, tip, fee, total: subtotal + tip + fee, currency: 'EUR' },
+  };
+}
+
+/** Makes an order that everybody can tell for a test, by its id and its member. */
+export function makeTestOrder(locationId: string, contents: TestContents, now: Date): CanonicalOrder {
+  return {
+    ...contents,
+    serviceOrderId: `certify-${randomBytes(8).toString('hex')}`,
+    locationId,
+    member: MEMBER,
+    notes: NOTES,
+    placedAt: now.toISOString(),
+  };
+}

@@ -1,0 +1,992 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PubSub, type CreateSubscriptionOptions } from '@google-cloud/pubsub';
+import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MIGRATIONS, migrationsIn } from '../../src/check-schema.ts';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { compareShape } from '../../src/diagnostics/compare-shape.ts';
+import { examine } from '../../src/diagnostics/doctor.ts';
+import type { Finding, Part } from '../../src/diagnostics/check.ts';
+import { judgeEncryption } from '../../src/diagnostics/examine-database.ts';
+import { migrate } from '../../src/migrate.ts';
+import { startHubrise } from '../simulators/start-hubrise.ts';
+import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
+import type { Simulator } from '../simulators/simulator.ts';
+import { asService } from '../support/as-service.ts';
+import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { freePort } from '../support/free-port.ts';
+import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
+import { runCli } from '../support/run-cli.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { sealUnbound } from '../support/seal-unbound.ts';
+import { startPooler } from '../support/start-pooler.ts';
+import { startPostgres, type Postgres } from '../support/start-postgres.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { sendEndless } from '../support/send-endless.ts';
+import { until } from '../support/until.ts';
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
+const SECRETS = /platform-token|hunter2|whsec_|\?token=|eyJ/;
+
+let postgres: Postgres;
+let certificates: Certificates;
+let system: System;
+let pos: Simulator;
+/** Where nobody listens; some ports fetch does not even try. */
+let nobody: string;
+let folder: string;
+/** A deployment with nothing wrong. */
+let env: Record<string, string>;
+const servers: Pick<HttpServer, 'stop'>[] = [];
+
+beforeAll(async () => {
+  certificates = prepareTls('host all expediter all scram-sha-256\nhost all all all trust\n');
+  // All tests' Postgres goes without fsync, which the doctor finds.
+  postgres = await startPostgres({ settings: { fsync: 'on', ...certificates.settings } });
+  // The service's role is made by it, and has to give its password.
+  const DATABASE_URL = as('expediter', 'hunter2');
+  await migrate(postgres.url, { serviceUrl: DATABASE_URL });
+  // Any free port, which its environment need not name.
+  system = await startSystem({
+    databaseUrl: postgres.url,
+    env: { DATABASE_URL, OPERATOR_TOKEN, OPERATOR_PORT: '0' },
+  });
+  pos = await startHubrise();
+  folder = await mkdtemp(join(tmpdir(), 'doctor-'));
+  nobody = `http://127.0.0.1:${await freePort()}`;
+  await system.addLocation('club-1', pos.settings, 'hubrise');
+  await issueToken(system.pool, { locationId: 'club-1' });
+  env = { ...system.env, PUBLIC_URL: `${system.urls[0]}/`, METADATA_SERVER_DETECTION: 'none' };
+  // The first time loads what it needs, and others answer too late meanwhile.
+  await examine(env);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const server of servers.splice(0)) await server.stop();
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+  await pos?.stop();
+  await system?.stop();
+  await postgres?.stop();
+  certificates?.remove();
+});
+
+/** The URL of our Postgres, for another role. */
+function as(username: string, password = ''): string {
+  return Object.assign(new URL(postgres.url), { username, password }).href;
+}
+
+type Handler = Parameters<typeof serveHttp>[0];
+async function serve(handle: Handler): Promise<string> {
+  const server = await serveHttp(handle);
+  servers.push(server);
+  return server.url;
+}
+
+/** What one part says of the deployment with these variables changed, but for what is fine. */
+async function wrong(part: Part, change: Record<string, string> = {}): Promise<Omit<Finding, 'part'>[]> {
+  const findings = await examine({ ...env, ...change }, [part]);
+  expect(findings.length).toBeGreaterThan(0);
+  expect(JSON.stringify(findings)).not.toMatch(SECRETS);
+  for (const { state, found, toDo } of findings) {
+    // What is to be done follows a full stop.
+    expect(found).not.toMatch(/\.(;|$)/);
+    if (state === 'failed' || state === 'warning') expect(toDo).toBeTruthy();
+  }
+  return findings.filter((finding) => finding.state !== 'ok').map(({ part: _part, ...rest }) => rest);
+}
+
+const failed = (check: string, found: RegExp, toDo = /./): object => ({
+  check,
+  state: 'failed',
+  found: expect.stringMatching(found),
+  toDo: expect.stringMatching(toDo),
+});
+const warning = (check: string, found: RegExp, toDo = /./): object => ({
+  ...failed(check, found, toDo),
+  state: 'warning',
+});
+
+async function onAdmin(sql: string): Promise<void> {
+  const client = new pg.Client(postgres.url);
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+describe('expediter doctor', () => {
+  it('finds nothing wrong where nothing is, in words and in JSON, and exits 0', async () => {
+    const { code, out, error } = await runCli(env, ['doctor']);
+    expect({ code, error, out }).toEqual({ code: 0, error: '', out: expect.stringMatching(/\n\n\d+ ok\n$/) });
+    expect(out).toMatch(/^ok +database +connection +Postgres 18/m);
+    expect(out).toMatch(/^ok .* club-1 +reaches its POS$/m);
+    expect(out).not.toMatch(SECRETS);
+
+    const json = await runCli(env, ['doctor', '--json']);
+    const said = JSON.parse(json.out) as { ok: boolean; findings: Finding[] };
+    expect(said.ok).toBe(true);
+    expect(new Set(said.findings.map((each) => each.state))).toEqual(new Set(['ok']));
+    expect(pos.requests).toBe(0);
+  });
+
+  it('exits 1 where something failed, names every variable that is wrong and no value of one', async () => {
+    const broken = { ...env, SETTINGS_KEY: 'id:hunter2', POOL_SIZE: 'hunter2', ORDER_API_URL: '' };
+    const { code, out, error } = await runCli(broken, ['doctor', '--json']);
+    expect({ code, error }).toEqual({ code: 1, error: '' });
+    expect(out).not.toMatch(SECRETS);
+    const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: Finding[] };
+    expect(ok).toBe(false);
+    expect(findings.filter((each) => each.state === 'failed').map((each) => each.check)).toEqual(
+      expect.arrayContaining(['SETTINGS_KEY', 'POOL_SIZE', 'ORDER_API_URL']),
+    );
+    // What needs none of them is looked at all the same.
+    expect(findings).toContainEqual(expect.objectContaining({ part: 'topic', state: 'ok' }));
+    expect(findings).toContainEqual(expect.objectContaining({ part: 'platform', state: 'skipped' }));
+  });
+
+  it('looks at parts alone, and knows no others', async () => {
+    const { code, out } = await runCli(env, ['doctor', '--only', 'topic,push', '--json']);
+    const { findings } = JSON.parse(out) as { findings: Finding[] };
+    expect({ code, parts: findings.map((each) => each.part) }).toEqual({ code: 0, parts: ['topic', 'push'] });
+    expect(await runCli(env, ['doctor', '--only', 'weather'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('Right would be some of environment, database'),
+    });
+    expect(await wrong('platform', { ORDER_API_URL: 'nonsense' })).toEqual([
+      failed('ORDER_API_URL', /is not an http or https URL/, /orders\.example\.com/),
+    ]);
+  });
+
+  it('lets a warning pass', async () => {
+    const { code, out } = await runCli({ ...env, PUBLIC_URL: '' }, ['doctor', '--only', 'public-url']);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('1 warning') });
+  });
+});
+
+describe('of the environment', () => {
+  it('it reads the query and loads the providers that it names', async () => {
+    expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
+      failed('ORDER_QUERY_FILE', /\/nowhere/),
+      failed('PROVIDER_MODULES', /no-such-provider cannot be loaded/),
+    ]);
+    expect(await wrong('platform', { ORDER_QUERY_FILE: '/nowhere' })).toEqual([
+      failed('ORDER_QUERY_FILE', /holds no GraphQL document/),
+    ]);
+  });
+});
+
+describe('of the database', () => {
+  it('one that cannot be reached fails, and what is in it is not looked at', async () => {
+    const nowhere = 'postgres://expediter:hunter2@127.0.0.1:9/expediter';
+    const findings = await examine({ ...env, DATABASE_URL: nowhere }, ['database', 'clock', 'keys', 'locations']);
+    expect(findings.map(({ part, state }) => [part, state])).toEqual([
+      ['database', 'failed'],
+      ['clock', 'skipped'],
+      ['keys', 'skipped'],
+      ['locations', 'skipped'],
+    ]);
+    expect(findings[0]).toMatchObject({ check: 'connection', found: expect.stringContaining('ECONNREFUSED') });
+    expect(JSON.stringify(findings)).not.toMatch(SECRETS);
+  });
+
+  it.each([{ options: 'refused' }, { options: 'dropped' }, {}] as const)(
+    'a pooler is no Postgres: %j',
+    async (about) => {
+      const pooler = await startPooler(postgres.url, about);
+      try {
+        expect(await wrong('database', { DATABASE_URL: pooler.through(env['DATABASE_URL'] ?? '') })).toEqual([
+          failed('connection', /a connection pooler stands between/, /name Postgres itself/),
+        ]);
+      } finally {
+        await pooler.stop();
+      }
+    },
+  );
+
+  it('one without our schema is migrated', async () => {
+    await onAdmin('CREATE DATABASE empty');
+    const empty = Object.assign(new URL(postgres.url), { pathname: '/empty' }).href;
+    expect(await wrong('database', { DATABASE_URL: empty })).toEqual([
+      failed('schema', /^The schema lacks 0001/, /expediter migrate/),
+    ]);
+  });
+
+  it('one without fsync keeps no promise', async () => {
+    expect(await wrong('database', { DATABASE_URL: asService(await createDatabase()) })).toEqual([
+      failed('writing', /fsync/),
+    ]);
+  });
+
+  it('one in which not everything can be written is told', async () => {
+    // As somebody may have migrated it who did not know yet; today that is refused.
+    const latin = await createEmptyDatabase('LATIN1');
+    const [first = ''] = await migrationsIn(MIGRATIONS);
+    const client = new pg.Client(latin);
+    await client.connect();
+    await client.query(await readFile(join(MIGRATIONS, `${first}.sql`), 'utf8'));
+    await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
+    await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
+    await client.end();
+    await migrate(latin, { serviceUrl: asService(latin) });
+    expect(await wrong('database', { DATABASE_URL: asService(latin) })).toEqual([
+      failed('encoding', /^LATIN1: /, /UTF8/),
+      failed('writing', /fsync/),
+    ]);
+  });
+
+  it('a role that may only read is not enough, and one with few connections is short of them', async () => {
+    await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA public TO reader;
+                   GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+                   ALTER ROLE reader SET default_transaction_read_only = on`);
+    expect(await wrong('database', { DATABASE_URL: as('reader') })).toEqual([
+      failed('writing', /can only be read/, /primary/),
+      warning('connections', /of 8 in use/, /rollout/),
+      failed(
+        'privileges',
+        /^the role lacks INSERT \(actor_kind\) on audit, .* and more$/,
+        /expediter migrate, with OWNER_DATABASE_URL/,
+      ),
+    ]);
+  });
+
+  it('a role with one right too few is not enough, whichever it is', async () => {
+    await onAdmin(`REVOKE UPDATE (reason) ON status_events FROM expediter;
+                   REVOKE EXECUTE ON FUNCTION drop_webhook_partition FROM expediter`);
+    expect(await wrong('database')).toEqual([
+      failed(
+        'privileges',
+        /^the role lacks UPDATE \(reason\) on status_events, EXECUTE on drop_webhook_partition\(date\)$/,
+      ),
+    ]);
+    await migrate(postgres.url, { serviceUrl: env['DATABASE_URL'] });
+    expect(await wrong('database')).toEqual([]);
+  });
+
+  it('a role that may do more than the service does is told', async () => {
+    expect(await wrong('database', { DATABASE_URL: postgres.url })).toEqual([
+      warning('least privilege', /^the role is a superuser: /, /another role own the tables/),
+    ]);
+    await migrate(postgres.url, { serviceUrl: as('more') });
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([]);
+    await onAdmin(`ALTER ROLE more CREATEDB REPLICATION; CREATE ROLE makers CREATEROLE; GRANT makers TO more;
+                   GRANT CREATE ON SCHEMA public TO more; GRANT TRUNCATE ON orders TO more`);
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
+      warning(
+        'least privilege',
+        /^the role may make roles, may make databases, may replicate, may create in the schema public, has TRUNCATE on orders: /,
+      ),
+    ]);
+    await onAdmin(`REVOKE CREATE ON SCHEMA public FROM more; REVOKE TRUNCATE ON orders FROM more;
+                   ALTER ROLE more NOCREATEDB NOREPLICATION; REVOKE makers FROM more;
+                   CREATE ROLE owner; GRANT CREATE ON SCHEMA public TO owner; ALTER TABLE webhooks OWNER TO owner;
+                   GRANT owner TO more`);
+    expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
+      warning('least privilege', /^the role owns the tables: /),
+    ]);
+    await onAdmin('ALTER TABLE webhooks OWNER TO postgres');
+  });
+
+  it('a connection that somebody on the way could read, or answer, is told', async () => {
+    // This machine, by an address that is none of its own.
+    const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
+    expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
+      warning('encryption', /^none on the way to 0\.0\.0\.0/, /sslmode=verify-full/),
+    ]);
+    expect(await wrong('database', { DATABASE_URL: at('?sslmode=no-verify') })).toEqual([
+      warning('encryption', /^nobody verifies the certificate of 0\.0\.0\.0/, /sslmode=verify-full/),
+    ]);
+    vi.stubEnv('PGSSLMODE', 'no-verify');
+    expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
+      warning('encryption', /^nobody verifies the certificate/),
+    ]);
+    vi.unstubAllEnvs();
+    const { file } = certificates;
+    expect(await wrong('database', { DATABASE_URL: at(`?sslmode=verify-full&sslrootcert=${file}`) })).toEqual([]);
+    const unlike = at(`?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${file}`);
+    expect(await wrong('database', { DATABASE_URL: unlike })).toEqual([
+      warning('encryption', /^nobody looks whether the certificate is that of 0\.0\.0\.0/),
+    ]);
+    expect(await wrong('database', { DATABASE_URL: at('?sslmode=verify-full') })).toEqual([
+      failed('connection', /self-signed certificate/, /sslrootcert/),
+    ]);
+  });
+
+  it.each([
+    ['/cloudsql/my-project:europe-west1:expediter', 'ok'],
+    ['localhost', 'ok'],
+    ['::1', 'ok'],
+    ['127.0.0.2', 'ok'],
+    ['10.0.0.5', 'warning'],
+    ['localhost.example.com', 'warning'],
+  ])('without encryption, %s is %s', (host, state) => {
+    expect(judgeEncryption({ host, ssl: false, encrypted: false }, {})).toMatchObject({ state });
+  });
+
+  it('a Node that verifies no certificate is told', () => {
+    const link = { host: 'db.internal', ssl: true, encrypted: true };
+    expect(judgeEncryption(link, {}).state).toBe('ok');
+    expect(judgeEncryption(link, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }).state).toBe('warning');
+  });
+
+  it('days without a table, days that should be gone and members that should be erased are told', async () => {
+    // The service drops and erases these itself, once, some seconds after its start.
+    const found = await until(async () => {
+      await system.query(
+        `INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
+         VALUES ('long-ago', 'club-1', 'pickup', now() - interval '40 days')
+         ON CONFLICT (service_order_id) DO UPDATE SET erased_at = NULL`,
+      );
+      await system.query(
+        `CREATE TABLE IF NOT EXISTS webhooks_20200101 PARTITION OF webhooks FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
+      );
+      const each = await wrong('database');
+      return each.length === 2 && each;
+    });
+    expect(found).toEqual([
+      warning('webhook retention', /^days whose webhooks are older than 14 days: 1$/, /dropping of partitions/),
+      warning('member retention', /^orders that should have been erased: 1$/, /erasure of member data/),
+    ]);
+    await system.query(
+      `DROP TABLE IF EXISTS webhooks_20200101; DELETE FROM orders WHERE service_order_id = 'long-ago'`,
+    );
+
+    const days = await system.query(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'webhooks'::regclass ORDER BY 1`,
+    );
+    for (const { name } of days.slice(2)) await system.query(`DROP TABLE ${String(name)}`);
+    expect(await wrong('database')).toEqual([warning('partitions', /today and 0 days ahead/, /migrate/)]);
+    await system.query(`DROP TABLE ${String(days[1]?.['name'])}`);
+    expect(await wrong('database')).toEqual([failed('partitions', /not today/)]);
+    await migrate(postgres.url);
+    expect(await wrong('database')).toEqual([]);
+  });
+});
+
+describe('of the clocks', () => {
+  it('this one being off is told', async () => {
+    const now = Date.now.bind(Date);
+    vi.spyOn(Date, 'now').mockImplementation(() => now() - 5_000);
+    expect(await wrong('clock')).toEqual([warning('this machine', /^[45]\.\d s behind /)]);
+  });
+
+  it("the platform's being off is told", async () => {
+    const url = await serve((_request, response) => {
+      response.setHeader('date', new Date(Date.now() + 60_000).toUTCString());
+      sendJson(response, 200, { data: { order: null } });
+    });
+    expect(await wrong('clock', { ORDER_API_URL: url })).toEqual([
+      warning('ordering platform', /^(59|60)\.\d s ahead of Postgres/, /NTP/),
+    ]);
+  });
+});
+
+describe('of the keys', () => {
+  it('one that is still in use, one that is not, and one that is missing are told apart', async () => {
+    const key = (id: string): string => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
+    const { SETTINGS_KEY = '' } = env;
+    expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
+      warning('SETTINGS_KEY', /^texts under the older key "test": 1$/, /expediter rekey/),
+      warning('SETTINGS_KEY', /^nothing is under the older key "idle"/, /take it out/),
+    ]);
+    expect(await wrong('keys', { SETTINGS_KEY: key('new') })).toEqual([
+      failed('SETTINGS_KEY', /^texts under "test", which is not there: 1$/, /add the key/),
+    ]);
+    await system.query(
+      `INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', $1), ('\\x02', 'pos', 'no JWE')`,
+      [await sealUnbound(SETTINGS_KEY, {})],
+    );
+    expect(await wrong('keys')).toEqual([
+      warning('SETTINGS_KEY', /^texts of an earlier version, which open in any row: 1$/, /expediter rekey/),
+      failed('SETTINGS_KEY', /^texts under "", which is not there: 1$/),
+    ]);
+    await system.query('DELETE FROM credentials');
+  });
+});
+
+describe('of the ordering platform', () => {
+  const answering = (handle: Handler): Promise<object[]> =>
+    serve(handle).then((url) => wrong('platform', { ORDER_API_URL: `${url}/graphql?key=hunter2` }));
+
+  it.each<[string, Handler, object]>([
+    [
+      'a redirect',
+      (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
+      failed('query', /redirects \(301\)/, /ORDER_API_URL/),
+    ],
+    ['an answer without an end', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
+    [
+      'a page',
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),
+      failed('query', /answers 200 with text\/html, not GraphQL/, /GraphQL endpoint/),
+    ],
+    ['other JSON', (_, response) => sendJson(response, 200, [1]), failed('query', /200 with other JSON/)],
+    ['an error of its own', (_, response) => sendJson(response, 503, {}), failed('query', /answers 503/)],
+    [
+      'FORBIDDEN',
+      (_, response) =>
+        sendJson(response, 200, { data: { order: null }, errors: [{ extensions: { code: 'FORBIDDEN' } }] }),
+      failed('query', /refuses us/, /ORDER_API_TOKEN/),
+    ],
+    [
+      'an id that is none',
+      (_, response) => sendJson(response, 200, { errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }),
+      warning('query', /made-up order id invalid/),
+    ],
+    [
+      'an id of another kind',
+      (_, response) =>
+        sendJson(response, 200, {
+          data: { order: null },
+          errors: [{ message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } }],
+        }),
+      warning('query', /took the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
+    ],
+    [
+      'a query that was refused as it stands',
+      (_, response) => sendJson(response, 200, { errors: [{ message: 'Cannot query field "x".' }] }),
+      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_QUERY_FILE; .*platform check <orderId>/),
+    ],
+    [
+      'a query that was refused, with data',
+      (_, response) => sendJson(response, 400, { data: null, errors: [{ message: 'too deep' }] }),
+      failed('query', /refuses the query: too deep$/),
+    ],
+    [
+      'no field of that name',
+      (_, response) => sendJson(response, 200, { data: { purchase: null } }),
+      failed('query', /no field "order"/, /ORDER_QUERY_FILE/),
+    ],
+    [
+      'an order for whatever id',
+      (_, response) => sendJson(response, 200, { data: { order: { member: { name: 'hunter2' } } } }),
+      warning('query', /has an order for a made-up id/),
+    ],
+  ])('%s is told', async (_, handle, finding) => {
+    expect(await answering(handle)).toEqual([finding]);
+  });
+
+  it('NOT_FOUND is as good as null', async () => {
+    const errors = [{ path: ['order'], extensions: { code: 'NOT_FOUND' } }];
+    expect(await answering((_, response) => sendJson(response, 200, { data: { order: null }, errors }))).toEqual([]);
+  });
+
+  it('a token that it refuses is told, and a query that does not fit its schema in its own words', async () => {
+    expect(await wrong('platform', { ORDER_API_TOKEN: 'hunter2' })).toEqual([failed('query', /refuses us \(401\)/)]);
+    const queryFile = fileURLToPath(new URL('../support/wrong-query.graphql', import.meta.url));
+    expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
+      failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
+      failed('schema', /Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
+      failed('shape', /asks for no order\.serviceOrderId, which every order needs; .* and \d+ more$/, /ORDER_MODULE/),
+      warning('shape', /asks for order\.orderNumber, which no order has/),
+    ]);
+  });
+
+  it('a query whose aliases cannot yield an order is told, with every reason, without an order', async () => {
+    const query = join(folder, 'feast.graphql');
+    const feast = await servePlatform();
+    servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
+    const change = { ORDER_API_URL: feast.url, ORDER_QUERY_FILE: query };
+    // Feast wants a key that no query can send, so its schema is served by somebody who asks for none.
+    const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
+    const url = await serve(async (request, response) => {
+      const asked = JSON.parse((await readBody(request)).toString()) as {
+        query: string;
+        variables: Record<string, unknown>;
+      };
+      const about = { schema, source: asked.query, variableValues: asked.variables, rootValue: { purchase: null } };
+      sendJson(response, 200, await graphql(about));
+    });
+    await writeFile(
+      query,
+      `query Q($id: String!) { order: purchase(code: $id) { ...P placedAt: createdTs } }
+       fragment P on Purchase {
+         serviceOrderId: code locationId: restaurant { id } member: customer { id: number name: firstName }
+         fulfillment: address { type: street } notes: remark
+         items: positions { serviceItemId: unitPrice name: remark quantity: count unitPrice }
+         money: totals { subtotal: goods tax: vat tip: gratuity fee: courier total: grand }
+       }`,
+    );
+    // Without the schema there is less to tell, and enough.
+    expect(await wrong('platform', change)).toEqual([
+      failed('query', /which key/),
+      failed(
+        'shape',
+        /^no order can come of the query: it asks for no order\.money\.currency, which every order needs$/,
+      ),
+    ]);
+    expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
+      failed(
+        'shape',
+        /^no order can come of the query: order\.locationId is an object there; .*and \d more$/,
+        /ORDER_MODULE/,
+      ),
+      warning('shape', /order\.items\.unitPrice is String there, and has to be integer/),
+    ]);
+    const { wrong: all } = compareShape(await readFile(query, 'utf8'), schema);
+    expect(all).toEqual(
+      expect.arrayContaining([
+        'order.member.id is Int there, and has to be string',
+        'order.money.subtotal is String there, and has to be integer',
+        'it asks for no order.money.currency, which every order needs',
+        'order.placedAt is Float there, and has to be string',
+      ]),
+    );
+  });
+
+  it('a schema that is not valid in itself, as large ones are, is compared all the same', async () => {
+    const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
+    const told = JSON.stringify(introspectionFromSchema(schema)).replaceAll('"houseNumber"', '"__reserved"');
+    const url = await serve(async (request, response) => {
+      const isSchema = (await readBody(request)).toString().includes('__schema');
+      sendJson(response, 200, { data: isSchema ? (JSON.parse(told) as object) : { purchase: null } });
+    });
+    const change = { ORDER_API_URL: url, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
+    expect(await wrong('platform', change)).toEqual([
+      failed('schema', /Cannot query field "houseNumber" on type "Address"/, /ORDER_MODULE/),
+    ]);
+  });
+
+  it('a module is tried with what it sends, and its query compared with the schema', async () => {
+    const feast = await servePlatform();
+    servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
+    const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
+    expect(await wrong('environment', change)).toEqual([]);
+    // Whoever only has a platform yet is told of nothing else.
+    const alone = await examine(change, ['platform']);
+    expect(alone.map(({ check, state }) => `${check} ${state}`)).toEqual(['query ok', 'schema ok']);
+    expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x' })).toEqual([
+      failed('query', /refuses us \(200\)/),
+    ]);
+    const throwing = join(folder, 'throwing.mjs');
+    await writeFile(
+      throwing,
+      `export * from ${JSON.stringify(change.ORDER_MODULE)}; export const errorCode = () => { throw new Error('hunter2'); };`,
+    );
+    expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x', ORDER_MODULE: throwing })).toEqual([
+      failed('query', /refuses the query: which key\?/),
+      warning('errorCode', /threw Error at throwing\.mjs:1/, /ORDER_MODULE/),
+    ]);
+
+    const numbered = join(folder, 'numbered.mjs');
+    const headers = `export const headers = (token) => ({ 'x-api-key': token });`;
+    await writeFile(
+      numbered,
+      `export const query = 'query Q($code: String!) { purchase(code: $code) { number } }'; ${headers}
+       export const variables = (id) => ({ code: String(BigInt(id)) }); export const toCanonicalOrder = () => null;`,
+    );
+    expect(await wrong('platform', { ...change, ORDER_MODULE: numbered })).toEqual([
+      warning('query', /makes no variables of a made-up order id/, /platform check/),
+      failed('schema', /Cannot query field "number" on type "Purchase"/, /ORDER_MODULE/),
+    ]);
+    expect(await wrong('environment', { ...change, ORDER_MODULE: '/nowhere.ts' })).toEqual([
+      failed('ORDER_MODULE', /\/nowhere\.ts cannot be loaded/),
+    ]);
+    expect(await wrong('platform', { ...change, ORDER_QUERY_FILE: '/nowhere' })).toEqual([
+      failed('ORDER_MODULE', /and so is ORDER_QUERY_FILE/),
+    ]);
+  });
+
+  it('nobody there, and nobody who answers in time, are told', async () => {
+    expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /nobody listens there/)]);
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 20));
+    expect(await answering(() => {})).toEqual([failed('query', /no answer in 5 s/)]);
+  });
+});
+
+describe('of the topic', () => {
+  it('one that is not there is made', async () => {
+    expect(await wrong('topic', { STATUS_TOPIC: 'elsewhere' })).toEqual([
+      failed('STATUS_TOPIC', /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
+    ]);
+  });
+
+  it('one that we may not publish to fails, and nothing is ever published', async () => {
+    const before = system.pubsub.published('order-status').length;
+    system.pubsub.faults.permissions = [];
+    expect(await wrong('topic')).toEqual([failed('STATUS_TOPIC', /may not publish/, /roles\/pubsub\.publisher/)]);
+    system.pubsub.faults.permissions = ['pubsub.topics.publish'];
+    expect(await wrong('topic')).toEqual([]);
+    delete system.pubsub.faults.permissions;
+    expect(system.pubsub.published('order-status')).toHaveLength(before);
+  });
+
+  it('an emulator asks for no credentials, and none are looked for', async () => {
+    let asked = 0;
+    const metadata = await serve((_, response) => {
+      asked += 1;
+      sendJson(response, 404, {});
+    });
+    const local = { ...env, METADATA_SERVER_DETECTION: '', GCE_METADATA_HOST: new URL(metadata).host };
+    const { code, error } = await runCli(local, ['doctor', '--only', 'topic']);
+    expect({ code, error, asked }).toEqual({ code: 0, error: '', asked: 0 });
+  });
+
+  it('nobody there is told, and so is who Google does not know', async () => {
+    const run = async (change: Record<string, string>): Promise<string> => {
+      const { code, out, error } = await runCli({ ...env, ...change }, ['doctor', '--only', 'topic']);
+      expect(code).toBe(1);
+      expect(error).not.toMatch(/^ +at /m);
+      return out;
+    };
+    expect(await run({ PUBSUB_EMULATOR_HOST: '127.0.0.1:9' })).toMatch(/cannot be reached/);
+    expect(await run({ PUBSUB_EMULATOR_HOST: '', GOOGLE_APPLICATION_CREDENTIALS: '/nowhere' })).toMatch(
+      /Google does not know who we are/,
+    );
+  });
+});
+
+describe('of the spill', () => {
+  const change = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'drain' };
+  /** A subscription with nothing wrong. */
+  const fine: CreateSubscriptionOptions = {
+    ackDeadlineSeconds: 60,
+    messageRetentionDuration: 7 * 86_400,
+    deadLetterPolicy: { deadLetterTopic: 'projects/test-project/topics/spill-dead', maxDeliveryAttempts: 100 },
+  };
+  let pubsub: PubSub;
+  let made = 0;
+  beforeAll(async () => {
+    pubsub = new PubSub({ projectId: 'test-project' });
+    await Promise.all(['spill', 'spill-dead'].map((name) => pubsub.createTopic(name)));
+    await pubsub.createSubscription('spill', 'drain', fine);
+  });
+  afterAll(() => pubsub.close());
+
+  /** What is said of a subscription that is made otherwise. */
+  async function wrongWith(otherwise: CreateSubscriptionOptions, topic = 'spill'): Promise<Omit<Finding, 'part'>[]> {
+    made += 1;
+    const SPILL_SUBSCRIPTION = `otherwise-${made}`;
+    await pubsub.createSubscription(topic, SPILL_SUBSCRIPTION, { ...fine, ...otherwise });
+    return wrong('spill', { ...change, SPILL_SUBSCRIPTION });
+  }
+
+  it('where there is none, what that means is said in one line; half of one fails', async () => {
+    expect(await examine(env, ['spill'])).toEqual([
+      {
+        part: 'spill',
+        check: 'SPILL_TOPIC',
+        state: 'ok',
+        found: 'unset: while Postgres is away, webhooks are answered 500',
+      },
+    ]);
+    expect(await wrong('spill', { SPILL_TOPIC: 'spill' })).toEqual([
+      failed('SPILL_SUBSCRIPTION', /is unset, and SPILL_TOPIC is set/, /both/),
+    ]);
+    expect(await wrong('spill', { SPILL_SUBSCRIPTION: 'drain' })).toEqual([
+      failed('SPILL_TOPIC', /is unset, and SPILL_SUBSCRIPTION is set/, /both/),
+    ]);
+  });
+
+  it('what is not there is made', async () => {
+    expect(await wrong('spill', change)).toEqual([]);
+    expect(await wrong('spill', { SPILL_TOPIC: 'no-spill', SPILL_SUBSCRIPTION: 'no-drain' })).toEqual([
+      failed('SPILL_TOPIC', /there is no "no-spill"/, /gcloud pubsub topics create no-spill/),
+      failed(
+        'SPILL_SUBSCRIPTION',
+        /there is no "no-drain"/,
+        /subscriptions create no-drain --project test-project --topic no-spill/,
+      ),
+    ]);
+  });
+
+  it('one that we may not publish to or read from fails; where we may not look, that is said', async () => {
+    const { faults } = system.pubsub;
+    faults.permissions = [];
+    expect(await wrong('spill', change)).toEqual([
+      failed('SPILL_TOPIC', /may not publish/, /roles\/pubsub\.publisher/),
+      failed('SPILL_SUBSCRIPTION', /may not read/, /roles\/pubsub\.subscriber/),
+    ]);
+    faults.permissions = ['pubsub.topics.publish', 'pubsub.subscriptions.consume'];
+    expect(await wrong('spill', change)).toEqual([
+      {
+        check: 'SPILL_SUBSCRIPTION',
+        state: 'skipped',
+        found: expect.stringMatching(/not how it is made, for want of roles\/pubsub\.viewer/),
+      },
+    ]);
+    faults.permissions = [...faults.permissions, 'pubsub.subscriptions.get'];
+    expect(await wrong('spill', change)).toEqual([]);
+    delete faults.permissions;
+    expect(system.pubsub.published('spill')).toEqual([]);
+  });
+
+  it.each<[string, CreateSubscriptionOptions, object]>([
+    ['a filter', { filter: 'attributes.club = "1"' }, failed('SPILL_SUBSCRIPTION', /has a filter/, /another one/)],
+    [
+      'pushes',
+      { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
+      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/, /--push-endpoint=/),
+    ],
+    [
+      'a table that it fills',
+      { bigqueryConfig: { table: 'p.d.t' } },
+      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/),
+    ],
+    [
+      'too short a deadline',
+      { ackDeadlineSeconds: 10 },
+      warning('SPILL_SUBSCRIPTION', /ack deadline is 10 s/, /--ack-deadline 60/),
+    ],
+    ['too long a deadline', { ackDeadlineSeconds: 600 }, warning('SPILL_SUBSCRIPTION', /ack deadline is 600 s/)],
+    [
+      'a short memory',
+      { messageRetentionDuration: 86_400 },
+      warning('SPILL_SUBSCRIPTION', /keeps messages for 86400 s/, /--message-retention-duration 7d/),
+    ],
+    [
+      'no dead letter',
+      { deadLetterPolicy: null },
+      warning('SPILL_SUBSCRIPTION', /no dead letter/, /--dead-letter-topic/),
+    ],
+    [
+      'few attempts',
+      { deadLetterPolicy: { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 } },
+      warning('SPILL_SUBSCRIPTION', /delivered 5 times/, /--max-delivery-attempts 100/),
+    ],
+  ])('%s is told', async (_, otherwise, finding) => {
+    expect(await wrongWith(otherwise)).toEqual([finding]);
+  });
+
+  it('the subscription of another topic is told', async () => {
+    expect(await wrongWith({}, 'order-status')).toEqual([
+      failed('SPILL_SUBSCRIPTION', /is of projects\/test-project\/topics\/order-status/, /another one on "spill"/),
+    ]);
+  });
+});
+
+describe('of pushes', () => {
+  it.each<[string, Handler, RegExp]>([
+    ['no key set', (_, response) => sendJson(response, 200, {}), /200 with other JSON, not a key set/],
+    ['an error', (_, response) => sendJson(response, 404, { keys: [] }), /404 with other JSON/],
+    [
+      'no key for RS256',
+      (_, response) => sendJson(response, 200, { keys: [{ kty: 'EC' }, { kty: 'RSA', use: 'enc' }] }),
+      /keys for RS256: none of 2$/,
+    ],
+  ])('%s is told', async (_, handle, found) => {
+    expect(await wrong('push', { PUSH_JWKS_URL: await serve(handle) })).toEqual([failed('PUSH_JWKS_URL', found)]);
+  });
+
+  it('nobody there is told, and that anybody can push', async () => {
+    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([failed('PUSH_JWKS_URL', /nobody listens there/)]);
+    expect(await wrong('push', { PUSH_AUTH: 'off' })).toEqual([warning('PUSH_JWKS_URL', /PUSH_AUTH is "off"/)]);
+  });
+});
+
+describe('of follow tokens', () => {
+  it.each<[string, object[], RegExp]>([
+    ['no key at all', [], /keys for ES256, EdDSA, Ed25519, RS256: none of 0$/],
+    ['none of its algorithms', [{ kty: 'oct' }, { kty: 'EC', crv: 'P-384' }, { kty: 'RSA', use: 'enc' }], /none of 3$/],
+  ])('%s is told', async (_, keys, found) => {
+    const FOLLOW_TOKEN_JWKS_URL = await serve((_request, response) => sendJson(response, 200, { keys }));
+    expect(await wrong('follow', { FOLLOW_TOKEN_JWKS_URL })).toEqual([failed('FOLLOW_TOKEN_JWKS_URL', found)]);
+  });
+
+  it('keys by URL, keys at hand and none at all are well', async () => {
+    const keys = { keys: [{ kty: 'oct', k: 'x'.repeat(43) }] };
+    const FOLLOW_TOKEN_JWKS_URL = await serve((_, response) =>
+      sendJson(response, 200, { keys: [{ kty: 'EC', crv: 'P-256' }] }),
+    );
+    expect(await wrong('follow', { FOLLOW_TOKEN_JWKS_URL })).toEqual([]);
+    expect(await wrong('follow', { FOLLOW_TOKEN_KEYS: JSON.stringify(keys) })).toEqual([]);
+    expect(await wrong('follow')).toEqual([]);
+  });
+
+  it('nobody there is told, and keys that anybody in between can change', async () => {
+    const check = 'FOLLOW_TOKEN_JWKS_URL';
+    expect(await wrong('follow', { [check]: nobody })).toEqual([failed(check, /nobody listens there/)]);
+    expect(await wrong('follow', { [check]: 'http://platform.invalid/jwks' })).toEqual([
+      failed(check, /name cannot be resolved/),
+      warning(check, /not https/),
+    ]);
+  });
+});
+
+describe('of PUBLIC_URL', () => {
+  it('somebody else there, nobody there, and a service that starts are told apart', async () => {
+    const page = await serve(
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
+    );
+    expect(await wrong('public-url', { PUBLIC_URL: page })).toEqual([failed('readyz', /text\/html: that is not this/)]);
+    expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /nobody listens/)]);
+    const starting = await serve((_, response) => sendJson(response, 503, { ready: false, database: 'down' }));
+    expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
+  });
+
+  it('a door that leads to operators is told, where they have a port of their own', async () => {
+    const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
+    expect(await wrong('public-url', change)).toEqual([
+      failed('operator routes', /answers at \/metrics, \/orders, \/docs, \/console\/session$/, /OPERATOR_PORT/),
+    ]);
+    expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
+  });
+
+  it('no TLS is told', async () => {
+    expect(await wrong('public-url', { PUBLIC_URL: 'http://expediter.invalid' })).toEqual([
+      warning('PUBLIC_URL', /not https/),
+      failed('readyz', /cannot be resolved/),
+    ]);
+  });
+});
+
+describe('of operators', () => {
+  const CONSOLE_URL = 'https://console.example.com';
+  const issuerSaying = async (change: object): Promise<string> => {
+    const url = await serve((request, response) =>
+      sendJson(response, 200, {
+        issuer: url,
+        authorization_endpoint: `${url}/authorize`,
+        token_endpoint: `${url}/token`,
+        jwks_uri: `${url}/keys`,
+        response_types_supported: ['code'],
+        ...(request.url === '/keys' ? { keys: [{ kty: 'RSA', alg: 'RS256' }] } : change),
+      }),
+    );
+    return url;
+  };
+  const noAdmins = failed('admins', /nobody can be one/, /operator token issue .* --role admin/);
+  const noGrants = warning('grants', /nobody can sign in/, /operator grant add .* --role admin/);
+
+  it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
+    const OIDC_ISSUER = await issuerSaying({});
+    expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toEqual([noGrants]);
+    const found = await examine({ ...env, OIDC_ISSUER, CONSOLE_URL }, ['operators']);
+    expect(found).toContainEqual(
+      expect.objectContaining({ found: expect.stringContaining(`${CONSOLE_URL}/console/session/callback`) }),
+    );
+    expect(await wrong('operators')).toEqual([]);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['that says it is another', { issuer: 'https://accounts.google.com' }, /another issuer/],
+    ['without the code flow', { response_types_supported: ['id_token'] }, /without the authorization code flow/],
+    ['without PKCE', { code_challenge_methods_supported: ['plain'] }, /without PKCE with S256/],
+    ['that is none', { jwks_uri: undefined }, /not as an OpenID issuer/],
+  ])('one %s is told', async (_what, change, found) => {
+    const OIDC_ISSUER = await issuerSaying(change);
+    expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toContainEqual(failed('OIDC_ISSUER', found));
+  });
+
+  it('nobody there is told, and a console over plain http', async () => {
+    const change = { OIDC_ISSUER: nobody, CONSOLE_URL: 'http://console.example.com' };
+    expect(await wrong('operators', change)).toEqual([
+      failed('OIDC_ISSUER', /nobody listens/),
+      failed('CONSOLE_URL', /not https/),
+      noGrants,
+    ]);
+  });
+
+  it('nobody who may give roles is told, and OPERATOR_TOKEN beside names', async () => {
+    const change = { OIDC_ISSUER: await issuerSaying({}), CONSOLE_URL };
+    const grant = (roles: string, locations: string): Promise<unknown> =>
+      system.query(
+        `INSERT INTO operator_grants (grant_id, email, roles, locations)
+         VALUES (gen_random_uuid(), 'ada@example.com', $1, $2)`,
+        [roles, locations],
+      );
+    try {
+      await grant('{viewer}', '{club-1}');
+      expect(await wrong('operators', change)).toEqual([warning('grants', /nobody was made an admin/)]);
+      await system.query(`UPDATE operator_grants SET roles = '{admin}', locations = NULL`);
+      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /opens nothing any more/)]);
+      expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
+      // Nobody signs in for it without OIDC.
+      const alone = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
+      expect(await wrong('operators', alone)).toEqual([noAdmins]);
+    } finally {
+      await system.query('DELETE FROM operator_grants');
+    }
+  });
+
+  it('that nobody can be an admin fails, until a token is one, at all locations and while it is valid', async () => {
+    const change = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
+    expect(await wrong('operators', change)).toEqual([noAdmins]);
+    expect(await wrong('operators', { OPERATOR_TOKEN: '', OPERATOR_PORT: '' })).toEqual([]);
+    try {
+      await system.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
+                          VALUES (gen_random_uuid(), '\\x00', 'ada', '{admin}', '{club-1}')`);
+      expect(await wrong('operators', change)).toEqual([noAdmins]);
+      await system.query('UPDATE operator_tokens SET locations = NULL');
+      expect(await wrong('operators', change)).toEqual([]);
+      expect(await wrong('operators')).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
+      await system.query('UPDATE operator_tokens SET expires_at = now()');
+      expect(await wrong('operators', change)).toEqual([noAdmins]);
+    } finally {
+      await system.query('DELETE FROM operator_tokens');
+    }
+  });
+});
+
+describe('of the locations', () => {
+  it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
+    await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
+    await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
+    const unsigned = await sealUnbound(String(env['SETTINGS_KEY']), { ordersUrl: 'http://127.0.0.1:9/' });
+    await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-3'`, [unsigned]);
+    const fromBefore = warning('club-3', /settings would not be taken today: secret: is missing/, /location put/);
+    await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });
+    expect(await wrong('locations')).toEqual([
+      failed('club-2', /HubRise refuses accessToken/, /location put/),
+      failed('club-2', /has no valid token/, /expediter token issue --location club-2/),
+      fromBefore,
+      warning('club-3', /last token expires on \d{4}-\d\d-\d\d/, /token issue/),
+    ]);
+    await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 90 * 86_400_000) });
+    await issueToken(system.pool, { locationId: 'club-2' });
+    await system.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-2'`);
+    expect(await wrong('locations')).toEqual([warning('club-2', /is paused: HubRise refuses/), fromBefore]);
+    await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
+  });
+
+  it('one whose tills are closed is fine, and says so', async () => {
+    const closed = await startLightspeedK();
+    servers.push(closed);
+    closed.tills.salesPeriod = 'CLOSED';
+    await system.addLocation('closed', closed.settings, 'lightspeed-k');
+    expect(await runCli(env, ['provider', 'connect', 'closed'])).toMatchObject({ code: 0 });
+    const findings = await examine(env, ['locations']);
+    await system.query(`DELETE FROM locations WHERE location_id = 'closed'`);
+    const found = 'reaches its POS; no till takes online orders now: the sales period is closed';
+    expect(findings).toContainEqual({ part: 'locations', check: 'closed', state: 'ok', found });
+  });
+
+  it('one whose settings no key opens is told', async () => {
+    const other = `other:${Buffer.alloc(32, 9).toString('base64')}`;
+    expect(await wrong('locations', { SETTINGS_KEY: other })).toEqual([
+      failed('club-1', /SETTINGS_KEY has no key with id "test"/, /SETTINGS_KEY/),
+    ]);
+  });
+
+  it('none at all is told', async () => {
+    const DATABASE_URL = asService(await createDatabase());
+    expect(await wrong('locations', { DATABASE_URL })).toEqual([warning('any', /there are none/, /location put/)]);
+  });
+
+  it('those that hang are given up, and when time is up the rest is left out and said to be', async () => {
+    const url = await serve(() => {});
+    for (let n = 0; n < 9; n++) {
+      await system.addLocation(`hangs-${n}`, { ...pos.settings, baseUrl: url }, 'hubrise');
+      await issueToken(system.pool, { locationId: `hangs-${n}` });
+    }
+    const now = performance.now.bind(performance);
+    const began = now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + (now() - began > 2_000 ? 25_000 : 0));
+    const findings = await wrong('locations');
+    expect(findings).toContainEqual(failed('hangs-0', /no answer in 5 s/));
+    expect(findings.filter((each) => each.state === 'skipped').length).toBeGreaterThanOrEqual(1);
+    expect(findings).toContainEqual({
+      check: 'hangs-8',
+      state: 'skipped',
+      found: expect.stringMatching(/--only locations/),
+    });
+    await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
+  });
+});
