@@ -292,16 +292,16 @@ function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): stri
   return SECRETS.filter((name) => names.includes(name)).flatMap((name) => {
     const file = env[`${name}_FILE`];
     if (file === undefined) return [];
-    if (env[name] !== undefined) return [`  ${name}_FILE: is set, and so is ${name}: set one of them`];
+    const wrong = (problem: string): string[] => [
+      `  ${name}_FILE: ${problem}. Example: /run/secrets/${name.toLowerCase()}`,
+    ];
+    if (env[name] !== undefined) return wrong(`is set, and so is ${name}: set one of them`);
     try {
       env[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      return [
-        `  ${name}_FILE: names a file that cannot be read (${code}). Example: /run/secrets/${name.toLowerCase()}`,
-      ];
+      return wrong(`names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`);
     }
-    return env[name] === '' ? [`  ${name}_FILE: names an empty file`] : [];
+    return env[name] === '' ? wrong('names an empty file') : [];
   });
 }
 
