@@ -239,7 +239,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a webhook that waits for a lock waits aside': {
     edits: { 'lock-aside': [/return \w+/, 'return flush'] },
-    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'the row of its order'),
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'that come one by one'),
   },
   'the next webhook about a locked order goes aside at once': {
     edits: { 'known-locked': ALWAYS },

@@ -134,6 +134,24 @@ it('a batch waits briefly for a lock: a sender gives up after 1.5 s', async () =
   expect(rows[0]?.ms).toBeLessThanOrEqual(200);
 });
 
+it('locked orders that come one by one hold no batch writer for longer than a wait each', async () => {
+  const [ofClub, ofNeighbour] = [numbered('single', FLUSHERS + 1), numbered('single-other', FLUSHERS + 1)];
+  await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
+  const own: Promise<Accepted>[] = [];
+  await beside(
+    `SELECT FROM orders WHERE service_order_id LIKE 'single-%' AND location_id = 'club' FOR UPDATE`,
+    async () => {
+      for (const [nth, serviceOrderId] of ofNeighbour.entries()) {
+        own.push(accept({ serviceOrderId: ofClub[nth] }));
+        // It is taken alone: a batch of several finds out which of them is locked.
+        for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+        expect(await accept({ serviceOrderId }, 'neighbour')).toMatchObject({ outcome: 'applied' });
+      }
+    },
+  );
+  await Promise.all(own);
+});
+
 it('hundreds of locked orders keep nobody else waiting either', async () => {
   const [ofClub, ofNeighbour] = [numbered('crowd', 150), numbered('crowd-other', 30)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
