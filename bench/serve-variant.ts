@@ -22,7 +22,7 @@ import { FLUSHERS, openDatabase } from '../src/database.ts';
 import { boundConnections } from '../src/http/bound-connections.ts';
 import { mostConnections } from '../src/http/most-connections.ts';
 import { ANSWER_LIMITS, type WebhookDeps } from '../src/http/webhook-door.ts';
-import { logJourneys } from '../src/observe/log-journeys.ts';
+import { logJourneys } from '../src/observe/events.ts';
 import { registry } from '../src/providers/index.ts';
 import { acceptNaively } from './accept-naively.ts';
 import { bareFastify } from './bare-fastify.ts';

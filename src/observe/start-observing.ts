@@ -1,21 +1,16 @@
 import type { Pool } from 'pg';
 import { hasOperators, type Config } from '../config.ts';
-import type { Now } from '../core/postgres/database-clock.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
-import type { DatabaseState } from '../core/postgres/database-state.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
 import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
-import type { ConnectionCounts } from '../http/bound-connections.ts';
-import type { SpillState } from '../core/spill/spill-state.ts';
 import { version } from '../version.ts';
-import type { Exposition, Metrics } from './create-metrics.ts';
+import type { Exposition, Measured, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
-import { logJourneys } from './log-journeys.ts';
+import { logJourneys } from './events.ts';
 import { tellGuesses } from './tell-guesses.ts';
-import { fanOut } from './fan-out.ts';
 
 /** Time between two tellings of wrong credentials. */
 const TELL_MS = 60_000;
@@ -34,20 +29,14 @@ export type Observing = {
 };
 
 /** Starts the readers: the log; with a door of operators metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
-export function startObserving(about: {
-  config: Config;
-  log: Log;
-  integrations: Iterable<string>;
-  pool: Pool;
-  flushPool: Pool;
-  now: Now;
-  readiness: () => { ready: boolean; database: DatabaseState };
-  /** Undefined if there is no spill. */
-  spill: (() => SpillState) | undefined;
-  breakers: () => ReadonlyMap<string, 'open' | 'closed'>;
-  connections: () => ConnectionCounts;
-  droppedLines: () => number;
-}): Observing {
+export function startObserving(
+  about: {
+    config: Config;
+    log: Log;
+    pool: Pool;
+    flushPool: Pool;
+  } & Omit<Measured, 'version' | 'pools'>,
+): Observing {
   const { config, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
@@ -105,6 +94,32 @@ export function startObserving(about: {
         traffic?.write().catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
       ];
       await Promise.all([...written, traces?.close()]);
+    },
+  };
+}
+
+type Readers = {
+  observe: Observe;
+  /** Adds a reader of the events from now on. */
+  add(name: string, read: Observe): void;
+};
+
+/** Passes every event to all readers. A reader that throws affects nothing else, and is logged once. */
+export function fanOut(log: Pick<Log, 'error'>): Readers {
+  const readers: { name: string; read: Observe; failed: boolean }[] = [];
+  return {
+    observe(observed) {
+      for (const reader of readers) {
+        try {
+          reader.read(observed);
+        } catch (error) {
+          if (!reader.failed) log.error({ err: error, reader: reader.name }, 'what happened could not be written down');
+          reader.failed = true;
+        }
+      }
+    },
+    add(name, read) {
+      readers.push({ name, read, failed: false });
     },
   };
 }

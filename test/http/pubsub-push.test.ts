@@ -8,7 +8,7 @@ import type { CryptoKey } from 'jose';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pubsubPush } from '../../src/http/pubsub-push.ts';
 import { createPushTokenVerifier } from '../../src/http/push-token.ts';
-import { logJourneys } from '../../src/observe/log-journeys.ts';
+import { logJourneys } from '../../src/observe/events.ts';
 import { until } from '../support/until.ts';
 
 const AUDIENCE = 'https://expediter.example.com/pubsub/push';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { logJourneys } from '../../src/observe/log-journeys.ts';
+import { logJourneys } from '../../src/observe/events.ts';
 import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { readEvents, type ReadEvents } from '../support/read-events.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';

@@ -1,0 +1,248 @@
+import {
+  ASK_OUTCOMES,
+  CANCELLATION_OUTCOMES,
+  LOOK_OUTCOMES,
+  type PlacementObserved,
+  type SignalObserved,
+} from '../core/domain/observed.ts';
+import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
+import type { Log } from '../core/domain/log.ts';
+import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
+import { PUSH_PATH } from '../http/pubsub-push.ts';
+import { UNKNOWN, asking, atLocation, errorType, rounded, type EventReadings } from './event.ts';
+
+const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
+const REFETCH_OUTCOMES = ['fetched', 'missing', 'unreadable', 'TryAgain', 'NeedsOperator', 'GiveUp'];
+const CALLS = ['createOrder', 'findOrder', 'cancelOrder'];
+const ATTEMPT_OUTCOMES = [
+  'placed',
+  'absent',
+  'cancelled',
+  'requested',
+  'not_asked',
+  'TryAgain',
+  'NeedsOperator',
+  'GiveUp',
+  UNKNOWN,
+];
+const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
+
+/** Upper bounds of the buckets, in seconds, for what may take until a time-out. */
+const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
+const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
+
+/** The way of an order from its signal to its POS, its changes and its cancellation. */
+export const orderEvents: EventReadings<
+  'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'look' | 'ask'
+> = {
+  signal: {
+    log(log, observed, limited) {
+      if (observed.outcome !== 'unauthorized') logSignal(log, observed);
+      else limited('warn', 'pushes refused, beside those that were logged', () => logSignal(log, observed));
+    },
+    metrics: (make) =>
+      make.countEach('signals_total', 'Push requests by what became of them.', { outcome: SIGNAL_OUTCOMES }),
+    spans(observed, { places }) {
+      const { serviceOrderId, outcome, messageId, subscription, milliseconds } = observed;
+      if (serviceOrderId === undefined) return [];
+      const attributes = {
+        ...places.endpoint,
+        'http.route': PUSH_PATH,
+        'url.path': PUSH_PATH,
+        'http.response.status_code': 204,
+        'messaging.system': 'gcp_pubsub',
+        'messaging.operation.type': 'process',
+        'messaging.operation.name': 'process',
+        ...(subscription !== undefined && {
+          'messaging.destination.name': subscription,
+          'messaging.destination.subscription.name': subscription,
+        }),
+        ...(messageId !== undefined && { 'messaging.message.id': messageId }),
+        'expediter.outcome': outcome,
+        'expediter.request_id': observed.requestId,
+      };
+      const isRoot = outcome === 'recorded';
+      const name = subscription === undefined ? 'process' : `process ${subscription}`;
+      return [[serviceOrderId, { name, kind: 'CONSUMER', milliseconds, attributes, isRoot }]];
+    },
+  },
+
+  claim: {
+    spans({ serviceOrderId, dueAt }, { now }) {
+      const milliseconds = Math.max(0, now().getTime() - Date.parse(dueAt));
+      return [[serviceOrderId, { name: 'queue', kind: 'INTERNAL', milliseconds, attributes: {} }]];
+    },
+  },
+
+  refetch: {
+    metrics: (make) =>
+      make.countEach('refetches_total', 'Orders asked for at the ordering platform.', { outcome: REFETCH_OUTCOMES }),
+    spans({ serviceOrderId, outcome, milliseconds }, { places }) {
+      const failed = outcome !== 'fetched' && outcome !== 'missing';
+      const attributes = {
+        ...places.platform,
+        ...(failed && { 'error.type': outcome }),
+        'expediter.outcome': outcome,
+      };
+      return [[serviceOrderId, { name: 'refetch', kind: 'CLIENT', milliseconds, attributes, failed }]];
+    },
+  },
+
+  'left out': {
+    log: (log, { what: _what, ...about }) => log.warn(about, 'order read without what cannot be used'),
+    metrics(make) {
+      const leftOut = make.counter('order_fields_left_out_total', 'What orders were read without, by why.', {
+        code: LEFT_OUT_CODES,
+      });
+      return (observed) => {
+        for (const { code } of observed.leftOut) leftOut(code);
+      };
+    },
+  },
+
+  attempt: {
+    metrics(make) {
+      const labels = { integration: make.integrations, call: CALLS };
+      const attempts = make.counter('placement_attempts_total', 'Calls to a POS about an order.', {
+        ...labels,
+        outcome: ATTEMPT_OUTCOMES,
+      });
+      const seconds = make.histogram('placement_call_duration_seconds', 'One call to a POS.', CALL, labels);
+      return ({ integration, call, outcome, milliseconds }) => {
+        attempts(integration, call, outcome);
+        seconds(milliseconds / 1_000, integration, call);
+      };
+    },
+    spans(observed) {
+      const { serviceOrderId, call, outcome, httpStatus, failed, request, milliseconds } = observed;
+      const attributes = {
+        ...asking(request),
+        ...atLocation(observed),
+        'expediter.outcome': outcome,
+        ...(httpStatus !== undefined && { 'http.response.status_code': httpStatus }),
+        ...(failed && { 'error.type': String(httpStatus ?? outcome) }),
+      };
+      return [[serviceOrderId, { name: call, kind: 'CLIENT', milliseconds, attributes, failed }]];
+    },
+  },
+
+  placement: {
+    log: logPlacement,
+    metrics(make) {
+      const { integrations: integration } = make;
+      const placements = make.counter('placements_total', 'Placements that came into a state.', {
+        integration,
+        outcome: PLACEMENT_OUTCOMES,
+      });
+      const causes = make.counter('placement_causes_total', 'Placements that came into a state, by why.', {
+        outcome: PLACEMENT_OUTCOMES.filter((outcome) => outcome !== 'sent' && outcome !== 'withdrawn'),
+        cause: PLACEMENT_CODES,
+      });
+      const help = 'From the signal to the ticket.';
+      const seconds = make.histogram('placement_duration_seconds', help, PLACEMENT, { integration });
+      return (observed) => {
+        const { outcome } = observed;
+        if (observed.entered) {
+          placements(observed.integration ?? UNKNOWN, outcome);
+          causes(outcome, observed.cause?.code);
+        }
+        if (outcome === 'sent') seconds(observed.sinceSignalMs / 1_000, observed.integration ?? UNKNOWN);
+      };
+    },
+  },
+
+  cancellation: {
+    log(log, { what: _what, ...about }) {
+      const { outcome } = about;
+      if (outcome === 'by_phone') log.error(about, 'cancel by telephone: an operator must call the restaurant');
+      else if (outcome === 'held') log.error(about, 'not cancelled yet: needs an operator');
+      else if (outcome === 'in_doubt') log.warn(about, 'in doubt: the POS may have cancelled the order');
+      else if (outcome === 'refused') log.warn(about, 'not cancelled: the order goes on, or was over');
+      else log.info(about, 'cancellation');
+    },
+    metrics: (make) =>
+      make.countEach('cancellations_total', 'Orders to be cancelled at a POS, by what became of that.', {
+        integration: make.integrations,
+        outcome: CANCELLATION_OUTCOMES,
+      }),
+  },
+
+  look: {
+    log(log, { what: _what, ...about }) {
+      const { outcome } = about;
+      if (outcome === 'cancelled') log.info(about, 'the platform has cancelled an order');
+      else if (outcome === 'changed') log.info(about, 'the platform has changed an order: the newest is placed');
+      else if (outcome === 'changed_after_sent') log.warn(about, 'the platform has changed an order that its POS has');
+      else if (outcome === 'given_up') {
+        log.error(about, 'a signalled order could not be read again: it goes on as it was');
+      }
+    },
+    metrics: (make) =>
+      make.countEach('looks_total', 'Known orders that were signalled and fetched again, by what they said.', {
+        outcome: LOOK_OUTCOMES,
+      }),
+  },
+
+  ask: {
+    log(log, observed, limited) {
+      const { serviceOrderId, locationId, integration, outcome, error: err } = observed;
+      if (outcome === 'failed') {
+        limited('warn', 'questions without an answer, beside those logged', () => {
+          const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed), err };
+          log.warn(about, 'the POS could not be asked; asked again later');
+        });
+      } else if (outcome === 'told_more') {
+        const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
+        log.warn(about, 'the POS was asked, and said more than its webhooks: one is missing');
+      }
+    },
+    metrics: (make) =>
+      make.countEach('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
+        integration: make.integrations,
+        outcome: ASK_OUTCOMES,
+      }),
+    spans(observed) {
+      const { serviceOrderId, outcome, request, milliseconds } = observed;
+      const failed = outcome === 'failed';
+      const attributes = {
+        ...asking(request),
+        ...atLocation(observed),
+        'expediter.outcome': outcome,
+        ...(failed && { 'error.type': errorType(observed.error) }),
+      };
+      return [[serviceOrderId, { name: 'readStatus', kind: 'CLIENT', milliseconds, attributes, failed }]];
+    },
+  },
+};
+
+function logSignal(log: Log, observed: SignalObserved): void {
+  const { requestId, trace, outcome, serviceOrderId, messageId, why } = observed;
+  const about = { reqId: requestId, trace, outcome, milliseconds: rounded(observed) };
+  if (outcome === 'poison') log.warn({ ...about, messageId, why }, 'poison signal acknowledged');
+  else if (outcome === 'unauthorized') log.warn({ ...about, why }, 'push refused');
+  else if (outcome === 'not_recorded')
+    log.error({ ...about, serviceOrderId, err: observed.error }, 'push not recorded');
+  else log.info({ ...about, serviceOrderId, messageId }, 'signal');
+}
+
+function logPlacement(log: Log, observed: PlacementObserved): void {
+  const { outcome, serviceOrderId, locationId, integration, milliseconds, problem, cause } = observed;
+  const about = {
+    serviceOrderId,
+    locationId,
+    integration,
+    outcome,
+    milliseconds: milliseconds === undefined ? undefined : Math.round(milliseconds),
+    sinceSignalMs: Math.round(observed.sinceSignalMs),
+    problem,
+    cause,
+  };
+  if (outcome === 'sent') log.info(about, 'order sent');
+  else if (outcome === 'withdrawn') log.info(about, 'order withdrawn: it was cancelled before it was sent');
+  else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
+  else if (outcome === 'failed') log.warn(about, 'order failed');
+  else if (cause?.code === 'location_paused_by_pos') log.info(about, 'order waits: its POS takes none now');
+  else if (outcome === 'held') log.error(about, 'order held: needs an operator');
+  else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
+  else log.error(about, 'in doubt: an operator must say whether the POS has the order');
+}

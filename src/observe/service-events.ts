@@ -1,0 +1,115 @@
+import {
+  BACKGROUND_WORK,
+  FOLLOW_CLOSES,
+  FOLLOW_REFUSALS,
+  GUESS_DOORS,
+  GUESS_OUTCOMES,
+} from '../core/domain/observed.ts';
+import { errorType, type EventReadings } from './event.ts';
+
+/** Upper bounds of the buckets, in seconds. Of the second: a member sees no difference below the first. */
+const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
+const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
+
+/** What members and operators see of it, and what the service does without being asked. */
+export const serviceEvents: EventReadings<'live message' | 'POS pause' | 'follow' | 'guess' | 'background work'> = {
+  'live message': {
+    metrics(make) {
+      const messages = make.counter('live_messages_total', 'Publishes to the status topic.', {
+        outcome: ['published', 'failed'],
+      });
+      const lag = make.histogram('live_lag_seconds', 'From the commit until the topic has the message.', LAG, {});
+      return ({ outcome, appliedAt }) => {
+        messages(outcome);
+        if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000);
+      };
+    },
+    spans(observed, { places: { broker, topic } }) {
+      const { serviceOrderId, sequence, outcome, spanId: id, milliseconds } = observed;
+      const failed = outcome === 'failed';
+      const attributes = {
+        ...broker,
+        'messaging.system': 'gcp_pubsub',
+        'messaging.operation.type': 'send',
+        'messaging.operation.name': 'send',
+        'messaging.destination.name': topic,
+        'messaging.gcp_pubsub.message.ordering_key': serviceOrderId,
+        ...(failed
+          ? { 'error.type': errorType(observed.error) }
+          : observed.messageId !== undefined && { 'messaging.message.id': observed.messageId }),
+        'expediter.sequence': sequence,
+        'expediter.outcome': outcome,
+      };
+      return [[serviceOrderId, { name: `send ${topic}`, kind: 'PRODUCER', milliseconds, attributes, failed, id }]];
+    },
+  },
+
+  'POS pause': {
+    log: (log, { what: _what, ...about }) => log.info(about, 'POS'),
+  },
+
+  follow: {
+    log(log, observed, limited) {
+      if (observed.did === 'close' && observed.why === 'slow') {
+        limited('warn', 'followers that do not read, beside those that were logged', () =>
+          log.warn({}, 'follower dropped: it does not read'),
+        );
+      } else if (observed.did === 'refuse') {
+        const { why, detail } = observed;
+        // Anybody can cause the others, and they should not hide these.
+        if (why === 'no_keys' || why === 'too_many' || why === 'error') {
+          limited('warn', 'followers turned away, beside those that were logged', () =>
+            log.warn({ why, detail }, 'follower turned away'),
+          );
+        } else {
+          limited('info', 'followers refused, beside those that were logged', () =>
+            log.info({ why, detail }, 'follower refused'),
+          );
+        }
+      }
+    },
+    metrics(make) {
+      let streams = 0;
+      make.gauge('expediter_follow_streams', 'Open streams to members.', [], (set) => set(streams));
+      const opened = make.counter('follow_opened_total', 'Streams to members that were opened.', {});
+      const refused = make.counter('follow_refused_total', 'Requests to follow an order that were refused, by why.', {
+        reason: FOLLOW_REFUSALS,
+      });
+      const closed = make.counter('follow_closed_total', 'Streams to members that were closed, by why.', {
+        reason: FOLLOW_CLOSES,
+      });
+      const help = "From a message's commit to its write into a stream.";
+      const lag = make.histogram('follow_lag_seconds', help, FOLLOW_LAG, {});
+      return (observed) => {
+        if (observed.did === 'tell') lag(observed.milliseconds / 1_000);
+        else if (observed.did === 'refuse') refused(observed.why);
+        else if (observed.did === 'open') {
+          streams += 1;
+          opened();
+        } else {
+          streams -= 1;
+          closed(observed.why);
+        }
+      };
+    },
+  },
+
+  guess: {
+    metrics: (make) =>
+      make.countEach('guesses_total', 'Credentials that opened nothing; slowed were not looked at.', {
+        door: GUESS_DOORS,
+        outcome: GUESS_OUTCOMES,
+      }),
+  },
+
+  'background work': {
+    log(log, observed) {
+      if (observed.outcome === 'failed') log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
+    },
+    metrics: (make) =>
+      make.countEach('background_work_total', 'Rounds of what is done without being asked.', {
+        work: BACKGROUND_WORK,
+        outcome: ['done', 'failed'],
+      }),
+  },
+};

@@ -1,0 +1,193 @@
+import type { Log } from '../core/domain/log.ts';
+import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
+import { DROP_CODES } from '../core/domain/webhook-cause.ts';
+import { WEBHOOK_PATH, webhookPath } from '../core/domain/webhook-path.ts';
+import type { WebhookObserved } from '../core/domain/observed.ts';
+import { QUICK, atLocation, rounded, type Count, type EventReadings, type MakeMetrics, type SpanOf } from './event.ts';
+
+const WEBHOOK_ROUTE = `${WEBHOOK_PATH}/:integration/:locationId`;
+const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+const webhooksTotal = (make: MakeMetrics): Count =>
+  make.counter('webhooks_total', 'Webhooks by what became of them.', {
+    integration: make.integrations,
+    outcome: [...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed'],
+  });
+const droppedTotal = (make: MakeMetrics): Count =>
+  make.counter('webhooks_dropped_total', 'Webhooks that were dropped, by why; old_token was refused.', {
+    integration: make.integrations,
+    cause: DROP_CODES,
+  });
+const notKeptTotal = (make: MakeMetrics): Count =>
+  make.counter('webhooks_not_kept_total', 'Those of them that were only counted.', { integration: make.integrations });
+/** Without a spill, its metrics do not exist. */
+const drainedTotal = (make: MakeMetrics): Count | undefined =>
+  make.hasSpill
+    ? make.counter('spill_drained_total', 'Messages of the spill by what became of them.', {
+        outcome: [...WEBHOOK_OUTCOMES, 'known', 'put_back', 'unopened'],
+      })
+    : undefined;
+
+/** What arrives from a POS, and how it is applied. */
+export const webhookEvents: EventReadings<
+  'webhook' | 'webhook refused' | 'old token' | 'spill' | 'drain' | 'flush' | 'redrive' | 'conflict'
+> = {
+  webhook: {
+    log(log, observed, limited) {
+      if (observed.webhookId !== null) logWebhook(log, observed);
+      else limited('warn', 'webhooks not kept, beside those that were logged', () => logWebhook(log, observed));
+    },
+    metrics(make) {
+      const [webhooks, dropped, notKept] = [webhooksTotal(make), droppedTotal(make), notKeptTotal(make)];
+      const drained = drainedTotal(make);
+      const labels = { integration: make.integrations };
+      const seconds = make.histogram('webhook_duration_seconds', 'From the head to the commit.', QUICK, labels);
+      return (observed) => {
+        const { integration, outcome } = observed;
+        webhooks(integration, outcome);
+        if (observed.dropped !== undefined) dropped(integration, observed.dropped.cause.code);
+        if (observed.webhookId === null) notKept(integration);
+        if (observed.fromSpill === true) drained?.(outcome);
+        else seconds(observed.milliseconds / 1_000, integration);
+      };
+    },
+    spans(observed, { places }) {
+      const { outcome, milliseconds, serviceOrderIds, webhookId } = observed;
+      const attributes = {
+        ...places.endpoint,
+        'http.route': WEBHOOK_ROUTE,
+        // Without its query, which holds the token.
+        'url.path': webhookPath(observed),
+        'http.response.status_code': 200,
+        ...atLocation(observed),
+        'expediter.outcome': outcome,
+        ...(webhookId !== null && { 'expediter.webhook_id': webhookId }),
+        'expediter.request_id': observed.requestId,
+      };
+      const span = { name: `POST ${WEBHOOK_ROUTE}`, kind: 'SERVER' as const, milliseconds, attributes };
+      return serviceOrderIds.map((id) => [id, span]);
+    },
+  },
+
+  'webhook refused': {
+    log(log, observed, limited) {
+      const { requestId: reqId, trace, outcome, locationId, error: err } = observed;
+      // The URL may contain anything, so it is not logged.
+      if (outcome === 'unauthorized') {
+        limited('info', 'webhooks refused, beside those that were logged', () =>
+          log.info({ reqId, trace, outcome, milliseconds: rounded(observed) }, 'webhook refused'),
+        );
+      } else if (err !== undefined) {
+        limited('error', 'webhooks not committed, beside those that were logged', () =>
+          log.error(
+            { reqId, trace, outcome, milliseconds: rounded(observed), locationId, err },
+            'webhook not committed',
+          ),
+        );
+      }
+    },
+    metrics(make) {
+      const webhooks = webhooksTotal(make);
+      return ({ integration, outcome }) => webhooks(integration, outcome);
+    },
+  },
+
+  'old token': {
+    log: (log, observed, limited) =>
+      limited('warn', 'webhooks with an old token, beside those that were logged', () => {
+        const { requestId, what: _what, error, ...rest } = observed;
+        const about = { reqId: requestId, ...rest, milliseconds: rounded(observed), err: error };
+        log.warn(about, rest.webhookId === null ? 'old token, webhook not kept' : 'old token, webhook kept');
+      }),
+    metrics(make) {
+      const [dropped, notKept] = [droppedTotal(make), notKeptTotal(make)];
+      return ({ integration, webhookId }) => {
+        dropped(integration, 'old_token');
+        if (webhookId === null) notKept(integration);
+      };
+    },
+  },
+
+  spill: {
+    log(log, observed, limited) {
+      // A refused one is logged as a webhook that was not committed.
+      if (observed.outcome !== 'spilled') return;
+      limited('warn', 'webhooks spilled, beside those that were logged', () => {
+        const { requestId: reqId, trace, locationId, integration, webhookId, why: err } = observed;
+        const about = { reqId, trace, locationId, integration, webhookId, milliseconds: rounded(observed), err };
+        log.warn(about, 'webhook spilled');
+      });
+    },
+    metrics(make) {
+      if (!make.hasSpill) return () => {};
+      const help = 'Webhooks that Postgres did not take in time, by whether Pub/Sub did.';
+      return make.countEach('spill_webhooks_total', help, { outcome: ['spilled', 'refused'] });
+    },
+  },
+
+  drain: {
+    log(log, observed, limited) {
+      if (observed.outcome === 'known') return;
+      const { outcome, error: err } = observed;
+      limited('error', 'messages not drained, beside those that were logged', () => {
+        if (outcome === 'put_back') log.warn({ err }, 'a spilled webhook could not be committed; comes again');
+        else log.error({ err }, 'a spilled webhook cannot be opened; goes to the dead-letter topic in the end');
+      });
+    },
+    metrics(make) {
+      const drained = drainedTotal(make);
+      return ({ outcome }) => drained?.(outcome);
+    },
+  },
+
+  flush: {
+    metrics(make) {
+      const size = make.histogram('flush_batch_size', 'Webhooks in one commit.', BATCH, {});
+      const seconds = make.histogram('flush_duration_seconds', 'One commit of webhooks.', QUICK, {});
+      return ({ webhooks, milliseconds }) => {
+        size(webhooks);
+        seconds(milliseconds / 1_000);
+      };
+    },
+    spans: (observed) => applied(observed, { 'expediter.webhooks': observed.webhooks }),
+  },
+
+  redrive: { spans: (observed) => applied(observed, { 'expediter.parked': true }) },
+
+  conflict: {
+    log: (log, { what: _what, ...about }) => log.error(about, 'conflict: a person should look'),
+    metrics: (make) =>
+      make.countEach('conflicts_total', 'What a POS said that contradicts what we know.', {
+        integration: make.integrations,
+      }),
+  },
+};
+
+function logWebhook(log: Log, observed: WebhookObserved): void {
+  const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;
+  // What is undefined is not in the line.
+  const about = {
+    reqId: requestId,
+    trace,
+    locationId,
+    integration,
+    webhookId,
+    outcome,
+    milliseconds: rounded(observed),
+    // Most webhooks are about one order, and people search for its id.
+    serviceOrderId: ids.length > 1 ? undefined : ids[0],
+    serviceOrderIds: ids.length > 1 ? ids : undefined,
+    why: dropped?.reason,
+    cause: dropped?.cause,
+  };
+  if (outcome !== 'dropped') log.info(about, 'webhook');
+  else log.warn(about, webhookId === null ? 'webhook dropped, and not kept' : 'webhook dropped');
+}
+
+function applied(
+  { serviceOrderIds, milliseconds }: { serviceOrderIds: readonly (string | undefined)[]; milliseconds: number },
+  attributes: Record<string, number | boolean>,
+): SpanOf[] {
+  const ids = new Set(serviceOrderIds.filter((id) => id !== undefined));
+  return [...ids].map((id) => [id, { name: 'apply', kind: 'INTERNAL', milliseconds, attributes }]);
+}
