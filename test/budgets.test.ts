@@ -36,7 +36,7 @@ const pages = find('**/*.md', 'CHANGELOG.md', '.*/**');
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 37_900, goal: 31_000 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 37_960, goal: 31_000 },
   { measure: 'files of src', is: source.length, budget: 495, goal: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 306, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 19, goal: 5 },
