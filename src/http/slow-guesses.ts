@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { GuessDoor, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './source-of.ts';
@@ -46,8 +47,8 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
  */
 export function slowGuesses(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
-  /** When a credential was right, by its hash and its source. From elsewhere it would be a guess like any other. */
-  const rightAt = new Map<string, number>();
+  /** Credentials that were right, by their hash and their source. From elsewhere one would be a guess like any other. */
+  const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
   /** In the order of their last wrong one, so that the first is full first. */
   const buckets = new Map<string, Bucket>();
@@ -79,12 +80,10 @@ export function slowGuesses(about: { observe: Observe; now?: () => number }): Ju
     const key = shown.length === 1 ? `${digest(shown[0] ?? '')} ${source}` : undefined;
     const note = (isRight: boolean): void => {
       if (key === undefined) return;
-      rightAt.delete(key);
-      if (isRight) rightAt.set(key, now());
-      const [oldest] = rightAt.size > MOST_RIGHT ? rightAt.keys() : [];
-      if (oldest !== undefined) rightAt.delete(oldest);
+      if (isRight) right.set(key, true);
+      else right.delete(key);
     };
-    if (key !== undefined && now() - (rightAt.get(key) ?? -Infinity) < RIGHT_MS) {
+    if (key !== undefined && right.has(key)) {
       const judged = await judge();
       note(judged !== undefined);
       if (judged === undefined) refused();

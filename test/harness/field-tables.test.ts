@@ -42,8 +42,12 @@ const REQUESTS = {
     'PUT /v2/webhooks/subscriptions/{id}',
   ],
   'lightspeed-k': [
+    'GET /o/op/1/menu/discounts',
+    'GET /o/op/1/menu/list',
+    'GET /o/op/1/menu/modifiers',
     'GET /o/op/1/onlineOrderReadiness',
     'GET /o/op/1/order/accounts/{id}',
+    'GET /o/op/2/menu/load/7',
     'GET /o/op/data/account-profiles',
     'GET /o/op/data/businesses',
     'GET /o/wh/1/webhook/{id}',
@@ -55,8 +59,8 @@ const REQUESTS = {
   deliverect: ['POST /oauth/token', 'POST /{id}/order/{id}'],
   toast: [
     'GET /config/v2/diningOptions',
-    'GET /orders/v2/orders',
     'GET /orders/v2/orders/{id}',
+    'GET /orders/v2/ordersBulk',
     'POST /authentication/v1/authentication/login',
     'POST /orders/v2/orders',
     'POST /orders/v2/orders/{id}/void',
@@ -96,7 +100,6 @@ const CASES: readonly Case[] = [
     settings: (pos) => ({ customers: 'attach', customerListId: (pos as HubriseSimulator).list.listId }),
     requests: [
       'GET /v1/customer_lists/{id}',
-      'GET /v1/customer_lists/{id}/customers',
       'PATCH /v1/customer_lists/{id}/customers/{id}',
       'POST /v1/customer_lists/{id}/customers',
       ...REQUESTS.hubrise,

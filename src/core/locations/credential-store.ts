@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { stopwatch } from '../domain/stopwatch.ts';
 import { withTimeout } from '../domain/with-timeout.ts';
@@ -41,9 +42,9 @@ type Row = { grant: string | null; generation: number; lifetime: number; left: n
  * tries the same again, and a POS that refuses it has spent it: `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
-  const known = new Map<string, Known>();
+  const known = new LRUCache<string, Known>({ max: CACHE_SIZE });
   const underWay = new Map<string, Promise<string>>();
-  const refused = new Map<string, { error: NeedsOperator; until: number }>();
+  const refused = new LRUCache<string, NeedsOperator>({ max: CACHE_SIZE, ttl: REFUSED_FOR_MS, ttlResolution: 0 });
   /** Grants that are not in Postgres yet. Their predecessors are spent, so there is no other copy. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
@@ -52,7 +53,6 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     accessToken: string,
     { lifetime, left, age }: Omit<Row, 'grant' | 'generation'>,
   ): string => {
-    if (known.size >= CACHE_SIZE) known.clear();
     const now = performance.now();
     known.set(key, { accessToken, granted: now - age * 1000, until: now + (left - spareOf(lifetime)) * 1000 });
     return accessToken;
@@ -140,7 +140,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       // A renewal before its time is its own affair: nobody else waits for it, or for what it was refused.
       const sought = `${key} ${maxAgeS}`;
       const refusal = refused.get(sought);
-      if (refusal !== undefined && refusal.until > now) throw refusal.error;
+      if (refusal !== undefined) throw refusal;
       // The renewal continues, even if nobody waits for it any more.
       const renewal = underWay.get(sought) ?? renew(key, integration, request).finally(() => underWay.delete(sought));
       underWay.set(sought, renewal);
@@ -148,8 +148,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
         return await withTimeout(WAIT_MS, () => renewal, lateToken);
       } catch (error) {
         if (error instanceof NeedsOperator) {
-          if (refused.size >= CACHE_SIZE) refused.clear();
-          refused.set(sought, { error, until: performance.now() + REFUSED_FOR_MS });
+          refused.set(sought, error);
           throw error;
         }
         throw notSent(error);

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 // What a credential is known by here: none is kept.
 import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
@@ -24,7 +25,7 @@ const KNOWN_MS = 24 * 60 * 60_000;
 /** Credentials that are known at once, those that came last. */
 const KNOWN_MAX = 1_000;
 
-type Known = { operator: Operator; rightAt: number; lookedAt: number };
+type Known = { operator: Operator; lookedAt: number };
 
 /**
  * @param operatorToken OPERATOR_TOKEN. The time to compare it shows neither the first difference nor the length
@@ -33,39 +34,32 @@ type Known = { operator: Operator; rightAt: number; lookedAt: number };
 export function identifier(pool: Pool, operatorToken: string | undefined, now: Now, hasIssuer = false): Identify {
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
   // Only what was right is kept, so no guess takes room.
-  const known = new Map<string, Known>();
+  const known = new LRUCache<string, Known>({
+    max: KNOWN_MAX,
+    ttl: KNOWN_MS,
+    ttlResolution: 0,
+    perf: { now: () => performance.now() },
+  });
   const looking = new Map<string, { began: number; found: Promise<Operator | undefined> }>();
   let anewSince = -Infinity;
 
-  const knownOf = (key: string): Known | undefined => {
-    const seen = known.get(key);
-    return seen !== undefined && performance.now() - seen.rightAt < KNOWN_MS ? seen : undefined;
-  };
-  const keep = (key: string, entry: Known): void => {
-    known.delete(key);
-    known.set(key, entry);
-    for (const oldest of known.keys()) {
-      if (known.size <= KNOWN_MAX) break;
-      known.delete(oldest);
-    }
-  };
   const look = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
     const lookedAt = performance.now();
     try {
       const operator = await find();
       if (operator === undefined) known.delete(key);
-      else keep(key, { operator, rightAt: lookedAt, lookedAt });
+      else known.set(key, { operator, lookedAt });
       return operator;
     } catch (error) {
-      const seen = knownOf(key);
+      const seen = known.get(key);
       if (seen === undefined || !isDatabaseAway(error)) throw error;
       const operator = { ...seen.operator, isStale: true as const };
-      keep(key, { ...seen, operator, lookedAt });
+      known.set(key, { operator, lookedAt }, { noUpdateTTL: true });
       return operator;
     }
   };
   const identify = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
-    const seen = knownOf(key);
+    const seen = known.get(key);
     const since = Math.max(anewSince, performance.now() - FRESH_MS);
     if (seen !== undefined && seen.lookedAt > since) return seen.operator;
     const under = looking.get(key);
