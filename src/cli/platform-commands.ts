@@ -2,14 +2,12 @@ import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
-import type { LeftOut } from '../core/domain/left-out.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
-import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import { wordOf } from '../core/domain/word-of.ts';
 import type { CodedError } from '../core/placements/read-errors.ts';
-import type { Refusal, Remark, ShapeLine } from '../diagnostics/check-order.ts';
+import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
@@ -87,19 +85,13 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
     });
 }
 
-function describeRead({
-  order,
-  leftOut,
-  remarks,
-  refusals,
-  shape,
-}: {
-  order: unknown;
-  leftOut: readonly LeftOut[];
-  remarks: Remark[];
-  refusals: Refusal[];
-  shape: ShapeLine[];
-}): string {
+type Read = Omit<Extract<CheckedOrder, { state: 'ok' }>, 'order'> & { order: unknown };
+type Failed = Omit<Extract<CheckedOrder, { state: 'failed' }>, 'errors' | 'thrown'> & {
+  errors?: ToldError[];
+  thrown?: string;
+};
+
+function describeRead({ order, leftOut, remarks, refusals, shape }: Read): string {
   const without = leftOut.map(({ code, path }) => ({ 'left out': path, because: code }));
   return inParts(
     'It can be placed, as this order:',
@@ -113,14 +105,7 @@ function describeRead({
   );
 }
 
-function describeFailed(failed: {
-  problem: string;
-  cause: PlacementCause;
-  errors?: ToldError[];
-  shape?: ShapeLine[];
-  thrown?: string;
-}): string {
-  const { problem, cause, errors = [], shape = [], thrown } = failed;
+function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Failed): string {
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
   return inParts(
     faults.length > 0

@@ -16,7 +16,7 @@ const MOST = 200;
 const MACHINES_MS = 60_000;
 
 /** A status of the order that came in a webhook. */
-export type ArrivedStatus = {
+type ArrivedStatus = {
   status: Status;
   nativeStatus: string;
   outcome: WebhookOutcome;

@@ -19,10 +19,10 @@ const LINES_MAX = 500;
 const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|items\.\d+\.notes)$/;
 
 /** What is odd about a field of an order that can be placed. */
-export type Remark = { path: string; says: string };
+type Remark = { path: string; says: string };
 
 /** An integration whose POS takes no such order, whatever a location's settings are. */
-export type Refusal = { integration: string; problem: string };
+type Refusal = { integration: string; problem: string };
 
 /** One field of an answer: where it is, and what is there, without its value. */
 export type ShapeLine = { path: string; kind: string };

@@ -18,7 +18,7 @@ import { z } from 'zod';
 import { CanonicalOrder } from '../core/domain/order.ts';
 
 /** What stands between a document and the canonical shape. Each is a few words. */
-export type ShapeComparison = {
+type ShapeComparison = {
   /** No order can come of it. */
   wrong: string[];
   /** Orders come of it, without something. */

@@ -78,7 +78,7 @@ async function examineSchema(pool: Pool): Promise<Check> {
 }
 
 /** One connection to Postgres: what its client was told, and whether it is encrypted. */
-export type Link = {
+type Link = {
   /** A name, an address, or the folder of a socket. */
   host: string;
   /** As in the options of `pg`, which verifies unless it is told not to. */

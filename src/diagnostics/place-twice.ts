@@ -13,7 +13,7 @@ import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
 /** `ids` are all that the POS named, also in an answer that counts as lost. */
-export type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
+type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
 
 type Call = WatchedCall<OrderRef | undefined>;
 
