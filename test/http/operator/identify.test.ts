@@ -33,6 +33,8 @@ const away = async (): Promise<unknown> => Promise.reject(AWAY);
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'Date'], now: Date.now() });
+  // A cache takes a time of 0 for none.
+  vi.advanceTimersByTime(1);
   asked = 0;
   answer = right;
   token = makeToken('exo_');
