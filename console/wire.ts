@@ -27,9 +27,8 @@ import type * as operators from '../src/core/operators/operator.ts';
 import type * as grants from '../src/core/operators/operator-grants.ts';
 import type * as sessions from '../src/core/operators/operator-sessions.ts';
 import type * as named from '../src/core/operators/operator-tokens.ts';
-import type * as spill from '../src/http/operator/spill-answer.ts';
-import type * as orderRequests from '../src/http/operator/order-requests.ts';
-import type * as webhookRequests from '../src/http/operator/webhook-requests.ts';
+import type * as spill from '../src/core/spill/spill-state.ts';
+import type * as requests from '../src/operators/requests.ts';
 
 /** A type as JSON has it, where a Date is a string. */
 type Wire<T> = T extends Date
@@ -53,8 +52,8 @@ export type Happening = ShownOrder['timeline'][number];
 export type PlacementCause = Answer<typeof placementCauses.PlacementCause>;
 export type RefusalCause = Answer<typeof placementCauses.RefusalCause>;
 export type Retried = Answer<typeof retry.Retried>;
-export type ConcludeCancel = Request<typeof orderRequests.ConcludeCancel>;
-export type Resolve = Request<typeof orderRequests.Resolve>;
+export type ConcludeCancel = Request<typeof requests.ConcludeCancel>;
+export type Resolve = Request<typeof requests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;
 
 export type ListedWebhooks = Answer<typeof webhooks.ListedWebhooks>;
@@ -66,7 +65,7 @@ export type ReplayCause = Answer<typeof causes.ReplayCause>;
 export type ShapeIssue = Extract<DropCause, { code: 'wrong_shape' }>['issues'][number];
 export type WebhookOutcome = ListedWebhook['outcome'];
 export type Replayed = Answer<typeof replay.Replayed>;
-export type ReplayMany = Request<typeof webhookRequests.ReplayMany>;
+export type ReplayMany = Request<typeof requests.ReplayMany>;
 export type ReplayedMany = Answer<typeof replays.ReplayedMany>;
 
 export type ListedLocations = Answer<typeof locations.ListedLocations>;

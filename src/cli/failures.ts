@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
+import { NotDone } from '../operators/operation.ts';
 import { terminalText } from '../terminal-text.ts';
 
 /** The location, token, order or integration does not exist. */
@@ -25,6 +26,7 @@ const NOT_FOUND = 3;
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
   process.stderr.write(`error: ${terminalText(describe(error))}\n`);
+  if (error instanceof NotDone) return { 400: WRONG_INPUT, 404: NOT_FOUND, 409: FAILED }[error.statusCode];
   if (error instanceof NotFound) return NOT_FOUND;
   return error instanceof WrongInput || error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }

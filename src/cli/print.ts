@@ -10,7 +10,7 @@ export function print(command: Command, value: unknown, forPeople: string): void
 }
 
 /** Formats one line per row under the names of its columns, or `none` if there are no rows. */
-export function table(rows: readonly Record<string, Cell>[], none: string): string {
+export function table(rows: readonly Record<string, Cell>[], none = ''): string {
   const names = Object.keys(rows[0] ?? {});
   if (names.length === 0) return none;
   return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
@@ -29,6 +29,16 @@ export function time(at: string | Date | null): string {
         .toISOString()
         .replace('T', ' ')
         .replace(/\.\d+Z$/, 'Z');
+}
+
+/** Puts parts below each other, without those that are empty. */
+export function sections(...parts: string[]): string {
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+/** Puts a title over words. Empty if there are none. */
+export function titled(title: string, words: string): string {
+  return words === '' ? '' : `${title}\n${words}`;
 }
 
 function textOf(cell: Cell): string {

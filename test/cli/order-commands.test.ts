@@ -88,7 +88,7 @@ describe('expediter order list', () => {
     [['--state', 'lost'], 2, 'Allowed choices are waiting, held'],
     [['--limit', '0'], 2, 'a number from 1 to 1000'],
     [['--since', 'tomorrow'], 2, 'a while ago'],
-    [['--after', 'nobody'], 3, 'no signal ever named the order "nobody"'],
+    [['--after', 'nobody'], 3, '--after: no list ends with "nobody"'],
   ])('refuses %j', async (filters, code, message) => {
     expect(await cli('order', 'list', ...filters)).toEqual({ code, out: '', error: expect.stringContaining(message) });
   });
@@ -133,8 +133,8 @@ describe('expediter order cancel', () => {
   it.each<[string[], number, string]>([
     [['to-cancel'], 1, 'to-cancel: it is over'],
     [['order-3', '--by-phone', 'refused'], 1, 'order-3: nobody has asked to cancel it'],
-    [['nobody'], 3, 'no signal ever named the order "nobody"'],
-    [['nobody', '--by-phone', 'cancelled'], 3, 'no signal ever named the order "nobody"'],
+    [['nobody'], 3, 'nobody: no signal ever named this order'],
+    [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: no signal ever named this order'],
     [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
   ])('refuses %j', async (args, code, message) => {
     expect(await cli('order', 'cancel', ...args)).toEqual({ code, out: '', error: expect.stringContaining(message) });

@@ -3,7 +3,7 @@ import { ACT_CODES, describeAct } from '../../console/audit/describe-act.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
 import { rightOf } from '../../console/people/right-of.ts';
 import type { ToldAct } from '../../console/wire.ts';
-import { ACCESS } from '../../src/http/operator/access.ts';
+import { ACCESS } from '../../src/operators/registry.ts';
 
 const act: ToldAct = {
   auditId: '7',

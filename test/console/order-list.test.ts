@@ -6,7 +6,7 @@ import { fromLocalTime, toLocalTime } from '../../console/parts/local-time.ts';
 import type { ListedOrders } from '../../console/wire.ts';
 import * as claimed from '../../src/core/domain/placement.ts';
 import * as life from '../../src/core/domain/lifecycle.ts';
-import { OrdersQuery } from '../../src/http/operator/order-requests.ts';
+import { OrdersQuery } from '../../src/operators/requests.ts';
 
 describe('the filter of a list of orders', () => {
   it('is what the service takes', () => {

@@ -16,7 +16,8 @@ import { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
-import { ACCESS, type Access } from './access.ts';
+import type { Access } from '../../operators/operation.ts';
+import { ACCESS } from '../../operators/registry.ts';
 import type { ApiDocument } from './docs-page.ts';
 
 /**

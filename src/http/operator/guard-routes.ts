@@ -1,16 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
-import { Id } from '../../core/domain/order.ts';
 import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
 import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
-import { listTokens } from '../../core/locations/webhook-tokens.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
-import { findWebhook } from '../../core/replay/stored-webhook.ts';
+import { actOf, findThing, idsOf, isThing } from '../../operators/act-of.ts';
+import { noSuch, type Access, type Options } from '../../operators/operation.ts';
+import { ACCESS } from '../../operators/registry.ts';
 import { actFrom } from '../source-of.ts';
-import { ACCESS, type Access } from './access.ts';
 import type { AccessCause } from './answers.ts';
-import { noSuch } from './no-such.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -54,12 +52,12 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     }
     const roles = rolesFor(access, request);
     const { of } = access;
-    if (of === 'order' || of === 'webhook' || of === 'location') {
+    if (isThing(of)) {
       if (roles.every((role) => locationsOf(operator, role) === null)) {
         await refuseUnless(true, request, roles);
         return;
       }
-      const found = await findThing(pool, of, request.params);
+      const found = await findThing(pool, of, request.params as Options);
       if (found === undefined || !has(operator, 'viewer', found.locationId)) {
         throw scope.httpErrors.notFound(noSuch[of]);
       }
@@ -87,7 +85,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         roles,
       );
     }
-    const act = await actOf(pool, request);
+    const act = await actOfRequest(pool, request);
     if (act === undefined) return;
     // Its body may have taken long to come.
     const again = await request.identifyAgain();
@@ -125,7 +123,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     if (may && !isProofOld && !isSessionOld) return;
     const subject = request.routeOptions.config.access?.route;
     // What is not there is named by nothing but what was typed.
-    const about = locationId === undefined ? {} : { ...idsOf(request), locationId };
+    const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
     const act = { did: 'be refused', subject, ...about };
     if (isWritten(operator.id))
       await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
@@ -203,48 +201,17 @@ function isAnywhere(operator: Operator, role: Role): boolean {
   return locationsOf(operator, role)?.length !== 0;
 }
 
-type Thing = 'order' | 'webhook' | 'location';
-
-/** Finds where the thing in a path is. @returns undefined where there is no such thing */
-async function findThing(pool: Pool, of: Thing, params: unknown): Promise<{ locationId: string | null } | undefined> {
-  const { serviceOrderId, webhookId = '', locationId } = params as Record<string, string | undefined>;
-  if (of === 'webhook') return findWebhook(pool, webhookId);
-  const id = of === 'order' ? serviceOrderId : locationId;
-  // Postgres cannot be asked about a NUL.
-  if (!Id.safeParse(id).success) return undefined;
-  const { rows } = await pool.query<{ locationId: string | null }>(
-    of === 'order'
-      ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
-      : 'SELECT location_id AS "locationId" FROM locations WHERE location_id = $1::text',
-    [id],
-  );
-  return rows[0];
-}
-
-/** What a request is about to do that is written down: nothing about what is not there. */
-async function actOf(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
+/** What a request is about to do that is written down. */
+async function actOfRequest(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
   const { access, about } = request.routeOptions.config;
-  const { body, params } = request;
+  if (access === undefined) return undefined;
   // Of a route that takes no body it says nothing.
-  const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (body ?? {})) as { dryRun?: boolean };
-  if (access === undefined || dryRun === true) return undefined;
-  const reveals = access.reveals?.when(request.query as Record<string, unknown>) === true;
-  const did = access.does ?? (reveals ? access.reveals?.did : undefined);
-  if (did === undefined) return undefined;
-  const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
-  const act = { did, ...idsOf(request), subject: tokenId ?? sessionId ?? grantId, ...actFrom(request) };
-  const { of } = access;
-  if (of !== 'order' && of !== 'webhook' && of !== 'location') return { ...act, ...(await about?.(request)) };
-  const found = await findThing(pool, of, params);
-  if (found === undefined) return undefined;
-  const { locationId } = found;
-  if (tokenId === undefined || locationId === null) return { ...act, locationId };
-  // An id of another location's token is not for those who read of this one.
-  const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
-  return { ...act, locationId, subject: isTheirs ? tokenId : undefined };
-}
-
-function idsOf({ params }: FastifyRequest): Pick<Act, 'serviceOrderId' | 'webhookId'> {
-  const { serviceOrderId, webhookId } = params as Record<string, string | undefined>;
-  return { serviceOrderId, webhookId };
+  const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (request.body ?? {})) as Options;
+  const act = await actOf(
+    pool,
+    access,
+    { params: request.params as Options, query: request.query as Options, isDry: dryRun === true },
+    about && (() => about(request)),
+  );
+  return act && { ...act, ...actFrom(request) };
 }

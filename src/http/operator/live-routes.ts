@@ -7,8 +7,8 @@ import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { openStream } from './open-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
-import { noSuch } from './no-such.ts';
-import { OrderParams } from './order-requests.ts';
+import { noSuch } from '../../operators/operation.ts';
+import { OrderParams } from '../../operators/requests.ts';
 
 const Resume = z.looseObject({
   'last-event-id': z

@@ -10,7 +10,7 @@ import { RevokedToken, revokeToken } from '../../core/locations/webhook-tokens.t
 import { failures, json } from './answers.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { noSuch } from './no-such.ts';
+import { noSuch } from '../../operators/operation.ts';
 
 const tags = ['Locations'];
 /** Time for all calls to its POS together: an operator waits. */

@@ -11,10 +11,10 @@ import type { SpillState } from '../../core/spill/spill-state.ts';
 import type { OidcSettings } from '../console/oidc-client.ts';
 import type { Readiness } from '../health.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
+import { mountOperations } from '../../operators/mount-operations.ts';
+import { OPERATIONS } from '../../operators/registry.ts';
 import { answerErrors } from './answer-errors.ts';
-import { auditRoutes } from './audit-routes.ts';
 import { boardRoutes } from './board-routes.ts';
-import { webhookRoutes } from './webhook-routes.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Operator } from '../../core/operators/operator.ts';
 import type { Identify } from './identify.ts';
@@ -22,12 +22,8 @@ import { liveRoutes } from './live-routes.ts';
 import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { operatorSessionRoutes } from './operator-session-routes.ts';
-import { orderRoutes } from './order-routes.ts';
 import { rightsRoutes } from './rights-routes.ts';
-import { scorecardRoutes } from './scorecard-routes.ts';
-import { spillRoutes } from './spill-routes.ts';
 import { takeJson } from './take-json.ts';
-import { trafficRoutes } from './traffic-routes.ts';
 
 export type OperatorDeps = {
   identify: Identify;
@@ -85,16 +81,11 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
   });
   return (scope) => {
     speakJson(scope);
-    orderRoutes(scope, deps);
+    mountOperations(scope, OPERATIONS, deps, shared.closing);
     liveRoutes(scope, deps, shared);
     boardRoutes(scope, deps, shared);
-    webhookRoutes(scope, deps, shared.closing);
     locationRoutes(scope, deps, shared.closing);
     operatorSessionRoutes(scope, deps);
-    trafficRoutes(scope, deps);
-    scorecardRoutes(scope, deps);
-    spillRoutes(scope, deps);
-    auditRoutes(scope, deps);
     rightsRoutes(scope, deps);
   };
 }

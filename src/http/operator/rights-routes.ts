@@ -19,7 +19,7 @@ import {
 import { failures, json } from './answers.ts';
 import { locationsWithin, operatorOf } from './guard-routes.ts';
 import type { OperatorDeps } from './mount-routes.ts';
-import { When } from './request-fields.ts';
+import { When } from '../../operators/requests.ts';
 
 const tags = ['Operators'];
 const EXAMPLE = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { ACCESS } from '../../../src/http/operator/access.ts';
+import { ACCESS } from '../../../src/operators/registry.ts';
 
 const PAGE = new URL('../../../docs/operator-api.md', import.meta.url);
 const HEAD = /^\| route +\| role .*\n\|[- |]+\n/m;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { buildApp, type AppDeps } from '../../../src/app.ts';
-import { ACCESS } from '../../../src/http/operator/access.ts';
+import { ACCESS } from '../../../src/operators/registry.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';

@@ -1,0 +1,62 @@
+import type { Pool } from 'pg';
+import { Id } from '../core/domain/order.ts';
+import { listTokens } from '../core/locations/webhook-tokens.ts';
+import type { Act } from '../core/operators/audit.ts';
+import { findWebhook } from '../core/replay/stored-webhook.ts';
+import type { Access, Options } from './operation.ts';
+
+type Thing = 'order' | 'webhook' | 'location';
+
+export function isThing(of: Access['of']): of is Thing {
+  return of === 'order' || of === 'webhook' || of === 'location';
+}
+
+/** Finds where the thing is that an input names. @returns undefined where there is no such thing */
+export async function findThing(
+  pool: Pool,
+  of: Thing,
+  { serviceOrderId, webhookId, locationId }: Options,
+): Promise<{ locationId: string | null } | undefined> {
+  if (of === 'webhook') return findWebhook(pool, String(webhookId));
+  const id = of === 'order' ? serviceOrderId : locationId;
+  // Postgres cannot be asked about a NUL.
+  if (!Id.safeParse(id).success) return undefined;
+  const { rows } = await pool.query<{ locationId: string | null }>(
+    of === 'order'
+      ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
+      : 'SELECT location_id AS "locationId" FROM locations WHERE location_id = $1::text',
+    [id],
+  );
+  return rows[0];
+}
+
+/**
+ * What is about to be done that is written down: nothing of a dry run, nor about what is not there.
+ * @param query decides whether member data is revealed
+ * @param about what else it is about
+ */
+export async function actOf(
+  pool: Pool,
+  access: Access,
+  { params, query, isDry }: { params: Options; query: Options; isDry: boolean },
+  about?: () => Promise<Partial<Act>>,
+): Promise<Act | undefined> {
+  const { of, does, reveals } = access;
+  const did = does ?? (reveals?.when(query) === true ? reveals.did : undefined);
+  if (did === undefined || isDry) return undefined;
+  const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
+  const act = { did, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
+  if (!isThing(of)) return { ...act, ...(await about?.()) };
+  const found = await findThing(pool, of, params);
+  if (found === undefined) return undefined;
+  const { locationId } = found;
+  if (tokenId === undefined || locationId === null) return { ...act, locationId };
+  // An id of another location's token is not for those who read of this one.
+  const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
+  return { ...act, locationId, subject: isTheirs ? tokenId : undefined };
+}
+
+export function idsOf(params: Options): Pick<Act, 'serviceOrderId' | 'webhookId'> {
+  const { serviceOrderId, webhookId } = params as Record<string, string | undefined>;
+  return { serviceOrderId, webhookId };
+}

@@ -1,0 +1,224 @@
+import { Option, type Command } from 'commander';
+import { commandLineActor } from '../cli/command-line-actor.ts';
+import { examples } from '../cli/examples.ts';
+import { describe } from '../cli/failures.ts';
+import { print } from '../cli/print.ts';
+import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from '../cli/read-limit.ts';
+import { PAST, readPast } from '../cli/read-time.ts';
+import { settingsRules } from '../cli/settings-rules.ts';
+import { withDatabase } from '../cli/with-database.ts';
+import { readConfigOf, type Config } from '../config.ts';
+import { describeIssues } from '../core/domain/order.ts';
+import { settingsOpener } from '../core/locations/locations.ts';
+import { audited } from '../core/operators/audit.ts';
+import { actOf } from './act-of.ts';
+import {
+  NotDone,
+  PartlyDone,
+  perform,
+  type Caller,
+  type CommandAbout,
+  type CommandOption,
+  type Operation,
+  type Options,
+  type Settings,
+} from './operation.ts';
+import { PAGE_MAX } from './requests.ts';
+
+/** Groups of commands, by their names. */
+const GROUPS: Readonly<Record<string, { about: string; examples: readonly string[] }>> = {
+  order: {
+    about: 'orders on their way to a POS and back',
+    examples: ['expediter order list --needs-operator', 'expediter order show order-4711'],
+  },
+  audit: {
+    about: 'what operators did, looked into and were refused',
+    examples: ['expediter audit list --since 1d'],
+  },
+  webhook: {
+    about: 'webhooks as they arrived, what became of them, and replaying them',
+    examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
+  },
+};
+
+/** What a command reads beside the database, for what reads settings: as the service has it. */
+const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
+
+/** Adds a command for each operation that has one. */
+export function addOperations(program: Command, operations: readonly Operation[]): void {
+  for (const operation of operations) {
+    if (operation.command !== undefined) addCommand(program, operation, operation.command);
+  }
+}
+
+function addCommand(program: Command, operation: Operation, about: CommandAbout): void {
+  const path = about.name.split(' ');
+  const { argument } = about;
+  const command = groupAt(program, path.slice(0, -1))
+    .command(path.at(-1) ?? '')
+    .description(about.about)
+    .addHelpText('after', `${about.more ?? ''}${examples(...about.examples)}`);
+  if (argument !== undefined) command.argument(argument.flags, argument.about);
+  for (const option of about.options ?? []) command.addOption(optionOf(option));
+  command.action(async (...given: unknown[]) => {
+    const [options, self] = given.slice(-2) as [Options, Command];
+    const typed = { ...options, ...(argument !== undefined && { [argument.field]: given[0] }) };
+    const read = about.read?.(typed) ?? typed;
+    const asked = isOther(read) ? read : { operation, input: read };
+    const thing = argument === undefined ? undefined : (given[0] as string | undefined);
+    await run(asked.operation, asked.input, about, self).catch((error: unknown) => {
+      if (!(error instanceof NotDone) || thing === undefined || error.statusCode === 400) throw error;
+      const verb = error.statusCode === 409 && about.cannot !== undefined ? ` ${about.cannot}` : '';
+      throw new NotDone(error.statusCode, `${thing}${verb}: ${error.message}`);
+    });
+  });
+}
+
+function isOther(read: object): read is { operation: Operation; input: Options } {
+  return 'operation' in read;
+}
+
+function groupAt(program: Command, path: readonly string[]): Command {
+  return path.reduce((group, name, nth) => {
+    const known = group.commands.find((each) => each.name() === name);
+    if (known !== undefined) return known;
+    const about = GROUPS[path.slice(0, nth + 1).join(' ')];
+    if (about === undefined) throw new Error(`no such group of commands: ${name}`);
+    return group
+      .command(name)
+      .description(about.about)
+      .addHelpText('after', examples(...about.examples));
+  }, program);
+}
+
+function optionOf({ flags, about, choices, read, conflicts }: CommandOption): Option {
+  const option = new Option(flags, about);
+  if (choices !== undefined) option.choices(choices);
+  if (conflicts !== undefined) option.conflicts(conflicts);
+  if (read === 'past') {
+    option.description += `: ${PAST}`;
+    option.argParser((text) => readPast(text).toISOString());
+  }
+  if (read === 'limit') {
+    option.description += `, up to ${LIST_LIMIT_MAX}`;
+    option.argParser(readLimit).default(LIST_LIMIT);
+  }
+  return option;
+}
+
+/** Runs an operation once, or for each page of a list, and prints what came of it. */
+async function run(operation: Operation, typed: Options, about: CommandAbout, command: Command): Promise<void> {
+  if (operation.query !== undefined && 'cursor' in operation.query.shape) {
+    await runPages(operation, typed, about, command);
+    return;
+  }
+  const input = readInput(operation, typed);
+  const { done, stopped } = await withCaller(operation, (caller) => performAct(operation, caller, input)).then(
+    (output) => ({ done: output, stopped: undefined }),
+    (error: unknown) => {
+      if (!(error instanceof PartlyDone)) throw error;
+      return { done: error.done, stopped: describe(error.cause) };
+    },
+  );
+  const json = {
+    ...done,
+    ...('dryRun' in input && { dryRun: input['dryRun'] }),
+    ...(stopped !== undefined && { stopped }),
+  };
+  print(
+    command,
+    about.rows === undefined ? json : (done as Record<string, unknown>)[about.rows],
+    operation.print?.(done, input) ?? '',
+  );
+  if (stopped !== undefined) throw new Error(`stopped half-way, repeat it to go on: ${stopped}`);
+  const failed = operation.fails?.(done, input) ?? false;
+  if (typeof failed === 'string') throw new Error(failed);
+  if (failed) process.exitCode = 1;
+}
+
+async function runPages(operation: Operation, typed: Options, about: CommandAbout, command: Command): Promise<void> {
+  const { after, limit, ...filter } = typed;
+  const field = about.rows ?? '';
+  const rows: unknown[] = [];
+  let next = after as string | undefined;
+  await withCaller(operation, async (caller) => {
+    do {
+      const input = { ...filter, cursor: next, limit: Math.min(PAGE_MAX, Number(limit) - rows.length) };
+      const page = (await perform(operation, caller, readInput(operation, input)).catch((error: unknown) => {
+        if (!(error instanceof NotDone) || next === undefined) throw error;
+        throw new NotDone(404, `--after: no list ends with "${next}"`);
+      })) as Record<string, unknown>;
+      rows.push(...(page[field] as unknown[]));
+      next = (page['next'] as string | null) ?? undefined;
+    } while (next !== undefined && rows.length < Number(limit));
+  });
+  const words = operation.print?.({ [field]: rows }, filter) ?? '';
+  print(command, rows, next === undefined ? words : `${words}\n\nthere may be more: --after ${next}`);
+}
+
+/** Reads what was typed as the route reads a request. @throws NotDone */
+function readInput({ params, query, body }: Operation, typed: Options): Options {
+  const ids = Object.keys(params?.shape ?? {});
+  const given = Object.entries(typed).filter(([, value]) => value !== undefined);
+  const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => ids.includes(name))));
+  // What is no id names nothing. It may be a secret in the wrong place, so it is not said.
+  if (inPath?.error !== undefined) throw new NotDone(404, `the id ${inPath.error.issues[0]?.message}`);
+  const rest = (query ?? body)?.safeParse(Object.fromEntries(given.filter(([name]) => !ids.includes(name))));
+  if (rest?.error !== undefined) throw new NotDone(400, describeIssues(rest.error).replace(/^cursor:/, '--after:'));
+  return { ...inPath?.data, ...(rest?.data as Options) };
+}
+
+type Noting = Caller & { noted(): string | undefined };
+
+async function withCaller<Result>(operation: Operation, work: (caller: Noting) => Promise<Result>): Promise<Result> {
+  const reads = operation.reads === 'settings' ? SETTINGS : [];
+  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads);
+  const settings = reads.length > 0 ? await settingsOf(env as Config) : undefined;
+  let after: string | undefined;
+  return withDatabase(env.DATABASE_URL, (pool) =>
+    work({
+      pool,
+      by: commandLineActor(),
+      within: (asked) => (asked === undefined ? undefined : [asked]),
+      note: (code) => void (after = code),
+      noted: () => after,
+      isOver: () => false,
+      wake() {},
+      get settings() {
+        if (settings === undefined) throw new Error(`${operation.id} does not say that it reads settings`);
+        return settings;
+      },
+    }),
+  );
+}
+
+async function settingsOf(env: Config): Promise<Settings> {
+  const rules = await settingsRules(env);
+  const { SETTINGS_KEY: keys, PUBLIC_URL: publicUrl = '', PARK_TTL_S: parkTtlS } = env;
+  return { open: settingsOpener(rules), keys, publicUrl, registry: rules.registry, parkTtlS };
+}
+
+/** Performs an operation, and writes it down as an act of whoever runs the command. */
+async function performAct(operation: Operation, caller: Noting, input: Options): Promise<object> {
+  const { pool, by } = caller;
+  const { about } = operation;
+  const isDry = input['dryRun'] === true;
+  const act = await actOf(
+    pool,
+    operation,
+    { params: input, query: input, isDry },
+    about && (() => about(caller, input)),
+  );
+  if (act === undefined) return perform(operation, caller, input);
+  const work = (): Promise<{ done: object } | { refused: NotDone }> =>
+    perform(operation, caller, input).then(
+      (done) => ({ done }),
+      (error: unknown) => {
+        if (error instanceof NotDone) return { refused: error };
+        throw error;
+      },
+    );
+  const ended = await audited(pool, by, act, work, caller.noted);
+  if ('refused' in ended) throw ended.refused;
+  return ended.done;
+}

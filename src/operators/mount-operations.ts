@@ -1,0 +1,78 @@
+import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
+import { failures, json } from '../http/operator/answers.ts';
+import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
+import type { OperatorDeps } from '../http/operator/mount-routes.ts';
+import { addressOf } from '../http/source-of.ts';
+import { perform, type Caller, type Operation, type Options } from './operation.ts';
+
+/**
+ * Mounts a route for each operation that has one, behind a door and its guard.
+ * @param closing ends what is under way: a drain has no time for it
+ */
+export function mountOperations(
+  scope: FastifyInstance,
+  operations: readonly Operation[],
+  deps: OperatorDeps,
+  closing: AbortSignal,
+): void {
+  const { translating, registry, parkTtlS } = deps;
+  const settings = { ...translating, registry, parkTtlS };
+  const callerOf = (request: FastifyRequest): Caller => ({
+    ...deps,
+    service: deps,
+    settings,
+    by: { ...operatorOf(request), source: addressOf(request), requestId: request.id },
+    isOver: () => closing.aborted || request.socket.destroyed,
+    within: (asked) => locationsWithin(request, asked),
+    note(after) {
+      if (request.act !== undefined) request.act.after = after;
+    },
+  });
+  for (const operation of operations) {
+    const { api, about } = operation;
+    if (api === undefined) continue;
+    scope.route({
+      ...methodAndUrl(api.route),
+      ...(about && { config: { about: (request) => about(callerOf(request), inputOf(operation, request)) } }),
+      schema: schemaOf(operation, api),
+      handler: (request) => perform(operation, callerOf(request), inputOf(operation, request)),
+    });
+  }
+}
+
+function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {
+  const [method = '', url = ''] = route.split(' ');
+  return { method, url };
+}
+
+/** What a schema has read: the rest of a request says nothing. The names of all fields of a route differ. */
+function inputOf({ params, query, body }: Operation, request: FastifyRequest): Options {
+  return {
+    ...(params && (request.params as Options)),
+    ...(query && (request.query as Options)),
+    ...(body && (request.body as Options)),
+  };
+}
+
+function schemaOf(
+  { id, params, query, body }: Operation,
+  { route, tag, summary, description, output, answer, refuses }: NonNullable<Operation['api']>,
+): FastifySchema {
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    ...(params && { params }),
+    ...(query && { querystring: query }),
+    ...(body && { body }),
+    response: {
+      200: json(answer, output),
+      ...failures(
+        ...(params === undefined ? [] : [404 as const]),
+        ...(refuses === true ? [409 as const] : []),
+        ...(route.startsWith('POST') ? [413 as const, 415 as const] : []),
+      ),
+    },
+  };
+}

@@ -1,0 +1,289 @@
+import { CancellationConcluded, concludeByPhone } from '../core/cancellations/conclude-by-phone.ts';
+import { CancellationRequested, requestCancellation } from '../core/cancellations/request-cancellation.ts';
+import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
+import { PLACEMENT_STATES } from '../core/domain/placement.ts';
+import { traceId } from '../core/domain/trace-id.ts';
+import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
+import { raiseSequences } from '../core/live/sequence-floor.ts';
+import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
+import { readChanges, readContents } from '../core/orders/read-contents.ts';
+import { readOrdered } from '../core/orders/read-ordered.ts';
+import { showOrder, withoutReasons } from '../core/orders/show-order.ts';
+import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
+import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
+import { NotDone, operation, type Operation } from './operation.ts';
+import { orderInWords, ordersTable } from './order-text.ts';
+import {
+  ConcludeCancel,
+  OrderParams,
+  OrderQuery,
+  OrdersQuery,
+  Resolve,
+  pagingOptions,
+  spanOptions,
+} from './requests.ts';
+
+const tag = 'Orders';
+const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'serviceOrderId' };
+
+const list = operation({
+  id: 'listOrders',
+  role: 'viewer',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /orders',
+    summary: 'Orders by their first signal, newest first',
+    description: 'Nothing about their members. Whatever is asked for, a page costs a bounded number of reads.',
+    output: ListedOrders,
+    answer: 'A page of orders.',
+  },
+  query: OrdersQuery,
+  async run({ pool, within }, { location, needs, limit, cursor, ...filter }) {
+    const found = await listOrders(
+      pool,
+      { ...filter, locations: within(location), needsOperator: needs === 'operator' || undefined },
+      { after: cursor, limit },
+    );
+    if (found === undefined) throw new NotDone(400, 'cursor: is not the `next` of a page');
+    return found;
+  },
+  print: ({ orders }) => ordersTable(orders),
+  command: {
+    name: 'order list',
+    about: 'orders by their first signal, newest first; nothing about their members',
+    options: [
+      { flags: '--location <id>', about: 'at this location' },
+      { flags: '--integration <name>', about: 'last sent through this integration' },
+      { flags: '--state <state>', about: 'of the placement', choices: PLACEMENT_STATES },
+      { flags: '--needs-operator', about: 'in doubt until a person says whether the ticket is there' },
+      { flags: '--open', about: 'not ended yet' },
+      { flags: '--status <status>', about: 'as the POS reported last', choices: STATUSES },
+      { flags: '--member-state <state>', about: 'as the member sees it', choices: MEMBER_STATES },
+      ...spanOptions('signalled'),
+      ...pagingOptions('orderId'),
+    ],
+    examples: [
+      'expediter order list --needs-operator',
+      'expediter order list --location club-1 --open --since 3h',
+      'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
+    ],
+    read: ({ needsOperator, open, ...typed }) => ({
+      ...typed,
+      ...(needsOperator === true && { needs: 'operator' }),
+      ...(open === true && { open: 'true' }),
+    }),
+    rows: 'orders',
+  },
+});
+
+const show = operation({
+  id: 'showOrder',
+  role: 'viewer',
+  of: 'order',
+  reveals: { did: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  api: {
+    tag,
+    route: 'GET /orders/:serviceOrderId',
+    summary: "One order's whole story",
+    description: 'Placement, attempts, POS ids, history, webhooks, live messages; and all of it as one timeline.',
+    output: OrderStory,
+    answer: 'The order.',
+  },
+  params: OrderParams,
+  query: OrderQuery,
+  async run({ pool, by }, { serviceOrderId, contents = false, ordered = false }) {
+    const found = await showOrder(pool, serviceOrderId);
+    if (found === undefined) return undefined;
+    // Who has the database itself reads why in the POS's words, which may quote the member.
+    const shown = contents || by.kind === 'command_line' ? found : withoutReasons(found);
+    return {
+      ...shown,
+      traceId: traceId(serviceOrderId),
+      timeline: orderTimeline(shown),
+      ...(ordered && { ordered: await readOrdered(pool, serviceOrderId) }),
+      ...(contents && {
+        changesInFull: await readChanges(pool, serviceOrderId),
+        contents: await readContents(pool, serviceOrderId),
+      }),
+    };
+  },
+  print: orderInWords,
+  command: {
+    name: 'order show',
+    about:
+      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages, what operators did; nothing about the member',
+    argument,
+    examples: ['expediter order show order-4711', 'expediter order show order-4711 --json'],
+  },
+});
+
+const retry = operation({
+  id: 'retryOrder',
+  role: 'operator',
+  of: 'order',
+  does: 'retry',
+  api: {
+    tag,
+    route: 'POST /orders/:serviceOrderId/retry',
+    summary: 'Try a placement now',
+    description:
+      'One that waits or is held, or that failed before it was ever read. Any other that failed is final: the ' +
+      'platform places a new order.',
+    output: Retried,
+    answer: 'It is tried now.',
+    refuses: true,
+  },
+  params: OrderParams,
+  wakes: true,
+  run: ({ pool }, { serviceOrderId }) => retryPlacement(pool, serviceOrderId),
+  print: ({ retry: how }, { serviceOrderId: id }) =>
+    `${id} ${how === 'due' ? 'is due now' : 'is being tried this moment'}; see: expediter order show ${id}`,
+  command: {
+    name: 'order retry',
+    about: 'try a placement now; one that failed is final, unless it was never read',
+    argument,
+    examples: ['expediter order retry order-4711'],
+  },
+});
+
+const resolve = operation({
+  id: 'resolveOrder',
+  role: 'operator',
+  of: 'order',
+  does: 'resolve',
+  api: {
+    tag,
+    route: 'POST /orders/:serviceOrderId/resolve',
+    summary: 'Say what you saw at the POS about an order in doubt',
+    description:
+      'The ticket is there, and the order goes on; or it is not, and it is sent again, or withdrawn if it is to be cancelled.',
+    output: Resolved,
+    answer: 'It goes on.',
+    refuses: true,
+  },
+  params: OrderParams,
+  body: Resolve,
+  wakes: true,
+  run: async ({ pool }, { serviceOrderId, ...seen }) =>
+    seen.there ? await resolveThere(pool, serviceOrderId, seen) : await resolveNotThere(pool, serviceOrderId),
+  print({ serviceOrderId: id, state, ...about }) {
+    if (state === 'withdrawn') return `${id} is withdrawn, as it was to be cancelled`;
+    if ('late' in about && about.late) return `${id} is past its deadline: it fails now, and its member is told`;
+    if (state === 'waiting') return `${id} is due now; see: expediter order show ${id}`;
+    const redriven = 'redriven' in about ? about.redriven : 0;
+    return `${id} is sent${redriven > 0 ? `; ${redriven} events that waited for it went on` : ''}`;
+  },
+  command: {
+    name: 'order resolve',
+    about: 'say what you saw at the POS about an order in doubt: the ticket is there, or it is not',
+    argument,
+    options: [
+      { flags: '--there', about: 'the POS has the ticket', conflicts: 'notThere' },
+      { flags: '--pos-id <id>', about: "the ticket's id at the POS, with --there", conflicts: 'notThere' },
+      { flags: '--not-there', about: 'the POS has no such ticket: it is sent again' },
+    ],
+    examples: [
+      'expediter order resolve order-4711 --there --pos-id 8F2K',
+      'expediter order resolve order-4711 --there',
+      'expediter order resolve order-4711 --not-there',
+    ],
+    read({ serviceOrderId, there, posId, notThere }) {
+      if (there !== true && notThere !== true) {
+        throw new NotDone(400, 'say what you saw: --there (with --pos-id, where you know it) or --not-there');
+      }
+      return { serviceOrderId, there: there === true, ...(posId !== undefined && { providerOrderId: posId }) };
+    },
+  },
+});
+
+const conclude = operation({
+  id: 'concludeCancel',
+  role: 'operator',
+  of: 'order',
+  does: 'conclude cancel',
+  api: {
+    tag,
+    route: 'POST /orders/:serviceOrderId/cancel/conclude',
+    summary: 'Say what the restaurant said on the telephone about a cancel',
+    description: 'It cancelled the order, and its member is told so; or it makes it all the same.',
+    output: CancellationConcluded,
+    answer: 'The cancel is over.',
+    refuses: true,
+  },
+  params: OrderParams,
+  body: ConcludeCancel,
+  wakes: true,
+  run: ({ pool }, { serviceOrderId, cancelled }) => concludeByPhone(pool, serviceOrderId, cancelled),
+  print: (_, { serviceOrderId: id, cancelled }) =>
+    cancelled ? `${id} is cancelled, and its member is told` : `${id} goes on`,
+});
+
+const CANCEL = {
+  withdraws: 'is withdrawn, and not sent',
+  asks_pos: 'is to be cancelled, and its POS is asked',
+  under_way: 'is being cancelled this moment',
+};
+
+const cancel = operation({
+  id: 'cancelOrder',
+  role: 'operator',
+  of: 'order',
+  does: 'cancel',
+  api: {
+    tag,
+    route: 'POST /orders/:serviceOrderId/cancel',
+    summary: 'Have an order cancelled',
+    description:
+      'It is withdrawn, or its POS is asked to cancel it, also once more. Only when the POS says so is it cancelled.',
+    output: CancellationRequested,
+    answer: 'It is being cancelled.',
+    refuses: true,
+  },
+  params: OrderParams,
+  wakes: true,
+  run: ({ pool }, { serviceOrderId }) => requestCancellation(pool, serviceOrderId),
+  print: ({ cancel: how }, { serviceOrderId: id }) => `${id} ${CANCEL[how]}; see: expediter order show ${id}`,
+  command: {
+    name: 'order cancel',
+    about: 'have an order cancelled at its POS, or say what the restaurant said on the telephone about that',
+    argument,
+    options: [
+      {
+        flags: '--by-phone <said>',
+        about: 'what the restaurant said; the POS is not asked',
+        choices: ['cancelled', 'refused'],
+      },
+    ],
+    examples: ['expediter order cancel order-4711', 'expediter order cancel order-4711 --by-phone cancelled'],
+    read: ({ serviceOrderId, byPhone }) =>
+      byPhone === undefined
+        ? { serviceOrderId }
+        : { operation: conclude, input: { serviceOrderId, cancelled: byPhone === 'cancelled' } },
+  },
+});
+
+const renumber = operation({
+  id: 'renumberOrders',
+  role: 'admin',
+  of: 'all',
+  does: 'renumber',
+  async run({ pool, note }) {
+    const floor = await raiseSequences(pool);
+    note(String(floor));
+    return { floor };
+  },
+  print: ({ floor }) => `live messages are numbered above ${floor} from now on`,
+  command: {
+    name: 'order renumber',
+    about: 'number the live messages of all orders above all that readers have seen; after a restore',
+    more: `
+A restored database, or one whose failover lost commits, would use numbers again that readers have seen, and they would
+drop those messages as repeats. Run it before the service starts, or beside it as soon as you know. It takes no time and
+changes no message that is there. Twice does no harm. Reads DATABASE_URL.
+`,
+    examples: ['expediter order renumber'],
+  },
+});
+
+export const ORDER_OPERATIONS: readonly Operation[] = [list, show, retry, resolve, cancel, conclude, renumber];

@@ -1,0 +1,123 @@
+import { actsTable } from '../cli/acts-table.ts';
+import { facts, sections, table, time, titled } from '../cli/print.ts';
+import type { ListedOrder } from '../core/orders/list-orders.ts';
+import type { ShownOrder } from '../core/orders/show-order.ts';
+
+export function ordersTable(rows: readonly ListedOrder[]): string {
+  return table(
+    rows.map((row) => ({
+      order: row.serviceOrderId,
+      signalled: time(row.signalledAt),
+      location: row.locationId,
+      integration: row.integration,
+      placement: row.needsOperator ? 'in doubt: needs you' : row.placement.replace('_', ' '),
+      'member sees': row.memberState,
+      cancel: row.cancellation,
+      status: row.status,
+      'POS id': row.providerOrderId,
+      ended: time(row.endedAt),
+      problem: row.problem,
+    })),
+    'no orders match',
+  );
+}
+
+export function orderInWords(shown: ShownOrder): string {
+  const { serviceOrderId, placement, order } = shown;
+  const asks = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
+  return sections(
+    facts({
+      order: serviceOrderId,
+      location: order?.locationId ?? placement.locationId,
+      integration: order?.integration,
+      fulfillment: order?.fulfillment,
+      'call-out code': order?.callOutCode,
+      status: order?.status,
+      reason: order?.reason,
+      'reason code': order?.reasonCode,
+      items: order?.itemIds?.join(', '),
+      'estimated ready': time(order?.estimatedReadyAt ?? null),
+      'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
+      'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
+      told: shown.told,
+      cancel: cancelInWords(shown.cancellation),
+      'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
+      member: shown.memberWatching ? 'is watching' : '',
+      ended: time(order?.endedAt ?? null),
+      erased: time(order?.erasedAt ?? null),
+      placement: placement.state.replace('_', ' '),
+      problem: placement.problem,
+      'under way': placement.underWay ? 'a worker has it this moment' : '',
+      signalled: time(placement.signalledAt),
+      deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
+      'next try': asks
+        ? `none: expediter order resolve ${serviceOrderId} --there | --not-there`
+        : time(placement.nextAttemptAt),
+      finished: time(placement.finishedAt),
+      'POS ids': shown.posIds.map((each) => each.providerOrderId).join(', '),
+    }),
+    titled(
+      'Attempts',
+      table(
+        shown.attempts.map((each) => ({
+          attempt: each.attempt,
+          call: each.call,
+          started: time(each.startedAt),
+          ms: each.milliseconds,
+          outcome: each.outcome,
+          http: each.httpStatus,
+          error: each.error,
+          code: each.reasonCode,
+        })),
+      ),
+    ),
+    titled(
+      'History',
+      table(
+        shown.history.map((each) => ({
+          recorded: time(each.recordedAt),
+          status: each.status,
+          'at the POS': each.nativeStatus,
+          outcome: each.conflict ? `${each.outcome}, conflict` : each.outcome,
+          sequence: each.sequence,
+          reason: each.reason,
+          code: each.reasonCode,
+          ready: time(each.estimatedReadyAt),
+          delivery: time(each.estimatedDeliveryAt),
+          webhook: each.webhookId,
+        })),
+      ),
+    ),
+    titled(
+      'Webhooks',
+      table(
+        shown.webhooks.map((each) => ({
+          webhook: each.webhookId,
+          received: time(each.receivedAt),
+          outcome: each.outcome,
+          'replay of': each.replayOf,
+          why: each.asked ? 'nobody sent it: the POS was asked' : each.reason,
+        })),
+      ),
+    ),
+    titled(
+      'Live messages',
+      table(
+        shown.live.map((each) => ({
+          sequence: each.sequence,
+          'member sees': each.memberState,
+          applied: time(each.appliedAt),
+          published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
+        })),
+      ),
+    ),
+    titled('What operators did', actsTable(shown.acts)),
+  );
+}
+
+function cancelInWords(cancellation: ShownOrder['cancellation']): string {
+  if (cancellation === null) return '';
+  const { state, askedBy, requestedAt, problem } = cancellation;
+  const asked = `${state.replace('_', ' ')}, asked for by the ${askedBy} at ${time(requestedAt)}`;
+  return problem === null ? asked : `${asked}: ${problem}`;
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { actsTable } from '../cli/acts-table.ts';
+import { Id } from '../core/domain/order.ts';
+import { ASKED_OUTCOMES, ListedActs, readAudit } from '../core/operators/read-audit.ts';
+import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
+import { SpillAnswer } from '../core/spill/spill-state.ts';
+import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
+import { operation, type Operation } from './operation.ts';
+import { When, oneOf, paging, pagingOptions, spanOptions } from './requests.ts';
+
+const audit = operation({
+  id: 'readAudit',
+  role: 'admin',
+  of: 'list',
+  api: {
+    tag: 'Operators',
+    route: 'GET /audit',
+    summary: 'What operators did, looked into and were refused, newest first',
+    description:
+      'Codes and ids, nothing of a member. An admin of some locations reads what was done at those; what belongs to ' +
+      'no location only an admin of all reads. Whatever is asked for, a page costs a bounded number of reads.',
+    output: ListedActs,
+    answer: 'A page of acts.',
+  },
+  query: z.strictObject({
+    actor: Id.optional().meta({ description: 'By whom: their name as the audit has it, or their id.' }),
+    did: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
+    location: Id.optional().meta({ description: 'At this location.' }),
+    order: Id.optional().meta({ description: 'About this order. Replays of its webhooks stand in its story.' }),
+    outcome: oneOf(ASKED_OUTCOMES, 'How it ended; `unknown`: it is under way, or its process died.').optional(),
+    since: When.optional().describe('Begun then or later.'),
+    until: When.optional().describe('Begun before.'),
+    ...paging(z.string().regex(/^\d{1,18}$/, { error: 'is not the `next` of a page' })),
+  }),
+  run: ({ pool, within }, { location, order, limit, cursor, ...filter }) =>
+    readAudit(pool, { ...filter, locations: within(location), serviceOrderId: order }, { before: cursor, limit }),
+  print: ({ acts }) => actsTable(acts, 'no acts match'),
+  command: {
+    name: 'audit list',
+    about: 'acts, newest first: who, from where, what, about what, and how it ended',
+    options: [
+      { flags: '--actor <name>', about: 'by whom: their name as it stands there, or their id' },
+      { flags: '--did <what>', about: 'what was done, such as replay, resolve or "be refused"' },
+      { flags: '--location <id>', about: 'at this location' },
+      { flags: '--order <id>', about: 'about this order; replays of its webhooks stand in `order show`' },
+      { flags: '--outcome <outcome>', about: 'how it ended', choices: ASKED_OUTCOMES },
+      ...spanOptions('begun'),
+      ...pagingOptions('auditId'),
+    ],
+    examples: [
+      'expediter audit list --did replay --since 1d',
+      'expediter audit list --actor ada@example.com --location club-1 --json',
+      'expediter audit list --outcome refused --since 2027-01-31T18:00:00Z',
+    ],
+    rows: 'acts',
+  },
+});
+
+const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
+
+const traffic = operation({
+  id: 'readTraffic',
+  role: 'viewer',
+  of: 'list',
+  api: {
+    tag: 'Traffic',
+    route: 'GET /traffic',
+    summary: 'What went through in the last hours, by integration',
+    description: 'Of all processes together, to ten seconds, also before the last restart. The last step is under way.',
+    output: ReadTraffic,
+    answer: 'Lists with one value for each step.',
+  },
+  query: z.strictObject({
+    hours: z
+      .enum(['1', '6', '24'], { error: 'is none of 1, 6, 24' })
+      .default('1')
+      .transform((hours) => HOURS[hours])
+      .meta({ description: 'How far back.', examples: ['6'] }),
+    location: Id.optional().meta({ description: 'At this location.' }),
+    integration: Id.optional().meta({ description: 'Through this integration.' }),
+  }),
+  run: ({ pool, within }, { hours, location, integration }) =>
+    readTraffic(pool, { hours, locations: within(location), integration }),
+});
+
+const scorecards = operation({
+  id: 'readScorecards',
+  role: 'viewer',
+  of: 'list',
+  api: {
+    tag: 'Traffic',
+    route: 'GET /scorecards',
+    summary: 'What each vendor was like in the last day and week',
+    description:
+      'Of each integration; with `integration` of each of its locations, with `location` of one. Who has a role at some ' +
+      `locations only gets these, one by one. By whole hours, to ten minutes. Those with the most missing webhooks come first, ${SCORECARDS_MAX} at most.`,
+    output: Scorecards,
+    answer: 'One for each integration or location.',
+  },
+  query: z.strictObject({
+    location: Id.optional().meta({ description: 'Of this location.' }),
+    integration: Id.optional().meta({ description: 'Of each location of this integration.' }),
+  }),
+  async run({ pool, within }, { location, integration }) {
+    return { scorecards: await readScorecards(pool, { integration, locations: within(location) }) };
+  },
+});
+
+const spill = operation({
+  id: 'readSpill',
+  role: 'viewer',
+  of: 'none',
+  whileAway: true,
+  api: {
+    tag: 'Process',
+    route: 'GET /spill',
+    summary: 'Whether Postgres is away, and how many webhooks wait for it',
+    description:
+      'As this process sees it; every process counts its own. It is answered while Postgres is away. With the spill ' +
+      'off, none waits.',
+    output: SpillAnswer,
+    answer: 'What it knows now.',
+  },
+  async run({ service }) {
+    if (service === undefined) return undefined;
+    const { waiting, oldestAt } = service.spillState();
+    return { database: service.readiness().database, waiting, oldestAt: oldestAt?.toISOString() ?? null };
+  },
+});
+
+export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];

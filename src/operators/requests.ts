@@ -1,0 +1,139 @@
+/** What operators send: the same for a request and for a command. */
+import { z } from 'zod';
+import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
+import { Id, Time } from '../core/domain/order.ts';
+import { PLACEMENT_STATES } from '../core/domain/placement.ts';
+import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
+import type { CommandOption } from './operation.ts';
+
+/** Rows of a page: at most. */
+export const PAGE_MAX = 200;
+
+export const When = z
+  .string()
+  .refine((text) => Time.safeParse(text).success, { error: 'is not a time such as 2027-01-31T18:00:00Z' })
+  .transform((text) => new Date(text))
+  .meta({ format: 'date-time', examples: ['2027-01-31T18:00:00Z'] });
+
+export const whether = (description: string): z.ZodType<boolean> =>
+  z
+    .enum(['true', 'false'], { error: 'is neither true nor false' })
+    .transform((text) => text === 'true')
+    .meta({ description, examples: ['true'] });
+
+export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
+  z.enum(values, { error: `is none of ${values.join(', ')}` }).meta({ description });
+
+export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
+  limit: z.coerce
+    .number({ error: `is not a whole number from 1 to ${PAGE_MAX}` })
+    .int({ error: `is not a whole number from 1 to ${PAGE_MAX}` })
+    .min(1, { error: 'is less than 1' })
+    .max(PAGE_MAX, { error: `is more than ${PAGE_MAX}` })
+    .default(50)
+    .meta({ description: 'At most so many.' }),
+  cursor: cursor.optional().meta({ description: 'The `next` of the page before.' }),
+});
+
+/** Options of commands for the same fields. @param did such as `received` */
+export const spanOptions = (did: string): CommandOption[] => [
+  { flags: '--since <when>', about: `${did} since then`, read: 'past' },
+  { flags: '--until <when>', about: `${did} before`, read: 'past' },
+];
+export const pagingOptions = (id: string): CommandOption[] => [
+  { flags: '--limit <count>', about: 'at most so many', read: 'limit' },
+  { flags: `--after <${id}>`, about: 'go on behind this one, the last of the list before' },
+];
+
+export const OrderParams = z.strictObject({
+  serviceOrderId: Id.meta({
+    description: 'Its id on the ordering platform, percent-encoded.',
+    examples: ['order-4711'],
+  }),
+});
+
+export const OrdersQuery = z.strictObject({
+  location: Id.optional().meta({ description: 'At this location.' }),
+  integration: Id.optional().meta({ description: 'That the order was last sent through.' }),
+  state: oneOf(PLACEMENT_STATES, 'Of the placement.').optional(),
+  needs: oneOf(['operator'], 'In doubt until a person says whether the ticket is there.').optional(),
+  open: whether('Whether it has not ended yet.').optional(),
+  status: oneOf(STATUSES, 'As the POS reported last.').optional(),
+  memberState: oneOf(MEMBER_STATES, 'As the member sees it.').optional(),
+  since: When.optional().describe('Signalled then or later.'),
+  until: When.optional().describe('Signalled before.'),
+  ...paging(Id),
+});
+
+export const OrderQuery = z.strictObject({
+  ordered: whether('With what was ordered and what it costs, without its member.').optional(),
+  contents: whether('With the order as it was fetched: member data. Who read it is in the audit.').optional(),
+});
+
+export const Resolve = z
+  .discriminatedUnion('there', [
+    z.strictObject({
+      there: z.literal(true),
+      providerOrderId: Id.exactOptional().meta({ description: "The ticket's id at the POS, where you know it." }),
+    }),
+    z.strictObject({ there: z.literal(false) }),
+  ])
+  .meta({ examples: [{ there: true, providerOrderId: '8F2K' }, { there: false }] });
+
+export const ConcludeCancel = z
+  .strictObject({ cancelled: z.boolean().meta({ description: 'False if the restaurant makes it all the same.' }) })
+  .meta({ examples: [{ cancelled: true }] });
+
+const WebhookId = z
+  .uuid({ version: 'v7', error: 'is not the id of a webhook, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
+  .meta({ examples: ['019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'] });
+export const WebhookParams = z.strictObject({ webhookId: WebhookId });
+
+const webhookFilter = {
+  outcome: oneOf(WEBHOOK_OUTCOMES, 'What became of it.').optional(),
+  location: Id.optional().meta({ description: 'At this location.' }),
+  integration: Id.optional().meta({ description: 'That it came through.' }),
+  since: When.optional().describe('Received then or later.'),
+  until: When.optional().describe('Received before.'),
+};
+export const WebhooksQuery = z.strictObject({
+  ...webhookFilter,
+  oldToken: whether('Those that were refused for an old token, or with `false` all others.').optional(),
+  order: Id.optional().meta({ description: "Those in this order's history." }),
+  ...paging(WebhookId),
+});
+
+export const WebhookQuery = z.strictObject({
+  contents: whether(
+    'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is in the audit.',
+  ).optional(),
+});
+
+export const Replay = z
+  .preprocess(
+    // A request without a body has no options.
+    (body) => body ?? {},
+    z.strictObject({
+      dryRun: z.boolean().default(false).meta({ description: 'Keep nothing of it: say what would become of it now.' }),
+    }),
+  )
+  .meta({ examples: [{ dryRun: true }] });
+
+const REPLAY_MAX = 1_000;
+export const ReplayMany = z
+  .strictObject({
+    ...webhookFilter,
+    oldToken: z.boolean().default(false).meta({
+      description: 'Those that were refused for an old token, and no others. Without it they are left out.',
+    }),
+    again: z.boolean().default(false).meta({
+      description: 'Also those of which a replay has made something else already.',
+    }),
+    dryRun: z.boolean().default(false),
+    limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX),
+    cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
+  })
+  .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {
+    error: 'says not which: outcome, or since, or oldToken is required',
+  })
+  .meta({ examples: [{ outcome: 'dropped', since: '2027-01-31T18:00:00Z', location: 'club-1', dryRun: true }] });

@@ -1,0 +1,322 @@
+import type { Actor } from '../core/operators/operator.ts';
+import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
+import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../core/replay/list-webhooks.ts';
+import { Replayed, replayWebhook, type Replaying } from '../core/replay/replay-webhook.ts';
+import { ReplayedMany, endOfRun, replayWebhooks, runAsAct, runInCounts } from '../core/replay/replay-webhooks.ts';
+import { ShownWebhook, showWebhook } from '../core/replay/show-webhook.ts';
+import { findWebhook } from '../core/replay/stored-webhook.ts';
+import { findThing } from './act-of.ts';
+import {
+  NotDone,
+  PartlyDone,
+  noSuch,
+  operation,
+  type Caller,
+  type CommandOption,
+  type Operation,
+} from './operation.ts';
+import {
+  Replay,
+  ReplayMany,
+  WebhookParams,
+  WebhookQuery,
+  WebhooksQuery,
+  pagingOptions,
+  spanOptions,
+} from './requests.ts';
+import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
+
+const tag = 'Webhooks';
+/** Time for a replay of many by a request, below a usual load balancer's time-out. */
+const REPLAY_MS = 20_000;
+const COUNT_MS = 5_000;
+const COUNT_PAGE = 1_000;
+const COUNT_MAX = 10_000;
+
+const FILTERS: readonly CommandOption[] = [
+  { flags: '--outcome <outcome>', about: 'what became of it', choices: WEBHOOK_OUTCOMES },
+  { flags: '--location <id>', about: 'at this location' },
+  { flags: '--integration <name>', about: 'through this integration' },
+  ...spanOptions('received'),
+  { flags: '--old-token', about: 'refused with 401, for a token that was issued once' },
+];
+
+/** A command goes on to the end: nothing in front of it loses its patience. */
+const isCommand = ({ kind }: Actor): boolean => kind === 'command_line';
+
+const list = operation({
+  id: 'listWebhooks',
+  role: 'viewer',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /webhooks',
+    summary: 'Webhooks as they arrived, newest first',
+    description: 'Nothing of their contents. Whatever is asked for, a page costs a bounded number of reads.',
+    output: ListedWebhooks,
+    answer: 'A page of webhooks.',
+  },
+  query: WebhooksQuery,
+  async run(caller, { location, order, limit, cursor, ...filter }) {
+    // In the API a list that is empty says nothing of what is elsewhere.
+    if (isCommand(caller.by) && order !== undefined) await mustBeThere(caller.pool, order);
+    const locations = caller.within(location);
+    const after = await whereFrom(caller, cursor, locations);
+    const { webhooks, next } = await listWebhooks(
+      caller.pool,
+      { ...filter, locations, serviceOrderId: order },
+      { oldestFirst: false, after, limit },
+    );
+    return { webhooks: webhooks.map(({ day: _day, ...webhook }) => webhook), next: next?.webhookId ?? null };
+  },
+  print: ({ webhooks }) => webhooksTable(webhooks),
+  command: {
+    name: 'webhook list',
+    about: 'webhooks, newest first; nothing of their contents',
+    options: [
+      ...FILTERS,
+      { flags: '--order <id>', about: "those in this order's history" },
+      ...pagingOptions('webhookId'),
+    ],
+    examples: [
+      'expediter webhook list --location club-1 --since 3d',
+      'expediter webhook list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
+      'expediter webhook list --order order-4711',
+    ],
+    read: ({ oldToken, ...typed }) => ({ ...typed, ...(oldToken === true && { oldToken: 'true' }) }),
+    rows: 'webhooks',
+  },
+});
+
+const show = operation({
+  id: 'showWebhook',
+  role: 'viewer',
+  of: 'webhook',
+  reveals: { did: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  api: {
+    tag,
+    route: 'GET /webhooks/:webhookId',
+    summary: 'One webhook with its headers and its body',
+    description:
+      'They may hold what a member wrote: who read them is in the audit. With `contents=false` they stay out.',
+    output: ShownWebhook,
+    answer: 'The webhook.',
+  },
+  params: WebhookParams,
+  query: WebhookQuery,
+  reads: 'settings',
+  async run({ pool, settings }, { webhookId, contents = true }) {
+    const shown = await showWebhook({ ...settings, pool }, webhookId);
+    return shown === undefined || contents ? shown : withoutContents(shown);
+  },
+  print: webhookInWords,
+  command: {
+    name: 'webhook show',
+    about:
+      'one webhook with its headers and its body, which may hold what a member wrote; and what a replay would read in it',
+    argument: { flags: '<id>', about: 'as the webhook was answered, or as list says', field: 'webhookId' },
+    examples: ['expediter webhook show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'],
+  },
+});
+
+const replayMany = operation({
+  id: 'replayWebhooks',
+  role: 'operator',
+  of: 'list',
+  does: 'replay many',
+  api: {
+    tag,
+    route: 'POST /webhooks/replay',
+    summary: 'Apply anew all kept webhooks that match, oldest first',
+    description:
+      'Each with its own commit, as a webhook of its own; one that cannot be replayed stops no other. Left out are ' +
+      'replays, and webhooks of which a replay has made something else already. Ends early after 20 s, and when the ' +
+      'caller leaves: `left` says how many are to do, as far as they were counted, and `next` where it goes on.',
+    output: ReplayedMany,
+    answer: 'What became of them.',
+  },
+  body: ReplayMany,
+  wakes: true,
+  reads: 'settings',
+  about: ({ pool, within }, { location, again, ...filter }) =>
+    runAsAct(pool, { ...filter, locations: within(location), replayable: again ? 'all' : 'open' }),
+  async run(caller, { dryRun, again, limit, location, cursor, ...filter }) {
+    const { pool, by, note } = caller;
+    const locations = caller.within(location);
+    const after = await whereFrom(caller, cursor, locations);
+    const deps = await replayingFor(caller, dryRun);
+    const until = await endOfRun(pool, filter.until);
+    const matching = { ...filter, until, locations, replayable: again ? 'all' : 'open' } as const;
+    const done: ReplayedMany = { dryRun, until, outcomes: {}, replayed: [], refused: [], left: 0, next: null };
+    const endAt = performance.now() + REPLAY_MS;
+    const isOver = (): boolean => !isCommand(by) && (caller.isOver() || performance.now() > endAt);
+    const most = isCommand(by) ? Infinity : limit;
+    let reached: WebhookKey | undefined;
+    try {
+      const run = replayWebhooks(deps, matching, {
+        by,
+        from: after,
+        passed(upTo) {
+          if (!isOver()) return undefined;
+          reached = upTo;
+          return 'enough';
+        },
+      });
+      for await (const { of, replayed } of run) {
+        record(done, of, replayed);
+        if (isOver() || done.replayed.length + done.refused.length === most) {
+          reached = of;
+          break;
+        }
+      }
+      if (reached !== undefined) {
+        const { counted, isAll } = await countFrom(pool, matching, reached);
+        done.left = counted;
+        if (counted > 0 || !isAll) done.next = reached.webhookId;
+      }
+    } catch (error) {
+      note(runInCounts(done));
+      // Webhooks replayed before Postgres went away are committed.
+      if (!dryRun) caller.wake();
+      if (done.replayed.length + done.refused.length === 0) throw error;
+      throw new PartlyDone(done, error);
+    }
+    note(runInCounts(done));
+    return done;
+  },
+  print: replaysInWords,
+  fails: ({ refused }) => refused.length > 0,
+});
+
+const replay = operation({
+  id: 'replayWebhook',
+  role: 'operator',
+  of: 'webhook',
+  does: 'replay',
+  api: {
+    tag,
+    route: 'POST /webhooks/:webhookId/replay',
+    summary: 'Apply a kept webhook anew',
+    description: "As a webhook of its own, by today's settings. A repeat moves nothing.",
+    output: Replayed,
+    answer: 'What became of it.',
+    refuses: true,
+  },
+  params: WebhookParams,
+  body: Replay,
+  wakes: true,
+  reads: 'settings',
+  async run(caller, { webhookId, dryRun }) {
+    const replayed = await replayWebhook(await replayingFor(caller, dryRun), webhookId);
+    if (replayed !== undefined) caller.note('refused' in replayed ? replayed.cause.code : replayed.outcome);
+    return replayed;
+  },
+  print: replayInWords,
+  command: {
+    name: 'webhook replay',
+    about: 'apply kept webhooks anew, each as a webhook of its own: this one, or all that match',
+    argument: { flags: '[id]', about: 'this one alone, whatever it is', field: 'webhookId' },
+    cannot: 'cannot be replayed',
+    options: [
+      ...FILTERS,
+      {
+        flags: '--again',
+        about: 'with the filters: also those of which a replay has made something else already',
+      },
+      { flags: '--dry-run', about: 'only say what would become of each, if it alone were replayed now' },
+    ],
+    more: `
+A dropped webhook is verified again with the location's settings of today, by the time at which it came. Any other
+verified when it came, and so had one that only Postgres refused. What a replay does is what the webhook would have
+done now, so a repeat moves nothing.
+
+With filters (--outcome, --since or --old-token at least), webhooks are replayed oldest first, each with its own commit: one that
+cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
+  - replays themselves, and whatever arrives during the run;
+  - webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
+  - those that were refused for an old token (unless --old-token, which takes them alone): whether they are the POS's,
+    only you can tell, where it signs nothing;
+  - those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
+Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
+Exits 1 when one could not be replayed; "dropped" is an outcome.
+`,
+    examples: [
+      'expediter webhook replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
+      'expediter webhook replay --outcome dropped --since 2h --location club-1',
+    ],
+    read({ webhookId, ...filters }) {
+      const { dryRun, ...filter } = filters;
+      if (webhookId === undefined) {
+        const { outcome, since, oldToken } = filter;
+        if (!outcome && !since && !oldToken) {
+          throw new NotDone(400, 'say which: the id of one webhook, or --outcome, --since or --old-token');
+        }
+        return { operation: replayMany, input: filters };
+      }
+      if (Object.keys(filter).length > 0) throw new NotDone(400, 'give either the id of one webhook, or filters');
+      return { webhookId, dryRun };
+    },
+  },
+});
+
+export const WEBHOOK_OPERATIONS: readonly Operation[] = [list, show, replay, replayMany];
+
+async function replayingFor({ pool, by, settings }: Caller, dryRun: boolean): Promise<Replaying> {
+  // If no service has run for a week, there is no partition for today.
+  if (isCommand(by)) await ensureWebhookPartitions(pool);
+  return { ...settings, pool, dryRun };
+}
+
+async function mustBeThere(pool: Caller['pool'], serviceOrderId: string): Promise<void> {
+  const found = await findThing(pool, 'order', { serviceOrderId });
+  if (found === undefined) throw new NotDone(404, noSuch.order);
+}
+
+async function whereFrom(
+  { pool }: Caller,
+  cursor: string | undefined,
+  locations: readonly string[] | undefined,
+): Promise<WebhookKey | undefined> {
+  if (cursor === undefined) return undefined;
+  const after = await findWebhook(pool, cursor);
+  if (after === undefined || locations?.includes(after.locationId) === false)
+    throw new NotDone(400, 'cursor: is not the `next` of a page, or no longer kept');
+  return after;
+}
+
+async function countFrom(
+  pool: Caller['pool'],
+  filter: WebhookFilter,
+  from: WebhookKey,
+): Promise<{ counted: number; isAll: boolean }> {
+  const until = performance.now() + COUNT_MS;
+  let counted = 0;
+  let after: WebhookKey | undefined = from;
+  while (after !== undefined && counted < COUNT_MAX && performance.now() < until) {
+    const page = await listWebhooks(pool, filter, { oldestFirst: true, after, limit: COUNT_PAGE });
+    counted += page.webhooks.length;
+    after = page.next;
+  }
+  return { counted, isAll: after === undefined };
+}
+
+function record(
+  done: ReplayedMany,
+  { webhookId, locationId, integration }: WebhookKey & { integration: string },
+  replayed: Replayed | Omit<ReplayedMany['refused'][number], 'webhookId' | 'locationId' | 'integration'>,
+): void {
+  if ('refused' in replayed) {
+    done.refused.push({ webhookId, locationId, integration, ...replayed });
+    return;
+  }
+  done.replayed.push(replayed);
+  const { outcome }: { outcome: WebhookOutcome } = replayed;
+  done.outcomes[outcome] = (done.outcomes[outcome] ?? 0) + 1;
+}
+
+/** Removes contents and reasons: a POS may quote the member in a reason. */
+function withoutContents({ body: _body, headers: _headers, today, ...about }: ShownWebhook): ShownWebhook {
+  if (!('events' in today)) return { ...about, today };
+  return { ...about, today: { events: today.events.map(({ reason: _reason, ...event }) => event) } };
+}

@@ -1,0 +1,143 @@
+import { facts, sections, table, time, titled } from '../cli/print.ts';
+import type { ListedWebhook } from '../core/replay/list-webhooks.ts';
+import type { Replayed } from '../core/replay/replay-webhook.ts';
+import type { ReplayedMany } from '../core/replay/replay-webhooks.ts';
+import type { ShownWebhook } from '../core/replay/show-webhook.ts';
+
+export function webhooksTable(rows: readonly ListedWebhook[]): string {
+  return table(
+    rows.map((row) => ({
+      webhook: row.webhookId,
+      received: row.receivedAt,
+      location: row.locationId,
+      integration: row.integration,
+      outcome: row.outcome,
+      events: row.events,
+      bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
+      'replay of': row.replayOf,
+      why: row.reason,
+    })),
+    'no webhooks match',
+  );
+}
+
+export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean }): string {
+  const { webhookId, replayOf, locationId, integration, outcome, reason, events, redriven } = replayed;
+  const about = facts({
+    'would be': dryRun ? outcome : '',
+    outcome: dryRun ? '' : outcome,
+    why: reason,
+    webhook: webhookId,
+    'replay of': replayOf,
+    location: locationId,
+    integration,
+    'went on with it': redriven > 0 ? `${redriven} events that waited for a POS id` : '',
+  });
+  const rows = events.map((event) => ({
+    status: event.status,
+    order: event.serviceOrderId,
+    'POS id': event.providerOrderId,
+    outcome: event.conflict ? `${event.outcome}, conflict: a person should look` : event.outcome,
+  }));
+  return sections(about, table(rows));
+}
+
+export function replaysInWords({ dryRun, outcomes, replayed, refused }: ReplayedMany): string {
+  const counts = Object.entries(outcomes).map(([outcome, count]) => `${count} ${outcome}`);
+  if (refused.length > 0) counts.push(`${refused.length} not replayable`);
+  const outcomeName = dryRun ? 'would be' : 'outcome';
+  const rows = [
+    ...replayed.map((each) => ({
+      'replay of': each.replayOf,
+      webhook: each.webhookId,
+      location: each.locationId,
+      integration: each.integration,
+      [outcomeName]: each.outcome,
+      orders: [...new Set(each.events.map((event) => event.serviceOrderId ?? event.providerOrderId))].join(', '),
+      conflict: each.events.some((event) => event.conflict) ? 'a person should look' : '',
+      why: each.reason,
+    })),
+    ...refused.map((each) => ({
+      'replay of': each.webhookId,
+      webhook: null,
+      location: each.locationId,
+      integration: each.integration,
+      [outcomeName]: 'not replayable',
+      orders: null,
+      conflict: null,
+      why: each.refused,
+    })),
+  ];
+  if (rows.length === 0) return 'nothing to replay';
+  return sections(table(rows), `${dryRun ? 'it would be: ' : ''}${counts.join(', ')}`);
+}
+
+export function webhookInWords(shown: ShownWebhook): string {
+  const { today, replays } = shown;
+  const body = legible(shown.body);
+  return sections(
+    facts({
+      webhook: shown.webhookId,
+      received: shown.receivedAt,
+      location: shown.locationId,
+      integration: shown.integration,
+      outcome: shown.outcome,
+      why: shown.reason,
+      events: shown.events,
+      'replay of': shown.replayOf,
+      'which came': shown.replayOf === null ? '' : shown.firstReceivedAt,
+      'a replay today':
+        'events' in today
+          ? `would read ${sayingBusy(today.pausedUntil) ?? `${today.events.length} events`}`
+          : 'dropped' in today
+            ? `would be dropped: ${today.dropped}`
+            : `cannot be: ${today.refused}`,
+    }),
+    titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
+    titled(
+      'Replays of the same webhook',
+      table(
+        replays.map(({ webhookId, receivedAt, outcome, reason }) => ({
+          webhook: webhookId,
+          received: receivedAt,
+          outcome,
+          why: reason,
+        })),
+        '',
+      ),
+    ),
+    titled('Headers', facts(shown.headers ?? {})),
+    body === undefined
+      ? `Body, ${shown.bytes} bytes: encrypted, and cannot be decrypted`
+      : titled(
+          `Body, ${shown.bytes} bytes${shown.truncated ? ', cut off' : ''}${'base64' in body ? ', in base64' : ''}`,
+          'text' in body ? body.text.replaceAll('\r\n', '\n') : body.base64,
+        ),
+  );
+}
+
+type ReadEvent = Extract<ShownWebhook['today'], { events: unknown }>['events'][number];
+
+function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
+  return {
+    status: event.status,
+    'at the POS': event.nativeStatus,
+    order: event.serviceOrderId,
+    'POS id': event.providerOrderId,
+    occurred: event.occurredAt,
+    reason: event.reason,
+  };
+}
+
+/** Returns a body as text if it is UTF-8 without characters that steer a terminal. */
+function legible(body: ShownWebhook['body']): { text: string } | { base64: string } | undefined {
+  if (body === undefined) return undefined;
+  const { base64, text } = body;
+  return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
+}
+
+/** Whether the kitchen takes orders, where a webhook says so. */
+function sayingBusy(pausedUntil: Date | null | undefined): string | undefined {
+  if (pausedUntil === undefined) return undefined;
+  return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;
+}
