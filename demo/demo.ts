@@ -204,7 +204,7 @@ async function stayOpen(
   print(`
 The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
-Operator API:   ${demo.operatorUrl}/docs   (any name, the same token as the password)
+Operator API:   ${demo.operatorUrl}   (the same token as Bearer; /openapi.json describes it)
 The log:        tail -f ${demo.logFile}
 Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
 

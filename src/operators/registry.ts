@@ -29,7 +29,6 @@ const BY_HAND: Readonly<Record<string, Access>> = {
 
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
-  'GET /docs': { role: 'viewer', of: 'none', whileAway: true },
 };
 
 /** Every route of the operator API, at both doors. A route that is not here stops the start. */

@@ -23,11 +23,9 @@ beforeAll(async () => {
 afterAll(() => system?.stop());
 
 type From = Record<string, string>;
-const basic = (token: string): string => `Basic ${Buffer.from(`:${token}`).toString('base64')}`;
 /** Every way to show a credential to an operators' door. */
 const WAYS: [string, (token: string, from: From) => Promise<OperatorAnswer>][] = [
   ['bearer', (token, from) => sendAsIs(url, '/orders', { headers: { authorization: `Bearer ${token}`, ...from } })],
-  ['basic', (token, from) => sendAsIs(url, '/openapi.json', { headers: { authorization: basic(token), ...from } })],
   ['sign_in', (token, from) => sendLogin(url, token, { ...OWN_PAGE, origin: url, ...from })],
   ['session', (token, from) => asSession('/console/api/orders', token, from)],
 ];

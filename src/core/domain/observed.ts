@@ -110,7 +110,7 @@ export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
 /** The doors that take credentials. Whoever has a wrong one for the last three is refused, and never slowed. */
-export const GUESS_DOORS = ['bearer', 'basic', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
+export const GUESS_DOORS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
 export type GuessDoor = (typeof GUESS_DOORS)[number];
 export const GUESS_OUTCOMES = ['refused', 'slowed'] as const;
 

@@ -18,7 +18,6 @@ import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../version.ts';
 import type { Access } from '../../operators/operation.ts';
 import { ACCESS } from '../../operators/registry.ts';
-import type { ApiDocument } from './docs-page.ts';
 
 /**
  * The shapes of core's words, by their names in the document. They have none where they stand: a provider's own copy of
@@ -64,7 +63,7 @@ function withRole({ method, url, schema = {} }: RouteOptions): FastifySchema {
 }
 
 /** Makes the OpenAPI 3.1 document of routes. The generator is loaded only here, since loading would delay the start. */
-export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiDocument> {
+export async function describeApi(routes: readonly RouteOptions[]): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger');
   name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
   for (const [id, word] of Object.entries(WORDS)) name(word, { ...z.globalRegistry.get(word), id });
@@ -85,19 +84,18 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
         { name: 'Audit', description: 'Who did what, and who was refused.' },
         { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
         { name: 'Traffic', description: 'What went through in the last day.' },
-        { name: 'Process', description: 'This process, and this page.' },
+        { name: 'Process', description: 'This process, and this description.' },
       ],
       components: {
         securitySchemes: {
           operatorToken: { type: 'http', scheme: 'bearer', description: 'A named token, `exo_…`, or OPERATOR_TOKEN.' },
-          browser: { type: 'http', scheme: 'basic', description: 'Any user name, and the token as the password.' },
         },
       },
       security: [{ operatorToken: [] }],
     },
     transform: jsonSchemaTransform,
     transformObject(about) {
-      const api = jsonSchemaTransformObject(about) as Partial<ApiDocument>;
+      const api = jsonSchemaTransformObject(about) as { components?: { schemas?: Record<string, object> } };
       // The generator adds a second copy of each shape for input. None is used.
       const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
       return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
@@ -108,7 +106,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<ApiD
     described.route({ method, url, schema: withRole(route), handler: () => {} });
   }
   await described.ready();
-  const document = described.swagger() as ApiDocument;
+  const document = described.swagger();
   await described.close();
   return document;
 }

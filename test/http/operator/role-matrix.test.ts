@@ -47,7 +47,7 @@ const BODIES: Record<string, object | undefined> = {
 const SESSION = randomUUID();
 /** They are asked about an id that there is not. */
 const isOfNone = (route: string): boolean => /^POST \/operators\/(tokens|grants)\/:/.test(route);
-const ONLY_FOR_PROGRAMS = ['GET /metrics', 'GET /openapi.json', 'GET /docs'];
+const ONLY_FOR_PROGRAMS = ['GET /metrics', 'GET /openapi.json'];
 
 type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
 type Asked = { route: string; path: string; body?: unknown; method?: string };

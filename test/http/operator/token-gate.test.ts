@@ -4,7 +4,7 @@ import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
-const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/docs'];
+const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/openapi.json'];
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
@@ -39,12 +39,10 @@ describe('the operator API', () => {
     ['under another scheme', `Token ${OPERATOR_TOKEN}`],
     ['a megabyte less a bit', `Bearer ${'x'.repeat(15_000)}`],
   ])('is shut to %s: the same 401 for all', async (_what, authorization) => {
-    for (const path of [...PATHS, '/openapi.json']) {
+    for (const path of PATHS) {
       const answer = await ask(path, authorization);
       expect(answer).toMatchObject({ status: 401, text: '{"error":"unauthorized"}' });
-      expect(answer.headers.get('www-authenticate')).toBe(
-        path === '/docs' || path === '/openapi.json' ? 'Basic realm="expediter"' : 'Bearer realm="expediter"',
-      );
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="expediter"');
     }
   });
 
@@ -55,18 +53,8 @@ describe('the operator API', () => {
     expect(stage.logged.join('')).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('takes it as the password of Basic where a browser reads, with any user name', async () => {
-    for (const path of ['/docs', '/openapi.json']) {
-      expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(200);
-      expect((await ask(path, basic('', OPERATOR_TOKEN))).status).toBe(200);
-      expect((await ask(path, basic(OPERATOR_TOKEN, ''))).status).toBe(401);
-      expect((await ask(path, basic('anybody', `${OPERATOR_TOKEN}x`))).status).toBe(401);
-      expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
-    }
-  });
-
-  it('never takes Basic for anything else: a browser sends it by itself, whoever made the request up', async () => {
-    for (const path of PATHS.filter((each) => each !== '/docs')) {
+  it('never takes Basic: a browser sends it by itself, whoever made the request up', async () => {
+    for (const path of PATHS) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(401);
     }
     for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/webhooks/replay']) {
@@ -76,7 +64,7 @@ describe('the operator API', () => {
   });
 
   it('is not kept by a cache between', async () => {
-    for (const path of [...PATHS.filter((each) => !each.startsWith('/orders/')), '/openapi.json']) {
+    for (const path of PATHS.filter((each) => !each.startsWith('/orders/'))) {
       expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).headers.get('cache-control')).toBe('no-store');
     }
   });
@@ -87,7 +75,7 @@ it('without OPERATOR_TOKEN there is neither API nor console, whatever is sent th
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, ...OWN_PAGE };
   const ofConsole = ['', '/', '/orders/x', '/session', '/api/orders', '/%zz'].map((path) => `/console${path}`);
   try {
-    for (const path of [...PATHS, '/openapi.json', '/orders/any/retry', ...ofConsole]) {
+    for (const path of [...PATHS, '/orders/any/retry', ...ofConsole]) {
       for (const method of ['GET', 'POST', 'DELETE']) {
         const { status } = await sendAsIs(closed.app, path, { method, headers });
         expect(status, `${method} ${path}`).toBe(path.endsWith('%zz') ? 401 : 404);
