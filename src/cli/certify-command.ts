@@ -5,7 +5,7 @@ import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import { type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
-import { locationDeps } from '../core/locations/check-location.ts';
+import { locationDeps } from '../core/locations/location-deps.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import type { Certification } from '../diagnostics/certify.ts';
 import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';

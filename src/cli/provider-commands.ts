@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config.ts';
-import { checkLocation, locationDeps, type CheckedLocation } from '../core/locations/check-location.ts';
+import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
+import { locationDeps } from '../core/locations/location-deps.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { WrongLocation, newSettingsOf } from '../core/locations/locations.ts';
 import { describeCheck, printChecks } from '../diagnostics/print-checks.ts';

@@ -12,7 +12,7 @@ const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
 const ISSUER = 'OIDC_ISSUER';
 const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
 /** One route of each operators' endpoint: without a token it answers with our realm. */
-const OPERATOR_ROUTES = ['/metrics', '/orders', '/console/session'];
+const OPERATOR_ROUTES = ['/metrics', '/orders', '/openapi.json', '/console/session'];
 
 /**
  * Checks that the service answers at the URL that POS vendors call, and operators' doors do not where they have a port of

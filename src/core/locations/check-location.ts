@@ -1,40 +1,9 @@
-import type { Pool } from 'pg';
 import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
-import type { AllowedHosts } from '../egress/allowed-hosts.ts';
-import { guardedFetch } from '../egress/guarded-fetch.ts';
-import { databaseClock } from '../postgres/database-clock.ts';
-import { askPos, type PosDeps } from './ask-pos.ts';
-import { credentialStore } from './credential-store.ts';
-import {
-  WrongLocation,
-  getLocation,
-  refuseHosts,
-  settingsOpener,
-  type OpenSettings,
-  type SettingsRules,
-} from './locations.ts';
-
-export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
-
-/** Makes what a process beside the service needs to ask locations' POS systems, by Postgres's clock. */
-export async function locationDeps(
-  pool: Pool,
-  rules: SettingsRules,
-  allowedHosts: AllowedHosts,
-): Promise<LocationDeps> {
-  const clock = databaseClock(pool);
-  await clock.follow();
-  return {
-    pool,
-    allowedHosts,
-    open: settingsOpener(rules),
-    credentialsFor: credentialStore(pool, rules.keys),
-    posFetch: guardedFetch(allowedHosts),
-    now: clock.now,
-  };
-}
+import { askPos } from './ask-pos.ts';
+import type { LocationDeps } from './location-deps.ts';
+import { WrongLocation, getLocation, refuseHosts } from './locations.ts';
 
 /** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z

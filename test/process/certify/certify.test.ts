@@ -5,7 +5,7 @@ import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
-import { locationDeps } from '../../../src/core/locations/check-location.ts';
+import { locationDeps } from '../../../src/core/locations/location-deps.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
 import { certify, type Certification } from '../../../src/diagnostics/certify.ts';

@@ -1,0 +1,27 @@
+import type { Pool } from 'pg';
+import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { guardedFetch } from '../egress/guarded-fetch.ts';
+import { databaseClock } from '../postgres/database-clock.ts';
+import type { PosDeps } from './ask-pos.ts';
+import { credentialStore } from './credential-store.ts';
+import { settingsOpener, type OpenSettings, type SettingsRules } from './locations.ts';
+
+export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
+
+/** Makes what a process beside the service needs to ask locations' POS systems, by Postgres's clock. */
+export async function locationDeps(
+  pool: Pool,
+  rules: SettingsRules,
+  allowedHosts: AllowedHosts,
+): Promise<LocationDeps> {
+  const clock = databaseClock(pool);
+  await clock.follow();
+  return {
+    pool,
+    allowedHosts,
+    open: settingsOpener(rules),
+    credentialsFor: credentialStore(pool, rules.keys),
+    posFetch: guardedFetch(allowedHosts),
+    now: clock.now,
+  };
+}
