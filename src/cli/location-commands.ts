@@ -6,41 +6,28 @@ import { readConfigOf } from '../config.ts';
 import {
   WrongLocation,
   findLocation,
-  listLocations,
-  pauseLocation,
-  type LocationRow,
   putLocation,
-  resumeLocation,
   settingsOpener,
   type OpenSettings,
 } from '../core/locations/locations.ts';
 import { listSeenLocations, type SeenLocation } from '../core/locations/list-locations.ts';
 import { readGrant, type ShownGrant } from '../core/locations/read-grant.ts';
-import { removeLocation } from '../core/locations/remove-location.ts';
 import { Id } from '../core/domain/order.ts';
 import { audited } from '../core/operators/audit.ts';
 import { readActsAt, type ToldAct } from '../core/operators/read-audit.ts';
-import { actAtLocation } from './act-at-location.ts';
+import { groupAt } from '../operators/add-operations.ts';
+import { pausedInWords } from '../operators/location-operations.ts';
 import { actsTable } from './acts-table.ts';
 import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
-import { facts, print, table, time } from './print.ts';
+import { facts, print, time } from './print.ts';
 import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
 import { countValidTokens } from './token-commands.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addLocationCommands(program: Command): void {
-  const location = program
-    .command('location')
-    .description('clubs and restaurants, each served by one integration')
-    .addHelpText(
-      'after',
-      examples(
-        'expediter location put --location club-1 --integration standard --settings club-1.json',
-        'expediter location show club-1',
-      ),
-    );
+  const location = groupAt(program, ['location']);
 
   location
     .command('put')
@@ -82,28 +69,6 @@ export function addLocationCommands(program: Command): void {
     );
 
   location
-    .command('list')
-    .description('all locations')
-    .addHelpText('after', examples('expediter location list', 'expediter location list --json'))
-    .action(async (_options: object, command: Command) => {
-      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const rows = await withDatabase(DATABASE_URL, listLocations);
-      print(
-        command,
-        rows.map(({ pausedAt, ...row }) => ({ ...row, paused: pausedAt !== null, pausedAt })),
-        table(
-          rows.map((row) => ({
-            location: row.locationId,
-            integration: row.integration,
-            paused: pausedInWords(row),
-            updated: row.updatedAt,
-          })),
-          'no locations yet; see: expediter location put --help',
-        ),
-      );
-    });
-
-  location
     .command('show')
     .description(
       'one location: integration, state, valid tokens, names of its settings, never a value of them; what operators did',
@@ -134,67 +99,6 @@ export function addLocationCommands(program: Command): void {
       const { acts } = shown;
       print(command, shown, acts.length === 0 ? said : `${said}\n\nWhat operators did\n${actsTable(acts)}`);
     });
-
-  location
-    .command('pause')
-    .description('let orders for a location wait; the time does not count towards their deadline')
-    .argument('<id>')
-    .addHelpText('after', examples('expediter location pause club-1'))
-    .action(async (locationId: string, _options: object, command: Command) => {
-      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, (pool) =>
-        actAtLocation(pool, 'pause', locationId, () => pauseLocation(pool, locationId)),
-      );
-      if (!found) throw noSuchLocation(locationId);
-      print(command, { locationId, paused: true }, `${locationId} is paused; its orders wait`);
-    });
-
-  location
-    .command('resume')
-    .description('let the orders of a paused location go on')
-    .argument('<id>')
-    .addHelpText('after', examples('expediter location resume club-1'))
-    .action(async (locationId: string, _options: object, command: Command) => {
-      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, (pool) =>
-        actAtLocation(pool, 'resume', locationId, () => resumeLocation(pool, locationId)),
-      );
-      if (!found) throw noSuchLocation(locationId);
-      print(command, { locationId, paused: false }, `${locationId} takes orders`);
-    });
-
-  location
-    .command('remove')
-    .description('forget a paused location with its settings and tokens; its orders and webhooks stay')
-    .argument('<id>')
-    .addHelpText(
-      'after',
-      `
-It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
-Five seconds later its webhooks are answered 401. "order show" and "webhook show" go on to show what was.
-Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
-any other: with new tokens, and with the history of the same id.
-${examples('expediter location pause club-1 && expediter location remove club-1')}`,
-    )
-    .action(async (locationId: string, _options: object, command: Command) => {
-      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const removed = await withDatabase(DATABASE_URL, (pool) =>
-        actAtLocation(pool, 'remove', locationId, () => removeLocation(pool, locationId)),
-      );
-      if (removed === undefined) throw noSuchLocation(locationId);
-      if ('refused' in removed) throw new Error(`${locationId} cannot be removed: ${removed.refused}`);
-      print(
-        command,
-        { locationId, removed: true, ...removed },
-        `${locationId} is removed, with ${removed.tokens} tokens; they open nothing from five seconds on`,
-      );
-    });
-}
-
-function pausedInWords({ pausedAt, pausedUntil }: Pick<LocationRow, 'pausedAt' | 'pausedUntil'>): string {
-  if (pausedAt === null) return 'no';
-  const byPos = pausedUntil === null ? '' : `, by its POS until ${time(pausedUntil)}`;
-  return `since ${time(pausedAt)}${byPos}`;
 }
 
 type ShownLocation = {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { version } from '../version.ts';
 import { addOperations } from '../operators/add-operations.ts';
+import { LOCATION_OPERATIONS, TOKEN_OPERATIONS } from '../operators/location-operations.ts';
 import { ORDER_OPERATIONS } from '../operators/order-operations.ts';
 import { READING_OPERATIONS } from '../operators/reading-operations.ts';
 import { WEBHOOK_OPERATIONS } from '../operators/webhook-operations.ts';
@@ -40,7 +41,9 @@ Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad inpu
   addMigrateCommand(program);
   addDoctorCommand(program);
   addLocationCommands(program);
+  addOperations(program, LOCATION_OPERATIONS);
   addTokenCommands(program);
+  addOperations(program, TOKEN_OPERATIONS);
   addOperations(program, ORDER_OPERATIONS);
   addOperations(program, WEBHOOK_OPERATIONS);
   addPlatformCommands(program);

@@ -5,29 +5,21 @@ import { listLocations } from '../core/locations/locations.ts';
 import {
   issueToken,
   listTokens,
-  revokeToken,
   stateOfToken,
   type TokenRow,
   type TokenState,
 } from '../core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../core/domain/webhook-path.ts';
-import { audited } from '../core/operators/audit.ts';
+import { groupAt } from '../operators/add-operations.ts';
 import { actAtLocation } from './act-at-location.ts';
-import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './examples.ts';
-import { NotFound, noSuchLocation } from './failures.ts';
+import { noSuchLocation } from './failures.ts';
 import { facts, print, table } from './print.ts';
 import { readTime } from './read-time.ts';
 import { withDatabase } from './with-database.ts';
 
 export function addTokenCommands(program: Command): void {
-  const token = program
-    .command('token')
-    .description("what lets a location's POS through the webhook door")
-    .addHelpText(
-      'after',
-      examples('expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'),
-    );
+  const token = groupAt(program, ['token']);
 
   token
     .command('issue')
@@ -96,24 +88,6 @@ export function addTokenCommands(program: Command): void {
           'no tokens yet; see: expediter token issue --help',
         ),
       );
-    });
-
-  token
-    .command('revoke')
-    .description('shut a token out, within five seconds')
-    .argument('<tokenId>', 'see: expediter token list')
-    .addHelpText('after', examples('expediter token revoke 0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11'))
-    .action(async (tokenId: string, _options: object, command: Command) => {
-      const { DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL');
-      const found = await withDatabase(DATABASE_URL, async (pool) => {
-        // The argument may be the token itself, which neither the audit nor a log should hold.
-        const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
-        if (known === undefined) return false;
-        const act = { did: 'revoke', locationId: known.locationId, subject: tokenId };
-        return audited(pool, commandLineActor(), act, () => revokeToken(pool, tokenId));
-      });
-      if (!found) throw new NotFound('no token has this id; see: expediter token list');
-      print(command, { tokenId, revoked: true }, `${tokenId} is revoked; it opens nothing from five seconds on`);
     });
 }
 

@@ -31,6 +31,17 @@ const GROUPS: Readonly<Record<string, { about: string; examples: readonly string
     about: 'orders on their way to a POS and back',
     examples: ['expediter order list --needs-operator', 'expediter order show order-4711'],
   },
+  location: {
+    about: 'clubs and restaurants, each served by one integration',
+    examples: [
+      'expediter location put --location club-1 --integration standard --settings club-1.json',
+      'expediter location show club-1',
+    ],
+  },
+  token: {
+    about: "what lets a location's POS through the webhook door",
+    examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
+  },
   audit: {
     about: 'what operators did, looked into and were refused',
     examples: ['expediter audit list --since 1d'],
@@ -65,12 +76,7 @@ function addCommand(program: Command, operation: Operation, about: CommandAbout)
     const typed = { ...options, ...(argument !== undefined && { [argument.field]: given[0] }) };
     const read = about.read?.(typed) ?? typed;
     const asked = isOther(read) ? read : { operation, input: read };
-    const thing = argument === undefined ? undefined : (given[0] as string | undefined);
-    await run(asked.operation, asked.input, about, self).catch((error: unknown) => {
-      if (!(error instanceof NotDone) || thing === undefined || error.statusCode === 400) throw error;
-      const verb = error.statusCode === 409 && about.cannot !== undefined ? ` ${about.cannot}` : '';
-      throw new NotDone(error.statusCode, `${thing}${verb}: ${error.message}`);
-    });
+    await run(asked.operation, asked.input, about, self, argument && (given[0] as string | undefined));
   });
 }
 
@@ -78,7 +84,7 @@ function isOther(read: object): read is { operation: Operation; input: Options }
   return 'operation' in read;
 }
 
-function groupAt(program: Command, path: readonly string[]): Command {
+export function groupAt(program: Command, path: readonly string[]): Command {
   return path.reduce((group, name, nth) => {
     const known = group.commands.find((each) => each.name() === name);
     if (known !== undefined) return known;
@@ -107,19 +113,29 @@ function optionOf({ flags, about, choices, read, conflicts }: CommandOption): Op
 }
 
 /** Runs an operation once, or for each page of a list, and prints what came of it. */
-async function run(operation: Operation, typed: Options, about: CommandAbout, command: Command): Promise<void> {
+async function run(
+  operation: Operation,
+  typed: Options,
+  about: CommandAbout,
+  command: Command,
+  thing: string | undefined,
+): Promise<void> {
   if (operation.query !== undefined && 'cursor' in operation.query.shape) {
     await runPages(operation, typed, about, command);
     return;
   }
-  const input = readInput(operation, typed);
-  const { done, stopped } = await withCaller(operation, (caller) => performAct(operation, caller, input)).then(
-    (output) => ({ done: output, stopped: undefined }),
-    (error: unknown) => {
-      if (!(error instanceof PartlyDone)) throw error;
-      return { done: error.done, stopped: describe(error.cause) };
-    },
-  );
+  const { done, input, stopped } = await withCaller(operation, async (caller) => {
+    const whole = (await about.complete?.(caller.pool, typed)) ?? typed;
+    if (typeof whole === 'string') throw new NotDone(404, whole);
+    const read = readInput(operation, whole);
+    return performAct(operation, caller, read).then(
+      (output) => ({ done: output, input: read, stopped: undefined }),
+      (error: unknown) => {
+        if (error instanceof PartlyDone) return { done: error.done, input: read, stopped: describe(error.cause) };
+        throw naming(error, thing, about.cannot);
+      },
+    );
+  });
   const json = {
     ...done,
     ...('dryRun' in input && { dryRun: input['dryRun'] }),
@@ -134,6 +150,13 @@ async function run(operation: Operation, typed: Options, about: CommandAbout, co
   const failed = operation.fails?.(done, input) ?? false;
   if (typeof failed === 'string') throw new Error(failed);
   if (failed) process.exitCode = 1;
+}
+
+/** Says what a refusal is about. */
+function naming(error: unknown, thing: string | undefined, cannot: string | undefined): unknown {
+  if (!(error instanceof NotDone) || thing === undefined || error.statusCode === 400) return error;
+  const verb = error.statusCode === 409 && cannot !== undefined ? ` ${cannot}` : '';
+  return new NotDone(error.statusCode, `${thing}${verb}: ${error.message}`);
 }
 
 async function runPages(operation: Operation, typed: Options, about: CommandAbout, command: Command): Promise<void> {

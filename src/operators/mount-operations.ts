@@ -17,9 +17,10 @@ export function mountOperations(
 ): void {
   const { translating, registry, parkTtlS } = deps;
   const settings = { ...translating, registry, parkTtlS };
+  const service = { ...deps, closing };
   const callerOf = (request: FastifyRequest): Caller => ({
     ...deps,
-    service: deps,
+    service,
     settings,
     by: { ...operatorOf(request), source: addressOf(request), requestId: request.id },
     isOver: () => closing.aborted || request.socket.destroyed,

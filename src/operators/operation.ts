@@ -4,6 +4,9 @@ import type { Act } from '../core/operators/audit.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { Actor, Role } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
+import type { AllowedHosts } from '../core/egress/allowed-hosts.ts';
+import type { PosDeps } from '../core/locations/ask-pos.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/database-state.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
 
@@ -43,8 +46,15 @@ export type Caller = {
   note(after: string): void;
   /** What settings are read with. Only for an operation that says `reads: 'settings'`: a command starts quicker without. */
   settings: Settings;
-  /** What this process knows of itself, without a question to Postgres. A command has none. */
-  service?: { readiness(): { database: DatabaseState }; spillState(): SpillState };
+  /** What the process has beside the database. A command has none of it. */
+  service?: PosDeps & {
+    allowedHosts: AllowedHosts;
+    now: Now;
+    /** Aborts at the end of a drain. */
+    closing: AbortSignal;
+    readiness(): { database: DatabaseState };
+    spillState(): SpillState;
+  };
   /** True once nobody waits for the answer: who asked has left, or the process ends. */
   isOver(): boolean;
   /** Signals work to the workers of this process. A command has none: they hear of it from Postgres. */
@@ -69,6 +79,11 @@ export type CommandAbout = {
   /** Its flags, its help, and the field of the input that it is. */
   argument?: { flags: string; about: string; field: string };
   options?: readonly CommandOption[];
+  /**
+   * Finds what the route has in its path and nobody types.
+   * @returns why there is none, in a sentence without what was typed, which may be a secret
+   */
+  complete?(pool: Pool, typed: Options): Promise<Options | string>;
   /** Words between what it is about and a refusal, such as `cannot be removed`. */
   cannot?: string;
   /** What stands below the options in its help. */

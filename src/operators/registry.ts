@@ -1,22 +1,22 @@
 import type { Access, Operation } from './operation.ts';
+import { LOCATION_OPERATIONS, TOKEN_OPERATIONS } from './location-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
 /** All that operators can do. */
-export const OPERATIONS: readonly Operation[] = [...ORDER_OPERATIONS, ...WEBHOOK_OPERATIONS, ...READING_OPERATIONS];
+export const OPERATIONS: readonly Operation[] = [
+  ...ORDER_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
+  ...LOCATION_OPERATIONS,
+  ...TOKEN_OPERATIONS,
+  ...READING_OPERATIONS,
+];
 
 /** Routes that are no operations: streams, and what programs read. */
 const BY_HAND: Readonly<Record<string, Access>> = {
   'GET /orders/:serviceOrderId/live': { role: 'viewer', of: 'order' },
   'GET /live': { role: 'viewer', of: 'list' },
-
-  'GET /locations': { role: 'viewer', of: 'list' },
-  'GET /locations/:locationId': { role: 'viewer', of: 'location' },
-  'POST /locations/:locationId/check': { role: 'operator', of: 'location', does: 'check' },
-  'POST /locations/:locationId/pause': { role: 'operator', of: 'location', does: 'pause' },
-  'POST /locations/:locationId/resume': { role: 'operator', of: 'location', does: 'resume' },
-  'POST /locations/:locationId/tokens/:tokenId/revoke': { role: 'admin', of: 'location', does: 'revoke' },
 
   'GET /operators/sessions': { role: 'admin', of: 'all' },
   'POST /operators/sessions/:sessionId/revoke': { role: 'admin', of: 'all', does: 'revoke session' },

@@ -19,7 +19,6 @@ import type { EventStream } from './event-stream.ts';
 import type { Operator } from '../../core/operators/operator.ts';
 import type { Identify } from './identify.ts';
 import { liveRoutes } from './live-routes.ts';
-import { locationRoutes } from './location-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { operatorSessionRoutes } from './operator-session-routes.ts';
 import { rightsRoutes } from './rights-routes.ts';
@@ -84,7 +83,6 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     mountOperations(scope, OPERATIONS, deps, shared.closing);
     liveRoutes(scope, deps, shared);
     boardRoutes(scope, deps, shared);
-    locationRoutes(scope, deps, shared.closing);
     operatorSessionRoutes(scope, deps);
     rightsRoutes(scope, deps);
   };
