@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config.ts';
 import { describeIssues } from '../core/domain/order.ts';
-import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
+import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
 import { keysInUse } from '../core/locations/keys-in-use.ts';
-import { locationDeps, type LocationDeps } from '../core/locations/location-deps.ts';
+import { locationDeps } from '../core/locations/location-deps.ts';
 import { getLocation, listLocations, newSettingsOf, type LocationRow } from '../core/locations/locations.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { loadProviders } from '../providers/index.ts';

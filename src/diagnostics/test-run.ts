@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { LIFECYCLE, RANK_END, type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PosDeps } from '../core/locations/ask-pos.ts';
-import type { LocationDeps } from '../core/locations/location-deps.ts';
+import type { LocationDeps } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import type { Check } from './check.ts';

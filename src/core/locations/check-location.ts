@@ -1,9 +1,12 @@
+import type { Pool } from 'pg';
 import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeError } from '../domain/describe-error.ts';
-import { askPos } from './ask-pos.ts';
-import type { LocationDeps } from './location-deps.ts';
-import { WrongLocation, getLocation, refuseHosts } from './locations.ts';
+import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { askPos, type PosDeps } from './ask-pos.ts';
+import { WrongLocation, getLocation, refuseHosts, type OpenSettings } from './locations.ts';
+
+export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
 
 /** The result of a check. Sentences are for the operator, without secrets. */
 export const CheckedLocation = z

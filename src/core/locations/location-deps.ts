@@ -2,11 +2,9 @@ import type { Pool } from 'pg';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { guardedFetch } from '../egress/guarded-fetch.ts';
 import { databaseClock } from '../postgres/database-clock.ts';
-import type { PosDeps } from './ask-pos.ts';
+import type { LocationDeps } from './check-location.ts';
 import { credentialStore } from './credential-store.ts';
-import { settingsOpener, type OpenSettings, type SettingsRules } from './locations.ts';
-
-export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
+import { settingsOpener, type SettingsRules } from './locations.ts';
 
 /** Makes what a process beside the service needs to ask locations' POS systems, by Postgres's clock. */
 export async function locationDeps(
