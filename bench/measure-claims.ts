@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { claimPlacements } from '../src/core/placements/claim-placements.ts';
 import { dueLanes } from '../src/core/placements/due-lanes.ts';
-import { openDatabase } from '../src/database.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { median } from './summarize.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { openDatabase } from '../src/database.ts';
+import { openDatabase } from '../src/database/open-database.ts';
 import { redriveParked } from '../src/core/statuses/redrive-parked.ts';
 import { sweepParked } from '../src/core/statuses/sweep-parked.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';

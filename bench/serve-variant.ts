@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import type { FastifyInstance } from 'fastify';
-import { buildApp } from '../src/app.ts';
+import { buildListener } from '../src/server/listener.ts';
 import { applyWebhooks } from '../src/core/statuses/apply-webhooks.ts';
 import type { WebhookOutcome } from '../src/core/domain/webhook.ts';
 import { databaseClock } from '../src/core/postgres/database-clock.ts';
@@ -18,7 +18,7 @@ import { tokenAuthenticator } from '../src/core/locations/webhook-tokens.ts';
 import { withClient } from '../src/core/postgres/with-client.ts';
 import { createLog } from '../src/create-log.ts';
 import { logOutput } from '../src/log-output.ts';
-import { FLUSHERS, openDatabase } from '../src/database.ts';
+import { FLUSHERS, openDatabase } from '../src/database/open-database.ts';
 import { boundConnections } from '../src/http/bound-connections.ts';
 import { mostConnections } from '../src/http/most-connections.ts';
 import { ANSWER_LIMITS, type WebhookDeps } from '../src/http/webhook-door.ts';
@@ -47,7 +47,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
     logOutput(() => {}),
   );
   const observe = logJourneys(log);
-  return buildApp({
+  return buildListener({
     log,
     connections: boundConnections(mostConnections().connections, log),
     readiness: () => ({ ready: true, database: 'up' }),

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClientBase, Pool } from 'pg';
-import { SETTINGS_ARRIVED } from './database.ts';
+import { SETTINGS_ARRIVED } from './database/open-database.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
 /** The table of applied migrations. */

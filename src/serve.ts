@@ -4,7 +4,7 @@ import { WrongEnvironment, readConfig } from './config.ts';
 import { createLog } from './create-log.ts';
 import { logOutput } from './log-output.ts';
 import { loadProviders } from './providers/index.ts';
-import { start } from './start.ts';
+import { buildServer } from './server/build-server.ts';
 
 /** Ends a start that an operator has to correct, with a message and no stack. */
 function refuseToStart(message: string): never {
@@ -26,14 +26,15 @@ try {
       resolve();
     });
   });
-  const running = await start(config, registry, log, output.dropped);
-  const failed = running.ready.then(
+  const server = await buildServer(config, { registry, log, droppedLines: output.dropped });
+  await server.listen();
+  const failed = server.start().then(
     () => new Promise<never>(() => {}),
     (error: unknown) => Promise.reject(error),
   );
   await Promise.race([stop, crash, failed]);
   // guard: drain
-  await running.drain();
+  await server.drain();
   process.exit();
 } catch (error) {
   if (error instanceof WrongEnvironment || error instanceof WrongSchema) refuseToStart(error.message);

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { checkSchema } from '../src/check-schema.ts';
 import { withClient } from '../src/core/postgres/with-client.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../src/database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../src/database/open-database.ts';
 import { startPooler } from './support/start-pooler.ts';
 import { createDatabase } from './support/create-database.ts';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { WrongSchema, checkSchema } from '../check-schema.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 

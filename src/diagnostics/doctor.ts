@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfig, readConfigOf } from '../config.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../database.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
 import { PARTS, failed, ok, skipped, type Check, type Finding, type Part } from './check.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { checkSchema, WrongSchema } from '../check-schema.ts';
 import { isLoopback, readConfigOf, type Config } from '../config.ts';
 import { withClient } from '../core/postgres/with-client.ts';
-import { SETTINGS_ARRIVED } from '../database.ts';
+import { SETTINGS_ARRIVED } from '../database/open-database.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 import { FUNCTIONS, RIGHTS } from '../grant-rights.ts';
 import { failed, ok, warning, type Check } from './check.ts';

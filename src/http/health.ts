@@ -12,9 +12,9 @@ export type Readiness = {
  * - `GET /healthz` `200` while the process answers; depends on nothing else
  * - `GET /readyz` `200` or `503` with the readiness as JSON
  */
-export function health(app: FastifyInstance, readiness: () => Readiness): void {
-  app.get('/healthz', async () => ({ status: 'ok' }));
-  app.get('/readyz', async (_request, reply) => {
+export async function health(scope: FastifyInstance, { readiness }: { readiness: () => Readiness }): Promise<void> {
+  scope.get('/healthz', async () => ({ status: 'ok' }));
+  scope.get('/readyz', async (_request, reply) => {
     const now = readiness();
     return reply.code(now.ready ? 200 : 503).send(now);
   });

@@ -19,18 +19,19 @@ export type PushDeps = {
   /** Resolves once the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
   observe: Observe;
+  recognise: Recognise;
 };
 
 /**
- * Mounts the forward door, which only makes a signal durable.
+ * The forward endpoint, which only makes a signal durable.
  *
  * - `204` recorded, known already, or poison: no redelivery would mend it, so it is logged and acknowledged
  * - `401` bad OIDC token, answered before the body is read; the connection is closed
  * - `503` not recorded, or the token could not be verified; Pub/Sub sends it again
  *
- * The route has a scope of its own, where Content-Type decides nothing. Call this function or hand it to `register`.
+ * A plugin with a scope of its own, where Content-Type decides nothing.
  */
-export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Recognise): void {
+export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promise<void> {
   const report = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -40,38 +41,36 @@ export function pubsubPush(app: FastifyInstance, deps: PushDeps, recognise: Reco
     deps.observe({ what: 'signal', ...base, ...about });
   };
 
-  void app.register(async (scope) => {
-    takeRawBodies(scope);
-    scope.addHook('onRequest', async (request, reply) => {
-      await deps.verifyPushToken?.(request.headers.authorization);
-      recognise(reply.raw, 'push');
-    });
+  takeRawBodies(scope);
+  scope.addHook('onRequest', async (request, reply) => {
+    await deps.verifyPushToken?.(request.headers.authorization);
+    deps.recognise(reply.raw, 'push');
+  });
 
-    scope.setErrorHandler(async (error, request, reply) => {
-      if (error instanceof BadPushToken) {
-        report(request, reply, { outcome: 'unauthorized', why: error.message });
-        deps.observe({ what: 'guess', door: 'push', outcome: 'refused', source: sourceOf(request) });
-        return reply.code(401).header('connection', 'close').send();
-      }
-      report(request, reply, { outcome: 'not_recorded', error });
-      return reply.code(503).header('retry-after', '1').send();
-    });
+  scope.setErrorHandler(async (error, request, reply) => {
+    if (error instanceof BadPushToken) {
+      report(request, reply, { outcome: 'unauthorized', why: error.message });
+      deps.observe({ what: 'guess', door: 'push', outcome: 'refused', source: sourceOf(request) });
+      return reply.code(401).header('connection', 'close').send();
+    }
+    report(request, reply, { outcome: 'not_recorded', error });
+    return reply.code(503).header('retry-after', '1').send();
+  });
 
-    scope.post(PUSH_PATH, async (request, reply) => {
-      const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
-      if (truncated) {
-        report(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
-        return reply.code(204).header('connection', 'close').send();
-      }
-      const signal = signalOrderId(body, request.headers);
-      if ('poison' in signal) {
-        report(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
-      } else {
-        const { orderId: serviceOrderId, messageId, subscription } = signal;
-        const outcome = await deps.recordSignal(serviceOrderId);
-        report(request, reply, { outcome, serviceOrderId, messageId, subscription });
-      }
-      return reply.code(204).send();
-    });
+  scope.post(PUSH_PATH, async (request, reply) => {
+    const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
+    if (truncated) {
+      report(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
+      return reply.code(204).header('connection', 'close').send();
+    }
+    const signal = signalOrderId(body, request.headers);
+    if ('poison' in signal) {
+      report(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
+    } else {
+      const { orderId: serviceOrderId, messageId, subscription } = signal;
+      const outcome = await deps.recordSignal(serviceOrderId);
+      report(request, reply, { outcome, serviceOrderId, messageId, subscription });
+    }
+    return reply.code(204).send();
   });
 }

@@ -41,6 +41,7 @@ export type WebhookDeps = KeepDeps &
     /** Webhooks a second that one location may always send, however busy the others are. */
     perSecond: number;
     limits: AnswerLimits;
+    recognise: Recognise;
   };
 
 /** `answerMs`: when a webhook is answered, whatever Postgres does. `commitMs`: Postgres's share of it if there is a spill. */
@@ -64,7 +65,7 @@ declare module 'fastify' {
 }
 
 /**
- * Mounts the return door: first the token, then the bytes, then the provider verifies and translates, then one commit.
+ * The return endpoint: first the token, then the bytes, then the provider verifies and translates, then one commit.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
  *   ignored or dropped; `webhookId` is null if it was dropped and not kept. With what the vendor wants to read beside it
@@ -77,62 +78,114 @@ declare module 'fastify' {
  *
  * There is no other answer: vendors interpret others in their own ways.
  */
-export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: Recognise): void {
-  const budget = bodyBudget(deps.bodyBudget);
-  const share = fairShare(deps.perSecond, (locationId) =>
-    app.log.warn({ locationId }, 'location floods: held back for the others'),
-  );
-  app.addHook('onClose', async () => share.stop());
-  const databaseMs = deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs;
-  const turnAway = (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    deps.observe(refusedBy(request, reply, 'unauthorized'));
-    deps.observe({ what: 'guess', door: 'webhook', outcome: 'refused', source: sourceOf(request) });
-    return refuse(request, reply, deps.bodyLimit);
+export async function webhookDoor(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
+  const door: Door = {
+    ...deps,
+    budget: bodyBudget(deps.bodyBudget),
+    share: fairShare(deps.perSecond, (locationId) =>
+      scope.log.warn({ locationId }, 'location floods: held back for the others'),
+    ),
+    databaseMs: deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs,
   };
+  scope.addHook('onClose', async () => door.share.stop());
+  takeRawBodies(scope);
+  scope.decorateRequest('authenticated');
+  // Nothing here logs by the request, and a logger for each costs more than most of what is done for it.
+  scope.setChildLoggerFactory((log) => log);
+  scope.setErrorHandler((error, request, reply) => askToRepeat(door, error, request, reply));
+  const onRequest = authenticator(door);
+  scope.post(`${WEBHOOK_PATH}/:integration/:locationId`, { onRequest }, async (request, reply) => {
+    const answer = await receive(door, request, reply);
+    if (!request.raw.complete) reply.header('connection', 'close');
+    return answer;
+  });
+  // Any other path is wrong, and is answered like a wrong token.
+  const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> => turnAway(door, request, reply);
+  for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) scope.post(path, { onRequest: refuseAll }, () => undefined);
+}
 
-  const turnAwayOld = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { token, old }: { token: string; old: OldToken },
-  ): Promise<void> => {
-    const { integration, locationId, tokenId, state } = old;
-    // No location has this id: who has an old token takes no room from who has a valid one.
-    const room = budget.open(`\0${locationId}`);
-    const { rawHeaders, url: target = '' } = request.raw;
-    const about = { requestId: request.id, trace: traceOf(request.headers) };
-    let webhookId: string | null = null;
-    let error: unknown;
-    try {
-      // It takes what the refusal discards. That takes no longer for it, nor more.
-      const reading = deps.keepRefused && readBody(request.raw, deps.bodyLimit, { onBytes: room.take });
-      const read = reading?.catch((cause: unknown) => void (error = cause));
-      await turnAway(request, reply);
-      const body = await read;
-      if (deps.keepRefused !== undefined && body !== undefined) {
-        const headers = flattenHeaders(rawHeaders);
-        const receivedAt = deps.now();
-        const arrived = { id: randomUUIDv7(), locationId, integration, receivedAt, target, token, headers, ...body };
-        webhookId = await deps.keepRefused(arrived, old);
-      }
-    } catch (cause) {
-      error = cause;
-    } finally {
-      room.release();
+type Door = WebhookDeps & {
+  budget: BodyBudget;
+  share: ReturnType<typeof fairShare>;
+  /** Time for Postgres. */
+  databaseMs: number;
+};
+
+async function askToRepeat(
+  door: Door,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  reply.code(500).header('retry-after', '1');
+  const { locationId } = request.authenticated?.scope ?? {};
+  const floods = error instanceof BeyondShare;
+  door.observe({
+    ...refusedBy(request, reply, 'not_committed'),
+    locationId,
+    error: floods ? undefined : error,
+  });
+  // In a flood, a new connection for every webhook would cost more than the webhook.
+  const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
+  if (!(floods && isSmall)) reply.header('connection', 'close');
+  return reply.send({ error: 'send it again later' });
+}
+
+function turnAway(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  door.observe(refusedBy(request, reply, 'unauthorized'));
+  door.observe({ what: 'guess', door: 'webhook', outcome: 'refused', source: sourceOf(request) });
+  return refuse(request, reply, door.bodyLimit);
+}
+
+/** Refuses a token that was issued once for this very path, and keeps the body behind the answer. */
+async function turnAwayOld(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { token, old }: { token: string; old: OldToken },
+): Promise<void> {
+  const { keepRefused } = door;
+  const { integration, locationId, tokenId, state } = old;
+  // No location has this id: who has an old token takes no room from who has a valid one.
+  const room = door.budget.open(`\0${locationId}`);
+  const { rawHeaders, url: target = '' } = request.raw;
+  const about = { requestId: request.id, trace: traceOf(request.headers) };
+  let webhookId: string | null = null;
+  let error: unknown;
+  try {
+    // It takes what the refusal discards. That takes no longer for it, nor more.
+    const reading = keepRefused && readBody(request.raw, door.bodyLimit, { onBytes: room.take });
+    const read = reading?.catch((cause: unknown) => void (error = cause));
+    await turnAway(door, request, reply);
+    const body = await read;
+    if (keepRefused !== undefined && body !== undefined) {
+      const headers = flattenHeaders(rawHeaders);
+      const receivedAt = door.now();
+      const arrived = { id: randomUUIDv7(), locationId, integration, receivedAt, target, token, headers, ...body };
+      webhookId = await keepRefused(arrived, old);
     }
-    const milliseconds = reply.elapsedTime;
-    deps.observe({
-      what: 'old token',
-      ...about,
-      milliseconds,
-      integration,
-      locationId,
-      tokenId,
-      webhookId,
-      state,
-      error,
-    });
-  };
+  } catch (cause) {
+    error = cause;
+  } finally {
+    room.release();
+  }
+  const milliseconds = reply.elapsedTime;
+  door.observe({
+    what: 'old token',
+    ...about,
+    milliseconds,
+    integration,
+    locationId,
+    tokenId,
+    webhookId,
+    state,
+    error,
+  });
+}
 
+function authenticator(
+  door: Door,
+): (request: FastifyRequest, reply: FastifyReply, done: () => void) => Promise<void> | undefined {
   const admit = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -141,130 +194,104 @@ export function webhookDoor(app: FastifyInstance, deps: WebhookDeps, recognise: 
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { scope, token, began } = about;
     // guard: own-location
-    if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(request, reply);
-    if (isOld(scope)) return turnAwayOld(request, reply, { token, old: scope });
-    recognise(reply.raw, scope.tokenId);
+    if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(door, request, reply);
+    if (isOld(scope)) return turnAwayOld(door, request, reply, { token, old: scope });
+    door.recognise(reply.raw, scope.tokenId);
     request.authenticated = { scope, token, spentMs: performance.now() - began };
     return undefined;
   };
 
-  /** A token that is known already costs no promise. */
-  const authenticate = (request: FastifyRequest, reply: FastifyReply, done: () => void): Promise<void> | undefined => {
+  return (request, reply, done) => {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // A token given twice is an array, and not valid.
-    if (typeof token !== 'string') return turnAway(request, reply);
-    const judged = deps.judgeToken(token, databaseMs, () => sourceOf(request));
+    if (typeof token !== 'string') return turnAway(door, request, reply);
+    const judged = door.judgeToken(token, door.databaseMs, () => sourceOf(request));
     if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
+    // A token that is known already costs no promise.
     const refused = admit(request, reply, { scope: judged, token, began });
     if (refused === undefined) done();
     return refused;
   };
+}
 
-  const commit = async (
-    asked: Asked,
-    arrived: ArrivedWebhook,
-    scope: TokenScope,
-    deadline: number,
-  ): Promise<Answer> => {
-    const translated = translateArrived(arrived, scope, deps);
-    const webhook = await keepArrived(arrived, scope.provider, translated, deadline, deps);
-    const { id: webhookId, dropped } = webhook;
-    if (dropped?.unproven === true) share.distrust(scope.locationId);
-    const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await deps.accept(webhook, deadline);
-    const { tokenId } = scope;
-    deps.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
-    return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
+async function receive(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
+  if (request.authenticated === undefined) throw new Error('a webhook came past its token');
+  const { scope, token, spentMs } = request.authenticated;
+  const { locationId, integration, tokenId } = scope;
+  door.share.enter(locationId);
+  const room = door.budget.open(locationId);
+  const onBytes = (bytes: number): void => {
+    room.take(bytes);
+    door.share.spend(locationId, bytes);
   };
-
-  const spill = async (
-    put: SpillWebhook,
-    asked: Asked,
-    spilled: SpilledWebhook,
-    about: { room: Room; deadline: number; why: unknown },
-  ): Promise<Answer> => {
-    const { room, deadline, why } = about;
-    const report = (outcome: 'spilled' | 'refused'): void =>
-      deps.observe({ what: 'spill', ...asked(), outcome, webhookId: spilled.id, why });
-    try {
-      await put(spilled, { take: room.take, deadline });
-    } catch (error) {
-      report('refused');
-      throw error;
-    }
-    report('spilled');
-    return { outcome: 'accepted', deliveryId: spilled.id };
-  };
-
-  const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<Answer> => {
-    if (request.authenticated === undefined) throw new Error('a webhook came past its token');
-    const { scope, token, spentMs } = request.authenticated;
-    const { locationId, integration, tokenId } = scope;
-    share.enter(locationId);
-    const room = budget.open(locationId);
-    const onBytes = (bytes: number): void => {
-      room.take(bytes);
-      share.spend(locationId, bytes);
-    };
-    try {
-      const read = await readBody(request.raw, deps.bodyLimit, { onBytes });
-      const began = Date.now() - spentMs;
-      const id = randomUUIDv7();
-      const { rawHeaders, url: target = '' } = request.raw;
-      const headers = flattenHeaders(rawHeaders);
-      // guard: postgres-clock
-      const arrived = { id, locationId, integration, receivedAt: deps.now(), target, token, headers, ...read };
-      const about = { requestId: request.id, trace: traceOf(request.headers) };
-      const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
-      const put = deps.spill;
-      let why: unknown;
-      if (isOpen(scope)) {
-        try {
-          return await commit(asked, arrived, scope, began + databaseMs);
-        } catch (error) {
-          // What Postgres refuses now, it would refuse from the spill.
-          if (put === undefined || isDataError((error as Error).cause)) throw error;
-          void deps.watch.look();
-          why = error;
-        }
+  try {
+    const read = await readBody(request.raw, door.bodyLimit, { onBytes });
+    const began = Date.now() - spentMs;
+    const id = randomUUIDv7();
+    const { rawHeaders, url: target = '' } = request.raw;
+    const headers = flattenHeaders(rawHeaders);
+    // guard: postgres-clock
+    const arrived = { id, locationId, integration, receivedAt: door.now(), target, token, headers, ...read };
+    const about = { requestId: request.id, trace: traceOf(request.headers) };
+    const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
+    const put = door.spill;
+    let why: unknown;
+    if (isOpen(scope)) {
+      try {
+        return await commit(door, asked, arrived, { scope, deadline: began + door.databaseMs });
+      } catch (error) {
+        // What Postgres refuses now, it would refuse from the spill.
+        if (put === undefined || isDataError((error as Error).cause)) throw error;
+        void door.watch.look();
+        why = error;
       }
-      if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
-      const spilled = { ...arrived, ...about, tokenId };
-      return await spill(put, asked, spilled, { room, deadline: began + deps.limits.answerMs, why });
-    } finally {
-      room.release();
     }
-  };
+    if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
+    const spilled = { ...arrived, ...about, tokenId };
+    return await spill({ put, observe: door.observe }, asked, spilled, {
+      room,
+      deadline: began + door.limits.answerMs,
+      why,
+    });
+  } finally {
+    room.release();
+  }
+}
 
-  void app.register(async (scope) => {
-    takeRawBodies(scope);
-    scope.decorateRequest('authenticated');
-    // Nothing here logs by the request, and a logger for each costs more than most of what is done for it.
-    scope.setChildLoggerFactory((log) => log);
-    scope.setErrorHandler(async (error, request, reply) => {
-      reply.code(500).header('retry-after', '1');
-      const { locationId } = request.authenticated?.scope ?? {};
-      const floods = error instanceof BeyondShare;
-      deps.observe({
-        ...refusedBy(request, reply, 'not_committed'),
-        locationId,
-        error: floods ? undefined : error,
-      });
-      // In a flood, a new connection for every webhook would cost more than the webhook.
-      const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
-      if (!(floods && isSmall)) reply.header('connection', 'close');
-      return reply.send({ error: 'send it again later' });
-    });
-    scope.post(`${WEBHOOK_PATH}/:integration/:locationId`, { onRequest: authenticate }, async (request, reply) => {
-      const answer = await receive(request, reply);
-      if (!request.raw.complete) reply.header('connection', 'close');
-      return answer;
-    });
-    // Any other path is wrong, and is answered like a wrong token.
-    for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) {
-      scope.post(path, { onRequest: turnAway }, () => undefined);
-    }
-  });
+async function commit(
+  door: Door,
+  asked: Asked,
+  arrived: ArrivedWebhook,
+  { scope, deadline }: { scope: TokenScope; deadline: number },
+): Promise<Answer> {
+  const translated = translateArrived(arrived, scope, door);
+  const webhook = await keepArrived(arrived, scope.provider, translated, deadline, door);
+  const { id: webhookId, dropped } = webhook;
+  if (dropped?.unproven === true) door.share.distrust(scope.locationId);
+  const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await door.accept(webhook, deadline);
+  const { tokenId } = scope;
+  door.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
+  return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
+}
+
+async function spill(
+  { put, observe }: { put: SpillWebhook; observe: Observe },
+  asked: Asked,
+  spilled: SpilledWebhook,
+  about: { room: Room; deadline: number; why: unknown },
+): Promise<Answer> {
+  const { room, deadline, why } = about;
+  const report = (outcome: 'spilled' | 'refused'): void =>
+    observe({ what: 'spill', ...asked(), outcome, webhookId: spilled.id, why });
+  try {
+    await put(spilled, { take: room.take, deadline });
+  } catch (error) {
+    report('refused');
+    throw error;
+  }
+  report('spilled');
+  return { outcome: 'accepted', deliveryId: spilled.id };
 }
 
 function isOpen(scope: Scope): scope is TokenScope {

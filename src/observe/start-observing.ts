@@ -18,8 +18,8 @@ const TELL_MS = 60_000;
 export type Observing = {
   /** Reports an event to all readers. */
   observe: Observe;
-  /** Loads the readers beside the log that are configured. Loading takes a moment, so the doors open first. */
-  load(): Promise<void>;
+  /** Loads the readers beside the log that are configured. Loading takes a moment, so the process listens first. */
+  load(sources: MetricSources): Promise<void>;
   /** The text for Prometheus, once the metrics are loaded. */
   metrics(): Promise<Exposition>;
   /** Work to run every few seconds, or as often as it says. */
@@ -28,15 +28,18 @@ export type Observing = {
   close(): Promise<void>;
 };
 
+/** What metrics read when they are scraped. */
+export type MetricSources = Omit<Measured, 'integrations' | 'version' | 'now' | 'pools'>;
+
 /** Starts the readers: the log; with a door of operators metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
-export function startObserving(
-  about: {
-    config: Config;
-    log: Log;
-    pool: Pool;
-    flushPool: Pool;
-  } & Omit<Measured, 'version' | 'pools'>,
-): Observing {
+export function startObserving(about: {
+  config: Config;
+  log: Log;
+  integrations: Iterable<string>;
+  pool: Pool;
+  flushPool: Pool;
+  now: Measured['now'];
+}): Observing {
   const { config, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
@@ -52,9 +55,9 @@ export function startObserving(
   readers.add('guesses', guesses.observe);
   if (traffic !== undefined) readers.add('traffic', traffic.observe);
 
-  const loadMetrics = async (): Promise<void> => {
+  const loadMetrics = async (sources: MetricSources): Promise<void> => {
     const { createMetrics } = await import('./create-metrics.ts');
-    metrics = createMetrics({ ...about, integrations, version, pools: { main: pool, flush: flushPool } });
+    metrics = createMetrics({ ...sources, now, integrations, version, pools: { main: pool, flush: flushPool } });
     readers.add('metrics', metrics.observe);
     loaded.resolve(metrics);
   };
@@ -76,8 +79,8 @@ export function startObserving(
 
   return {
     observe: readers.observe,
-    async load() {
-      if (isRead) await loadMetrics();
+    async load(sources) {
+      if (isRead) await loadMetrics(sources);
       if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) await loadTraces(config.OTEL_EXPORTER_OTLP_ENDPOINT);
     },
     metrics: async () => (await loaded.promise).render(),

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config.ts';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { migrate } from '../../src/migrate.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
@@ -147,7 +147,7 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
     const health = readFileSync(join(PROJECT, 'src/http/health.ts'), 'utf8');
     const probes = [container.startupProbe, container.readinessProbe, container.livenessProbe];
     for (const probe of probes.filter((each) => each !== undefined)) {
-      expect(health).toContain(`app.get('${probe.httpGet.path}'`);
+      expect(health).toContain(`scope.get('${probe.httpGet.path}'`);
     }
     // Never by what depends on Postgres: an outage would restart everything.
     expect(container.livenessProbe?.httpGet.path).toBe('/healthz');
@@ -306,7 +306,9 @@ describe('the service on Kubernetes', () => {
 
   it('the door lets go of idle connections before the service does', () => {
     const keepAliveMs = Number(
-      /KEEP_ALIVE_MS = ([\d_]+)/.exec(readFileSync(join(PROJECT, 'src/app.ts'), 'utf8'))?.[1]?.replaceAll('_', ''),
+      /KEEP_ALIVE_MS = ([\d_]+)/
+        .exec(readFileSync(join(PROJECT, 'src/server/listener.ts'), 'utf8'))?.[1]
+        ?.replaceAll('_', ''),
     );
     const { timeout } = specOf('kubernetes/gateway/gateway.yaml', 'BackendTrafficPolicy') as {
       timeout: { http: { connectionIdleTimeout: string } };

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tokenList, type TokenList } from '../../src/core/locations/token-list.ts';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabase } from '../support/create-database.ts';
 
 let client: pg.Client;

@@ -407,19 +407,16 @@ async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): 
   const app = Fastify({
     logger: { level: 'warn', stream: { write: (line: string) => logged.push(JSON.parse(line) as Logged) } },
   });
-  pubsubPush(
-    app,
-    {
-      verifyPushToken: settings && createPushTokenVerifier(settings, () => new Date()),
-      recordSignal: async (id) => {
-        if (failing) throw new Error('the database is away');
-        recorded.push(id);
-        return id === 'known' ? 'known' : 'recorded';
-      },
-      observe: logJourneys(app.log),
+  void app.register(pubsubPush, {
+    verifyPushToken: settings && createPushTokenVerifier(settings, () => new Date()),
+    recordSignal: async (id) => {
+      if (failing) throw new Error('the database is away');
+      recorded.push(id);
+      return id === 'known' ? 'known' : 'recorded';
     },
-    () => {},
-  );
+    observe: logJourneys(app.log),
+    recognise: () => {},
+  });
   await app.listen({ host: '127.0.0.1', port: 0 });
   closing.push(() => {
     app.server.closeAllConnections();

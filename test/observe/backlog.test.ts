@@ -5,7 +5,7 @@ import { SAMPLE_BACKLOG, sampleBacklog } from '../../src/core/orders/sample-back
 import type { Config } from '../../src/config.ts';
 import { createLog } from '../../src/create-log.ts';
 import { createMetrics } from '../../src/observe/create-metrics.ts';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { startObserving } from '../../src/observe/start-observing.ts';
 import { createDatabase } from '../support/create-database.ts';
@@ -169,13 +169,14 @@ describe('looking at it', () => {
       pool: main,
       flushPool,
       now: () => new Date(),
+    });
+    await observing.load({
       readiness: () => ({ ready: true, database: 'up' }),
       spill: undefined,
       breakers: () => new Map(),
       connections: boundConnections(1, console).counts,
       droppedLines: () => 0,
     });
-    await observing.load();
     const sample = observing.tasks.find(({ name }) => name === 'look at the backlog');
     await sample?.work();
     expect((await observing.metrics?.())?.body).toMatch(/^expediter_parked_events 0$/m);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endAttempt } from '../../src/core/placements/record-attempt.ts';
 import { createLog } from '../../src/create-log.ts';
 import { eraseMembers } from '../../src/core/retention/erase-members.ts';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 
 const PII_DAYS = 30;

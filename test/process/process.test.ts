@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeToken } from '../../src/core/domain/make-token.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { holdConnections } from '../support/hold-connections.ts';
 import { logIn } from '../support/log-in.ts';
 import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { sampleOrder } from '../support/sample-order.ts';
-import { runMain, spawnMain, urlsOf, type MainProcess } from '../support/run-main.ts';
+import { runMain, spawnMain, type MainProcess } from '../support/run-main.ts';
 import { sealUnbound } from '../support/seal-unbound.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from '../support/start-system.ts';
@@ -432,16 +431,6 @@ describe('a start', () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);
     expect(main.output()).toMatch(/PROVIDER_MODULES: node:os/);
-  });
-
-  it('before Postgres can be reached listens, is not ready, and answers webhooks with 500', async () => {
-    // Nothing ever listens at port 9.
-    const main = spawnMain({ ...env, PORT: '0', DATABASE_URL: 'postgres://x@127.0.0.1:9/x' });
-    const { url } = await urlsOf(main, '/healthz');
-    expect((await fetch(`${url}/readyz`)).status).toBe(503);
-    expect((await post(`${url}/webhook/standard/club-1?token=${makeToken('exw_')}`, {})).status).toBe(500);
-    main.child.kill('SIGTERM');
-    expect(await main.exited).toBe(0);
   });
 });
 

@@ -1,26 +1,21 @@
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
-import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
+import { hasOperators, readConfig } from '../../src/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
-import { orderFeed } from '../../src/core/live/order-feed.ts';
-import { credentialStore } from '../../src/core/locations/credential-store.ts';
-import { settingsOpener } from '../../src/core/locations/locations.ts';
-import { issueToken, tokenAuthenticator } from '../../src/core/locations/webhook-tokens.ts';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { recordSignal } from '../../src/core/placements/record-signal.ts';
-import { databaseClock } from '../../src/core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
-import { watchDatabase } from '../../src/core/postgres/watch-database.ts';
-import { NONE_WAITING } from '../../src/core/spill/spill-state.ts';
-import { batchWebhooks } from '../../src/core/statuses/batch-webhooks.ts';
-import { dropQuota } from '../../src/core/statuses/drop-quota.ts';
 import { createLog } from '../../src/create-log.ts';
-import { openDatabase } from '../../src/database.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
-import { tokenJudge } from '../../src/http/judge-token.ts';
-import { startObserving } from '../../src/observe/start-observing.ts';
-import { operatorParts } from '../../src/operator-parts.ts';
+import { processLifecycle } from '../../src/server/process-lifecycle.ts';
+import { addEndpoints, createListener } from '../../src/server/listener.ts';
+import { liveModule } from '../../src/server/modules/live.ts';
+import { webhooksModule } from '../../src/server/modules/webhooks.ts';
+import { operatorDeps } from '../../src/server/operators.ts';
+import { database } from '../../src/server/plugins/database.ts';
+import { observability } from '../../src/server/plugins/observability.ts';
+import { providers } from '../../src/server/plugins/providers.ts';
+import { pubsub } from '../../src/server/plugins/pubsub.ts';
 import { asService } from './as-service.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
 import { createDatabase } from './create-database.ts';
@@ -67,115 +62,79 @@ export async function startStage(
     ...(about.env ?? { OPERATOR_TOKEN }),
   };
   const config = readConfig(env);
-  const { SETTINGS_KEY: keys, PARK_TTL_S: parkTtlS, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
-  const publicUrl = config.PUBLIC_URL ?? '';
   const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
-  const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, () => {});
+  const connections = boundConnections(1_000, log);
+  const app = createListener({
+    log,
+    proxies: config.TRUSTED_PROXIES,
+    connections,
+    forOperators: hasOperators(config),
+    bodyLimit: config.WEBHOOK_BODY_LIMIT,
+  });
+  await app.register(database, config);
+  await app.register(providers, { config, registry });
+  await app.register(observability, config);
+  await app.register(pubsub, config);
+  const { pool, clock, watch, close } = app.database;
   const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   ownerPool.on('error', () => {});
-  const clock = databaseClock(pool);
-  const { now } = clock;
   await clock.follow();
   await ensureWebhookPartitions(pool);
-  const watch = watchDatabase(flushPool);
-  const connections = boundConnections(1_000, log);
   const readiness = (): { ready: boolean; database: 'up' } => ({ ready: true, database: 'up' });
-  const observing = startObserving({
-    config,
-    log,
-    integrations: registry.keys(),
-    pool,
-    flushPool,
-    now,
+  const live = await liveModule(app, config, 0);
+  const webhooks = webhooksModule(app, config, { live, limits: UNHURRIED });
+  let woken = 0;
+  const wake = (): void => {
+    woken += 1;
+    live.notify();
+  };
+  const { load, metrics } = app.observability;
+  let loading: Promise<void> | undefined;
+  const sources = {
     readiness,
     spill: undefined,
     breakers: () => new Map(),
     connections: connections.counts,
     droppedLines: () => 0,
-  });
-  const { observe } = observing;
-  let loading: Promise<void> | undefined;
-  const open = settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL });
-  const feed = orderFeed({ pool, log });
-  let woken = 0;
-  const onLive = (): void => {
-    feed.wake();
-    operator?.wake();
   };
-  const operator = await operatorParts(config, {
-    log,
-    pool,
-    now,
-    translating: { pool, open, keys, publicUrl },
-    registry,
-    credentialsFor: credentialStore(pool, keys),
-    posFetch: guardedFetch(allowedHosts),
-    allowedHosts,
-    parkTtlS,
-    async metrics() {
-      await (loading ??= observing.load());
-      return observing.metrics();
-    },
-    readiness,
-    spillState: () => NONE_WAITING,
-    follow: feed.follow,
-    observe,
-    wake() {
-      woken += 1;
-      onLive();
-    },
-  });
-  const batches = batchWebhooks({
-    pool: flushPool,
-    parkTtlS,
-    observe,
-    onRefused: () => {},
-    onLocked: () => {},
-    onApplied: onLive,
-    flushers: 1,
-  });
-  const app = buildApp({
-    log,
-    proxies: config.TRUSTED_PROXIES,
-    connections,
-    readiness,
-    outside: {
-      push: {
-        verifyPushToken: undefined,
-        recordSignal: (serviceOrderId) => recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S),
-        observe,
+  const operator = await operatorDeps(app, config, { readiness, live, webhooks, orders: { wake } });
+  addEndpoints(
+    app,
+    {
+      readiness,
+      outside: {
+        push: {
+          verifyPushToken: undefined,
+          recordSignal: (serviceOrderId) => recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S),
+          observe: app.observability.observe,
+        },
+        webhook: webhooks.endpoint,
       },
-      webhook: {
-        now,
-        keys,
-        publicUrl,
-        quota: dropQuota(pool, { table: 'dropped_bytes', bytes: config.DROPPED_QUOTA, now, onSpent: () => {} }),
-        bodyLimit: config.WEBHOOK_BODY_LIMIT,
-        judgeToken: tokenJudge(tokenAuthenticator(pool, open, now), watch, undefined),
-        accept: batches.accept,
-        watch,
-        spill: undefined,
-        keepRefused: undefined,
-        observe,
-        bodyBudget: config.BODY_BUDGET,
-        perSecond: config.WEBHOOK_SHARE,
-        limits: UNHURRIED,
+      operator: operator && {
+        ...operator,
+        async metrics() {
+          await (loading ??= load(sources));
+          return metrics();
+        },
       },
     },
-    operator: operator?.door,
-  });
+    connections.recognise,
+  );
+  const { stop } = processLifecycle(
+    [
+      { name: 'database', stop: close },
+      { name: 'observability', stop: app.observability.close },
+      { name: 'database watch', stop: watch.stop },
+      webhooks.batches,
+      live.feeds,
+      { name: 'listener', stop: () => app.close() },
+    ],
+    log,
+  );
   let url: Promise<string> | undefined;
   let drained: Promise<void> | undefined;
-  const drain = async (): Promise<void> => {
-    await app.close();
-    await Promise.all([operator?.stop(), feed.stop()]);
-    await batches.drain();
-    watch.stop();
-    await observing.close();
-    await Promise.all([pool.end(), flushPool.end()]);
-  };
   const stage: Stage = {
     ...fixturesOf({ pool, ownerPool, registry, config }),
     app,
@@ -194,9 +153,9 @@ export async function startStage(
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body),
       }),
-    lookAnew: () => operator?.door.identify.lookAnew(),
+    lookAnew: () => operator?.identify.lookAnew(),
     listen: () => (url ??= app.listen({ host: '127.0.0.1', port: 0 })),
-    drain: () => (drained ??= drain()),
+    drain: () => (drained ??= stop()),
     async stop() {
       await stage.drain();
       await ownerPool.end();

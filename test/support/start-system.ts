@@ -7,7 +7,7 @@ import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import type { AnswerLimits } from '../../src/http/webhook-door.ts';
-import { start, type Running } from '../../src/start.ts';
+import { buildServer, type Server } from '../../src/server/build-server.ts';
 import { asService } from './as-service.ts';
 import {
   AUDIENCE,
@@ -107,10 +107,12 @@ export async function startSystem(
   const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
-  const running: Running[] = [];
-  for (let i = 0; i < (about.processes ?? 1); i++)
-    running.push(await start(config, registry, log, () => 0, about.limits ?? UNHURRIED));
-  await Promise.all(running.map((each) => each.ready));
+  const running: Server[] = [];
+  for (let i = 0; i < (about.processes ?? 1); i++) {
+    running.push(await buildServer(config, { registry, log, limits: about.limits ?? UNHURRIED }));
+  }
+  await Promise.all(running.map((each) => each.listen()));
+  await Promise.all(running.map((each) => each.start()));
   const left = new Set(running);
   const urls = running.map(({ app }) => urlOf(app));
   const pool = new pg.Pool({ connectionString: serviceUrl, max: 4 });
@@ -172,7 +174,7 @@ export async function startSystem(
   return system;
 }
 
-function urlOf({ server }: Running['app']): string {
+function urlOf({ server }: Server['app']): string {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('not listening');
   return `http://127.0.0.1:${address.port}`;

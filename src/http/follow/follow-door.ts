@@ -21,6 +21,7 @@ export type FollowDeps = {
   origins: readonly string[];
   now: Now;
   observe: Observe;
+  recognise: Recognise;
 };
 
 export const FOLLOW_PATH = '/follow';
@@ -31,64 +32,62 @@ const PREFLIGHT = {
 };
 
 /**
- * Mounts the member's door: an order, followed as server-sent events by whoever has a token that the platform signed.
+ * The member's endpoint: an order, followed as server-sent events by whoever has a token that the platform signed.
  *
  * - `200` the stream: `snapshot`, `orderStatusChanged`, then `end` or `expired`
  * - `204` the order has ended, and `Last-Event-ID` is its last message: tells an EventSource not to come back
  * - `401` the token is not valid; the same answer for every reason
  * - `503` no room, or the platform's keys cannot be fetched (`Retry-After`)
  */
-export function followDoor(app: FastifyInstance, deps: FollowDeps, recognise: Recognise): void {
-  void app.register(async (scope) => {
-    scope.addHook('onRequest', async (request, reply) => {
-      reply.headers({
-        ...corsFor(request, deps.origins),
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-      });
+export async function followDoor(scope: FastifyInstance, deps: FollowDeps): Promise<void> {
+  scope.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      ...corsFor(request, deps.origins),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
     });
+  });
 
-    scope.setErrorHandler(async (error, request, reply) => {
-      const { message } = error as Error;
-      if (error instanceof BadFollowToken) {
-        const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
-        deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
-        deps.observe({ what: 'guess', door: 'follow', outcome: 'refused', source: sourceOf(request) });
-        return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
-      }
-      // Among others that Postgres has not told the time yet.
-      const why = error instanceof CannotVerify ? 'no_keys' : 'error';
+  scope.setErrorHandler(async (error, request, reply) => {
+    const { message } = error as Error;
+    if (error instanceof BadFollowToken) {
+      const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
       deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+      deps.observe({ what: 'guess', door: 'follow', outcome: 'refused', source: sourceOf(request) });
+      return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
+    }
+    // Among others that Postgres has not told the time yet.
+    const why = error instanceof CannotVerify ? 'no_keys' : 'error';
+    deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+    return tryLater(reply);
+  });
+
+  scope.options(FOLLOW_PATH, async (_request, reply) => reply.code(204).headers(PREFLIGHT).send());
+
+  scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+    const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
+    // Its reader has left meanwhile, or asks once more on a connection whose answer is not over.
+    if (reply.raw.destroyed || reply.raw.socket === null) {
+      request.raw.socket.destroy();
+      return reply.hijack();
+    }
+    let unfollow = (): void => {};
+    const stream = deps.streams.admit(reply.raw, {
+      serviceOrderId,
+      headers: reply.getHeaders() as OutgoingHttpHeaders,
+      livesMs: expiresAt.getTime() - deps.now().getTime(),
+      onClose: () => unfollow(),
+    });
+    if (typeof stream === 'string') {
+      deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
       return tryLater(reply);
-    });
-
-    scope.options(FOLLOW_PATH, async (_request, reply) => reply.code(204).headers(PREFLIGHT).send());
-
-    scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
-      const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
-      // Its reader has left meanwhile, or asks once more on a connection whose answer is not over.
-      if (reply.raw.destroyed || reply.raw.socket === null) {
-        request.raw.socket.destroy();
-        return reply.hijack();
-      }
-      let unfollow = (): void => {};
-      const stream = deps.streams.admit(reply.raw, {
-        serviceOrderId,
-        headers: reply.getHeaders() as OutgoingHttpHeaders,
-        livesMs: expiresAt.getTime() - deps.now().getTime(),
-        onClose: () => unfollow(),
-      });
-      if (typeof stream === 'string') {
-        deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
-        return tryLater(reply);
-      }
-      recognise(reply.raw, serviceOrderId);
-      reply.hijack();
-      const last = lastOf(request);
-      // guard: told-meanwhile
-      unfollow = deps.follow(serviceOrderId, last, writeNews(stream, last, deps));
-      return reply;
-    });
+    }
+    deps.recognise(reply.raw, serviceOrderId);
+    reply.hijack();
+    const last = lastOf(request);
+    // guard: told-meanwhile
+    unfollow = deps.follow(serviceOrderId, last, writeNews(stream, last, deps));
+    return reply;
   });
 }
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { recordFollowed } from '../../../src/core/live/record-followed.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
 

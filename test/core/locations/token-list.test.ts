@@ -4,7 +4,7 @@ import { issueToken, revokeToken } from '../../../src/core/locations/webhook-tok
 import { recordLastSeen } from '../../../src/core/locations/record-last-seen.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { tokenList, type TokenList } from '../../../src/core/locations/token-list.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readActsAbout, readAudit, type AuditFilter } from '../../../src/core/operators/read-audit.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readBoard, type BoardRead } from '../../../src/core/orders/read-board.ts';
 import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { until } from '../../support/until.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listWebhooks, type WebhookFilter, type WebhookKey } from '../../../src/core/replay/list-webhooks.ts';
 import { replayWebhooks } from '../../../src/core/replay/replay-webhooks.ts';
 import type { Replaying } from '../../../src/core/replay/replay-webhook.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 

@@ -11,7 +11,7 @@ import { listWebhooks } from '../../../src/core/replay/list-webhooks.ts';
 import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-webhook.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { sealUnbound } from '../../support/seal-unbound.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 

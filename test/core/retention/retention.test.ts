@@ -15,7 +15,7 @@ import { LOCK_DROP_PARTITIONS, LOCK_ERASE_MEMBERS, LOCK_DELETE_UNMATCHED } from 
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
-import { openDatabase } from '../../../src/database.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
 import { moveClock, prepareClock } from '../../support/move-clock.ts';
 import { placesOf } from '../../support/places-of.ts';
 import { runMain } from '../../support/run-main.ts';

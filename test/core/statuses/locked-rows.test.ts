@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type Accepted } from '../../../src/core/statuses/batch-webhooks.ts';
-import { FLUSHERS, openDatabase } from '../../../src/database.ts';
+import { FLUSHERS, openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 /** Nothing here is refused for being late, however busy the machine is. */

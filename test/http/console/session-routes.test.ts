@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { pino } from 'pino';
-import { buildApp, type AppDeps } from '../../../src/app.ts';
+import { buildListener } from '../../../src/server/listener.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { SESSION_S, deleteOldSessions } from '../../../src/core/operators/operator-sessions.ts';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
@@ -588,7 +588,7 @@ describe('before Postgres has told the time', () => {
   it('a login is asked to come again', async () => {
     const pool = { query: async () => Promise.reject(new Error('Connection terminated')) } as unknown as Pool;
     const { now } = databaseClock(pool);
-    const app = buildApp({
+    const app = buildListener({
       log: pino({ level: 'silent' }),
       connections: boundConnections(1, console),
       operator: {
@@ -599,7 +599,7 @@ describe('before Postgres has told the time', () => {
         pool,
         now,
       },
-    } as unknown as AppDeps);
+    } as unknown as Parameters<typeof buildListener>[0]);
     const answer = await app.inject({
       method: 'POST',
       url: '/console/session',

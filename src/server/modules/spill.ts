@@ -1,18 +1,18 @@
 import type { Pool } from 'pg';
-import type { Config } from './config.ts';
-import type { Log } from './core/domain/log.ts';
-import type { Observe } from './core/domain/observed.ts';
-import { tokenList, type TokenList } from './core/locations/token-list.ts';
-import type { OpenSettings } from './core/locations/locations.ts';
-import type { Now } from './core/postgres/database-clock.ts';
-import { drainSpill } from './core/spill/drain-spill.ts';
-import { NONE_WAITING, type SpillState } from './core/spill/spill-state.ts';
-import { webhookSpiller, type SpillWebhook } from './core/spill/spill-webhook.ts';
-import type { BatchWebhooks } from './core/statuses/batch-webhooks.ts';
-import type { KeepDeps } from './core/statuses/keep-arrived.ts';
-import type { TranslateRules } from './core/statuses/translate-arrived.ts';
-import type { PubsubConnection } from './pubsub-connection.ts';
-import { spillTopic } from './spill-topic.ts';
+import type { Config } from '../../config.ts';
+import type { Log } from '../../core/domain/log.ts';
+import type { Observe } from '../../core/domain/observed.ts';
+import { tokenList, type TokenList } from '../../core/locations/token-list.ts';
+import type { OpenSettings } from '../../core/locations/locations.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
+import { drainSpill } from '../../core/spill/drain-spill.ts';
+import { NONE_WAITING, type SpillState } from '../../core/spill/spill-state.ts';
+import { webhookSpiller, type SpillWebhook } from '../../core/spill/spill-webhook.ts';
+import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
+import type { KeepDeps } from '../../core/statuses/keep-arrived.ts';
+import type { TranslateRules } from '../../core/statuses/translate-arrived.ts';
+import type { PubsubConnection } from '../plugins/pubsub.ts';
+import { spillTopic } from '../../spill-topic.ts';
 
 export type Spill = {
   list: TokenList;
@@ -24,7 +24,7 @@ export type Spill = {
 };
 
 /** Builds the spill: the tokens in memory, the way in and the way out. Undefined while SPILL_TOPIC is unset. */
-export function spillParts(
+export function spillModule(
   config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION' | 'SPILL_TOKEN_AGE_S'>,
   deps: KeepDeps &
     TranslateRules & {

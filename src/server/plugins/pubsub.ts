@@ -1,5 +1,8 @@
 import type { ClientConfig, PubSub, v1 } from '@google-cloud/pubsub';
-import { loadPubsub } from './load-pubsub.ts';
+import type { FastifyInstance } from 'fastify';
+import fp from 'fastify-plugin';
+import type { Config } from '../../config.ts';
+import { loadPubsub } from '../../load-pubsub.ts';
 
 export type PubsubClient = {
   /** The library's client. It knows the address of Pub/Sub or of an emulator, and full names. */
@@ -16,8 +19,21 @@ export type PubsubConnection = {
   close(): Promise<void>;
 };
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    pubsub: PubsubConnection;
+  }
+}
+
 /** The process's one connection to Pub/Sub, opened when it is first needed. */
-export function pubsubConnection(project: string): PubsubConnection {
+export const pubsub = fp(
+  async (app: FastifyInstance, { GOOGLE_CLOUD_PROJECT }: Pick<Config, 'GOOGLE_CLOUD_PROJECT'>) => {
+    app.decorate('pubsub', pubsubConnection(GOOGLE_CLOUD_PROJECT));
+  },
+  { name: 'pubsub' },
+);
+
+function pubsubConnection(project: string): PubsubConnection {
   const open = async (): Promise<PubsubClient> => {
     const { PubSub, v1 } = await loadPubsub();
     const options: ClientConfig & Record<string, unknown> = {

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { hasOperators, type Config } from '../config.ts';
+import type { Registry } from '../core/domain/provider.ts';
+import { loadPhones } from '../core/domain/to-e164.ts';
+import { loadUndici } from '../core/egress/guarded-fetch.ts';
+import { loadGraphqlRequest } from '../core/placements/fetch-order-data.ts';
+import { boundConnections } from '../http/bound-connections.ts';
+import type { Readiness } from '../http/health.ts';
+import { mostConnections } from '../http/most-connections.ts';
+import type { MetricSources } from '../observe/start-observing.ts';
+import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-door.ts';
+import { jobs } from './jobs.ts';
+import { processLifecycle, type Part } from './process-lifecycle.ts';
+import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
+import { isFollowed, liveModule, type Live } from './modules/live.ts';
+import { ordersModule, type Orders } from './modules/orders.ts';
+import { webhooksModule, type Webhooks } from './modules/webhooks.ts';
+import { operatorDeps } from './operators.ts';
+import { database } from './plugins/database.ts';
+import { observability } from './plugins/observability.ts';
+import { providers } from './plugins/providers.ts';
+import { pubsub } from './plugins/pubsub.ts';
+
+/** Pause between what is loaded once the process is ready. */
+const LOAD_EVERY_MS = 100;
+
+export type Server = {
+  app: FastifyInstance;
+  /** The same one while OPERATOR_PORT is unset, or PORT's. */
+  operatorApp: FastifyInstance;
+  /** In the order of their start. */
+  parts: readonly Part[];
+  listen(): Promise<void>;
+  /** Resolves when everything works. @throws WrongSchema if it never will */
+  start(): Promise<void>;
+  /** Stops accepting, finishes what is under way, closes. */
+  drain(): Promise<void>;
+};
+
+type About = {
+  registry: Registry;
+  log: FastifyBaseLogger;
+  /** The number of log lines dropped so far. */
+  droppedLines?: () => number;
+  limits?: AnswerLimits;
+};
+type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
+
+/** Builds the service. Nothing connects and nothing listens yet. */
+export async function buildServer(config: Config, about: About): Promise<Server> {
+  const { registry, log, limits = ANSWER_LIMITS } = about;
+  const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
+  const connections = boundConnections(most.connections, log);
+  const listener = { log, proxies: config.TRUSTED_PROXIES, connections };
+  const { PORT, OPERATOR_PORT } = config;
+  const isApart = OPERATOR_PORT !== undefined && (OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT);
+  const forOperators = hasOperators(config) && !isApart;
+  const app = createListener({ ...listener, forOperators, bodyLimit: config.WEBHOOK_BODY_LIMIT });
+
+  await app.register(database, config);
+  await app.register(providers, { config, registry });
+  await app.register(observability, config);
+  await app.register(pubsub, config);
+
+  const live = await liveModule(app, config, most.streams);
+  const webhooks = webhooksModule(app, config, { live, limits });
+  const orders = await ordersModule(app, config, { live, webhooks });
+  const modules = { live, webhooks, orders };
+
+  const { readiness, part: ready } = readinessOf(app);
+  const operator = await operatorDeps(app, config, { ...modules, readiness });
+  const outside = { push: orders.endpoint, webhook: webhooks.endpoint, follow: live.members?.endpoint };
+  addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.recognise);
+  const operatorApp = isApart ? buildListener({ ...listener, readiness, operator }) : app;
+
+  const sources = {
+    readiness,
+    spill: webhooks.spill?.state,
+    breakers: orders.breaker.states,
+    connections: connections.counts,
+    droppedLines: about.droppedLines ?? (() => 0),
+  };
+  const listeners = listenersOf(config, [app, operatorApp]);
+  const parts = partsOf(app, config, { modules, sources, listeners, ready });
+  const { start, stop } = processLifecycle(parts, log);
+  return {
+    app,
+    operatorApp,
+    parts,
+    listen: listeners.listen,
+    start,
+    drain: () => drain(config, log, { stop, listeners }),
+  };
+}
+
+/** The parts in the order of their start. A part may use those above it while it stops. */
+function partsOf(
+  app: FastifyInstance,
+  config: Config,
+  about: { modules: Modules; sources: MetricSources; listeners: Listeners; ready: Part },
+): Part[] {
+  const { database, observability, pubsub } = app;
+  const { modules, sources, listeners, ready } = about;
+  const { live, webhooks, orders } = modules;
+  const loadTokens = async (): Promise<void> => webhooks.spill?.list.load();
+  return [
+    {
+      name: 'database',
+      // Metrics are loaded meanwhile: they are scraped while Postgres is away, too.
+      start: (stopping) => Promise.all([database.ready(loadTokens, stopping), observability.load(sources)]),
+      stop: database.close,
+    },
+    { name: 'observability', stop: observability.close },
+    // The largest library, and the relay needs it at once.
+    { name: 'Pub/Sub', start: pubsub.load, stop: pubsub.close },
+    { name: 'database watch', start: database.watch.look, stop: database.watch.stop },
+    webhooks.notKept,
+    live.followed,
+    live.relay,
+    jobs(app, config, modules),
+    orders.calls,
+    webhooks.batches,
+    webhooks.spilled,
+    live.feeds,
+    {
+      name: 'listeners',
+      stop: () => Promise.all([live.members?.streams.drain(config.DRAIN_FINISH_MS / 2), listeners.close()]),
+    },
+    // The load balancer must stop sending before connections are refused.
+    { name: 'load balancer', stop: () => sleep(config.DRAIN_DELAY_MS) },
+    orders.claims,
+    ready,
+  ];
+}
+
+/** Whether the process is ready, and the part that makes it so. */
+function readinessOf({ database, providers, log }: FastifyInstance): { readiness: () => Readiness; part: Part } {
+  let isReady = false;
+  return {
+    readiness: () => ({ ready: isReady, database: database.watch.state() }),
+    part: {
+      name: 'readiness',
+      start(stopping) {
+        isReady = true;
+        log.info({ integrations: [...providers.registry.keys()] }, 'ready');
+        void loadForOrders(log, stopping);
+      },
+      stop() {
+        isReady = false;
+      },
+    },
+  };
+}
+
+/** Loads what the first order needs, one after the other: what comes meanwhile waits for one at the most. */
+async function loadForOrders(log: FastifyBaseLogger, stopping: AbortSignal): Promise<void> {
+  for (const load of [loadGraphqlRequest, loadPhones, loadUndici]) {
+    await sleep(LOAD_EVERY_MS, undefined, { ref: false });
+    if (stopping.aborted) return;
+    try {
+      await load();
+    } catch (error) {
+      log.warn({ err: error }, 'not loaded ahead: the first order tries again');
+    }
+  }
+}
+
+async function drain(
+  config: Pick<Config, 'DRAIN_DELAY_MS' | 'DRAIN_FINISH_MS'>,
+  log: FastifyBaseLogger,
+  { stop, listeners }: { stop: () => Promise<void>; listeners: Listeners },
+): Promise<void> {
+  log.info('draining');
+  // Calls that are left behind are in doubt, and another process resolves them.
+  const late = sleep(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS, false, { ref: false });
+  const inTime = await Promise.race([stop().then(() => true), late]);
+  if (!inTime) log.warn('calls under way are left behind; another process goes on with them');
+  listeners.cutOff();
+  log.info('stopped');
+}

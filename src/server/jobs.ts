@@ -1,0 +1,152 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
+import type { BackgroundWorkName } from '../core/domain/observed.ts';
+import { deleteOldGrants } from '../core/locations/credential-store.ts';
+import { endPosPauses } from '../core/locations/end-pos-pauses.ts';
+import { renewConnections } from '../core/locations/renew-connections.ts';
+import { deleteOldSessions } from '../core/operators/operator-sessions.ts';
+import { scoreHours } from '../core/orders/score-hours.ts';
+import { endLeftTestOrders } from '../core/placements/end-test-order.ts';
+import { databaseState } from '../core/postgres/database-state.ts';
+import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import { runEvery } from '../core/postgres/run-every.ts';
+import { deleteOldAudit } from '../core/retention/delete-old-audit.ts';
+import { deleteRefused } from '../core/retention/delete-refused.ts';
+import { deleteUnmatched } from '../core/retention/delete-unmatched.ts';
+import { dropOldPartitions } from '../core/retention/drop-old-partitions.ts';
+import { endOrders } from '../core/retention/end-orders.ts';
+import { eraseMembers } from '../core/retention/erase-members.ts';
+import { sweepParked } from '../core/statuses/sweep-parked.ts';
+import { tellEstimates } from '../core/statuses/tell-estimates.ts';
+import { deleteOldTraffic } from '../core/traffic/delete-old-traffic.ts';
+import type { Part } from './process-lifecycle.ts';
+import type { Live } from './modules/live.ts';
+import type { Orders } from './modules/orders.ts';
+import type { Webhooks } from './modules/webhooks.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const SCORE = 10 * MINUTE;
+/** Time from the start to work that may be long overdue: a process may never live for an hour. */
+const SOON = 5_000;
+/** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
+const UNMATCHED_KEPT_S = 2 * 86_400;
+
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
+type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
+/** In milliseconds. The first round comes after `first`, by default after one interval. */
+type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
+
+/** The work that every process repeats by the clock. */
+export function jobs(app: App, config: Config, modules: Modules): Part {
+  const stopping = new AbortController();
+  let timers: ReturnType<typeof runEvery>[] = [];
+  return {
+    name: 'jobs',
+    start() {
+      timers = tableOf(app, config, modules, stopping.signal).map(({ name, every, first, work }) =>
+        runEvery(every, work, app.observability.observe, name, first),
+      );
+    },
+    async stop() {
+      stopping.abort();
+      await modules.orders.asker.stop();
+      await Promise.all(timers.map((timer) => timer.stop()));
+    },
+  };
+}
+
+function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSignal): Job[] {
+  const { database, observability, log } = app;
+  const { pool } = database;
+  const { live, webhooks, orders } = modules;
+  const { list } = webhooks.spill ?? {};
+  const { members } = live;
+  const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
+  const refusedKeptS = (config.REFUSED_KEEP * HOUR) / SECOND;
+  const hourly = (name: BackgroundWorkName, work: () => Promise<unknown>): Job => ({
+    name,
+    every: HOUR,
+    first: SOON,
+    work,
+  });
+  return [
+    // What brings an order or its status on.
+    { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
+    { name: 'telling of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
+    { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
+    { name: 'end of pauses by a POS', every: 2 * SECOND, work: () => endPauses(app, orders) },
+    // Each looks at all open orders, and a location is asked once a minute.
+    { name: 'asking about quiet orders', every: 10 * SECOND, first: SOON, work: () => orders.asker.ask() },
+    { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app, config) },
+
+    { name: 'look at Postgres', every: 2 * SECOND, work: () => lookAtPostgres(app) },
+    { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
+    { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
+    { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
+    // A token that was revoked during an outage that only this process sees is refused after it.
+    ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
+
+    // What is counted in memory is written.
+    ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
+    recording('recording of webhooks not kept', webhooks.writeNotKept),
+    ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
+
+    hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
+    hourly('deletion of unmatched webhooks', () => deleteUnmatched(pool, unmatchedKeptS)),
+    hourly('deletion of refused webhooks', () => deleteRefused(pool, refusedKeptS)),
+    hourly('deletion of old traffic', () => deleteOldTraffic(pool)),
+    hourly('deletion of old sessions', () => deleteOldSessions(pool)),
+    hourly('deletion of old audit', () => deleteOldAudit(pool, config.AUDIT_RETENTION_DAYS)),
+    hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
+  ];
+}
+
+const recording = (name: BackgroundWorkName, work: () => Promise<void>, every?: number): Job => ({
+  name,
+  every: every ?? 10 * SECOND,
+  first: every ?? SECOND,
+  work,
+});
+
+async function wakeForEstimates({ database }: App, orders: Orders): Promise<void> {
+  if ((await tellEstimates(database.pool)) > 0) orders.wake();
+}
+
+async function endCancellations({ database, observability }: App): Promise<void> {
+  for (const swept of await sweepCancellations(database.pool)) {
+    observability.observe({ what: 'cancellation', ...swept });
+  }
+}
+
+async function endPauses({ database, observability }: App, orders: Orders): Promise<void> {
+  const resumed = await endPosPauses(database.pool);
+  for (const { locationId, integration } of resumed) {
+    observability.observe({ what: 'POS pause', did: 'resume', by: integration, locationId });
+  }
+  if (resumed.length > 0) orders.wake();
+}
+
+async function endAllOrders({ database }: App, config: Config): Promise<void> {
+  await endLeftTestOrders(database.pool);
+  await endOrders(database.pool, config.ORDER_END_S);
+}
+
+async function lookAtPostgres({ database }: App): Promise<void> {
+  const { pool, flushPool, watch, clock } = database;
+  // Idle connections of the flushers, too: a webhook should not be the one to find out. And they are kept by it: in a
+  // quiet hour each webhook would wait for a new connection and the statement's plan. One of them is the watch's.
+  // guard: kept-connections
+  const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
+  await Promise.all([watch.look(), databaseState(pool), clock.follow().catch(() => {})]);
+  await Promise.all(flushing);
+}
+
+async function renewGrants({ database, providers, log }: App, stopping: AbortSignal): Promise<void> {
+  const { pool, clock } = database;
+  await renewConnections({ ...providers, pool, now: clock.now, log, signal: stopping });
+  await deleteOldGrants(pool);
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance } from 'fastify';
+import { hasOperators, type Config } from '../../config.ts';
+import { orderFeed, type OrderFeed } from '../../core/live/order-feed.ts';
+import { publishLive } from '../../core/live/publish-live.ts';
+import { recordFollowed } from '../../core/live/record-followed.ts';
+import { createFollowTokenVerifier } from '../../http/follow/follow-token.ts';
+import { memberStreams } from '../../http/follow/member-streams.ts';
+import { statusTopic } from '../../status-topic.ts';
+
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'>;
+
+export type Live = Awaited<ReturnType<typeof liveModule>>;
+
+/**
+ * Brings what was committed to its readers.
+ * @param most the most streams of members that there is room for
+ */
+export async function liveModule(app: App, config: Config, most: number) {
+  const { log, pubsub, observability } = app;
+  const { pool } = app.database;
+  const topic = statusTopic(pubsub, {
+    name: config.STATUS_TOPIC,
+    tracedShare: config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : config.OTEL_TRACES_SAMPLER_ARG,
+  });
+  const relay = publishLive({ pool, publish: topic.publish, log, observe: observability.observe });
+  const feed = orderFeed({ pool, log });
+  // Nothing of operators is loaded where they have no endpoint.
+  const board = hasOperators(config)
+    ? (await import('../../core/orders/board-feed.ts')).boardFeed({ pool, log })
+    : undefined;
+  const members = membersOf(app, config, { feed, most });
+  return {
+    /** Signals that something was committed: to the relay, to who follows an order, to who watches the board. */
+    notify() {
+      relay.wake();
+      feed.wake();
+      board?.wake();
+    },
+    feed,
+    /** Undefined where there are no operators. */
+    board,
+    /** Undefined where members cannot follow orders. */
+    members,
+    /** Publishes to the status topic. */
+    relay: { name: 'relay', start: relay.start, stop: relay.stop },
+    /** Who follows which order, for other processes. What is not taken back goes out of date. */
+    followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },
+    /** What looks for news while somebody reads. */
+    feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
+  };
+}
+
+/** The members' endpoint and its streams. Undefined while nothing says whose tokens open it: then it does not exist. */
+function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; most: number }) {
+  const { FOLLOW_TOKEN_JWKS_URL: jwksUrl, FOLLOW_TOKEN_KEYS: keys = [], FOLLOW_TOKEN_AUDIENCE: audience } = config;
+  if (audience === undefined || !isFollowed(config)) return undefined;
+  if (most < config.FOLLOW_STREAMS_MAX) {
+    const about = { wanted: config.FOLLOW_STREAMS_MAX, most };
+    app.log.warn(about, 'fewer streams than FOLLOW_STREAMS_MAX: this process may not open as many files');
+  }
+  const { observe } = app.observability;
+  const { pool, clock } = app.database;
+  const streams = memberStreams({ most, observe });
+  const verify = createFollowTokenVerifier(
+    { audience, ...(jwksUrl === undefined ? { keys } : { jwksUrl }) },
+    clock.now,
+  );
+  const endpoint = { verify, follow: feed.follow, streams, origins: config.MEMBER_ORIGINS, now: clock.now, observe };
+  return { streams, endpoint, write: recordFollowed(pool, streams.followed) };
+}
+
+/** Whether members may follow their orders. */
+export function isFollowed(config: Pick<Config, 'FOLLOW_TOKEN_JWKS_URL' | 'FOLLOW_TOKEN_KEYS'>): boolean {
+  return config.FOLLOW_TOKEN_JWKS_URL !== undefined || config.FOLLOW_TOKEN_KEYS !== undefined;
+}

@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config.ts';
+import { quietAsker } from '../../core/asks/quiet-asker.ts';
+import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
+import { workLooks } from '../../core/cancellations/work-looks.ts';
+import { findLocation } from '../../core/locations/locations.ts';
+import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
+import { recordSignal } from '../../core/placements/record-signal.ts';
+import { orderRefetcher, type RefetchOrder } from '../../core/placements/refetch-order.ts';
+import { refetchUnlessRefused } from '../../core/placements/refetch-unless-refused.ts';
+import { retryUnread } from '../../core/placements/retry-unread.ts';
+import { workPlacements } from '../../core/placements/work-placements.ts';
+import { createPushTokenVerifier, type VerifyPushToken } from '../../http/push-token.ts';
+import { loadOrderModule } from '../../platform/load-order-module.ts';
+import type { Live } from './live.ts';
+import type { Webhooks } from './webhooks.ts';
+
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
+
+export type Orders = Awaited<ReturnType<typeof ordersModule>>;
+
+/** Brings orders from the platform to the POS systems. */
+export async function ordersModule(
+  app: App,
+  config: Config,
+  { live, webhooks }: { live: Live; webhooks: Pick<Webhooks, 'redrive' | 'onApplied'> },
+) {
+  const { database, providers, observability, log } = app;
+  const { pool, clock } = database;
+  const { observe } = observability;
+  const { open, credentialsFor, posFetch } = providers;
+  const { PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
+  const breaker = circuitBreaker(log);
+  const calling = { pool, open, now: clock.now, credentialsFor, posFetch, breaker, observe };
+  const forward = {
+    ...calling,
+    refetch: refetchUnlessRefused(await refetcher(app, config)),
+    deadlineS,
+    log,
+    onLive: live.notify,
+  };
+  const placements = workPlacements({
+    ...forward,
+    missingS: config.MISSING_ORDER_S,
+    onAwaited: (posIds) => void webhooks.redrive(posIds),
+  });
+  const cancellations = workCancellations(forward);
+  /** Has the workers look at once, for what an operator or a timer changed. */
+  const wake = (): void => {
+    placements.wakeForAll();
+    cancellations.wake();
+    live.notify();
+  };
+  const looks = workLooks({ ...forward, onDue: wake });
+  const workers = [placements, looks, cancellations];
+  const stop = (): Promise<unknown> => Promise.all(workers.map((worker) => worker.stop()));
+  return {
+    endpoint: {
+      verifyPushToken: pushTokenVerifier(app, config),
+      async recordSignal(serviceOrderId: string) {
+        const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
+        placements.wake();
+        looks.wake();
+        live.board?.wake();
+        return recorded;
+      },
+      observe,
+    },
+    wake,
+    breaker,
+    /** Asks POS systems about orders that are quieter than they should be. */
+    asker: quietAsker({ ...calling, registry: providers.registry, parkTtlS, onApplied: webhooks.onApplied }),
+    /** Its stop ends the claims, and waits for no call under way. */
+    claims: {
+      name: 'claims',
+      async start() {
+        // They come again within half a minute as well.
+        await retryUnread(pool).catch((error: unknown) =>
+          log.warn({ err: error }, 'held orders are not tried at once'),
+        );
+        for (const worker of workers) worker.start();
+      },
+      stop: () => void stop(),
+    },
+    calls: { name: 'calls', stop },
+  };
+}
+
+async function refetcher({ database, log }: App, config: Config): Promise<RefetchOrder> {
+  return orderRefetcher({
+    url: config.ORDER_API_URL,
+    token: config.ORDER_API_TOKEN,
+    module: await loadOrderModule(config),
+    countryOf: async (locationId) => (await findLocation(database.pool, locationId))?.country ?? null,
+    warn: (problem) => log.warn(problem),
+  });
+}
+
+function pushTokenVerifier({ database }: App, config: Config): VerifyPushToken | undefined {
+  if (config.PUSH_AUTH === 'off') return undefined;
+  return createPushTokenVerifier(
+    {
+      jwksUrl: config.PUSH_JWKS_URL,
+      issuer: config.PUSH_ISSUER,
+      audience: config.PUSH_AUDIENCE ?? '',
+      serviceAccount: config.PUSH_SERVICE_ACCOUNT ?? '',
+    },
+    database.clock.now,
+  );
+}

@@ -1,0 +1,174 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../../config.ts';
+import type { Observed } from '../../core/domain/observed.ts';
+import type { Conflict, PosId } from '../../core/domain/webhook.ts';
+import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';
+import type { Applied } from '../../core/statuses/apply-webhooks.ts';
+import { batchWebhooks, type BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
+import { dropQuota, type DropQuota } from '../../core/statuses/drop-quota.ts';
+import { REFUSED_QUOTA, refusedKeeper } from '../../core/statuses/keep-refused.ts';
+import { redriveParked } from '../../core/statuses/redrive-parked.ts';
+import { FLUSHERS } from '../../database/open-database.ts';
+import { tokenJudge } from '../../http/judge-token.ts';
+import type { AnswerLimits } from '../../http/webhook-door.ts';
+import type { Live } from './live.ts';
+import { spillModule } from './spill.ts';
+
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
+type Notify = Pick<Live, 'notify'>;
+
+export type Webhooks = ReturnType<typeof webhooksModule>;
+
+/** Receives webhooks: batched, applied, and spilled while Postgres takes none. */
+export function webhooksModule(app: App, config: Config, { live, limits }: { live: Notify; limits: AnswerLimits }) {
+  const { database, observability, providers, log } = app;
+  const { now } = database.clock;
+  const { observe } = observability;
+  const keys = config.SETTINGS_KEY;
+  const effects = effectsOf(app, live);
+  const batches = batchesOf(app, config, effects);
+  const quotas = quotasOf(app, config);
+  const keeping = {
+    keys,
+    quota: quotas.dropped,
+    publicUrl: config.PUBLIC_URL ?? '',
+    bodyLimit: config.WEBHOOK_BODY_LIMIT,
+  };
+  const spill = spillModule(config, {
+    ...keeping,
+    connection: app.pubsub,
+    pool: database.pool,
+    open: providers.open,
+    now,
+    accept: batches.drained.accept,
+    observe,
+    log,
+  });
+  if (spill !== undefined) database.onChange(spill.onDatabase);
+  const keepsRefused = config.REFUSED_KEEP > 0;
+  return {
+    ...effects,
+    endpoint: {
+      now,
+      ...keeping,
+      judgeToken: tokenJudge(tokenAuthenticator(database.pool, providers.open, now), database.watch, spill?.list),
+      accept: batches.arrived.accept,
+      watch: database.watch,
+      spill: spill?.put,
+      keepRefused: keepsRefused
+        ? refusedKeeper({ keys, quota: quotas.refused, accept: batches.refused.accept })
+        : undefined,
+      observe,
+      bodyBudget: config.BODY_BUDGET,
+      perSecond: config.WEBHOOK_SHARE,
+      limits,
+    },
+    /** Undefined while SPILL_TOPIC is unset. */
+    spill,
+    writeNotKept: quotas.write,
+    notKept: {
+      name: 'webhooks not kept',
+      stop: () =>
+        quotas.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost')),
+    },
+    batches: { name: 'batches', stop: () => Promise.all(Object.values(batches).map((each) => each.drain())) },
+    spilled: { name: 'spill', stop: () => spill?.stop() },
+  };
+}
+
+type Effects = {
+  /** Applies the parked events of these POS ids. Resolves when it is over, and logs what failed. */
+  redrive(posIds: readonly PosId[]): Promise<void>;
+  /** Reports what was applied, and re-drives what waited for it. */
+  onApplied(applied: Applied): void;
+};
+
+/** What follows once a webhook is committed. */
+function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pubsub'>, live: Notify): Effects {
+  const { observe } = observability;
+  const redrive = async (posIds: readonly PosId[]): Promise<void> => {
+    for (const posId of posIds) {
+      const began = performance.now();
+      try {
+        const { count, serviceOrderId, conflicts } = await redriveParked(database.pool, posId);
+        for (const conflict of conflicts) observe(toObserved(conflict));
+        if (count === 0) continue;
+        observe({ what: 'redrive', serviceOrderIds: [serviceOrderId], milliseconds: performance.now() - began });
+        live.notify();
+      } catch (error) {
+        log.warn({ ...posId, err: error }, 'parked events left to the sweep');
+      }
+    }
+  };
+  return {
+    redrive,
+    onApplied(applied) {
+      for (const conflict of applied.conflicts) observe(toObserved(conflict));
+      if (applied.events.includes('applied')) live.notify();
+      void redrive(applied.awaited);
+    },
+  };
+}
+
+function toObserved({ event, ...about }: Conflict): Observed {
+  return { what: 'conflict', ...about, status: event.status };
+}
+
+/** Batches of what arrives; of the spill and of what is refused each their own, so that no webhook waits behind those. */
+function batchesOf(
+  { database, observability, log }: App,
+  config: Config,
+  { onApplied }: Effects,
+): Record<'arrived' | 'drained' | 'refused', BatchWebhooks> {
+  const batching = {
+    pool: database.flushPool,
+    parkTtlS: config.PARK_TTL_S,
+    observe: observability.observe,
+    onRefused: (about: object) => log.warn(about, 'Postgres refuses a batch of webhooks'),
+    onLocked: ({ locationId, id, events }: Parameters<Batching['onLocked']>[0]) =>
+      log.warn(
+        { locationId, webhookId: id, serviceOrderIds: events.map((event) => event.serviceOrderId) },
+        'a row is locked: webhooks about the same orders wait aside',
+      ),
+    onApplied,
+  };
+  return {
+    arrived: batchWebhooks({ ...batching, flushers: FLUSHERS }),
+    drained: batchWebhooks({ ...batching, flushers: 1 }),
+    // Over no connection of the webhooks that are accepted.
+    refused: batchWebhooks({ ...batching, pool: database.pool, flushers: 1 }),
+  };
+}
+type Batching = Parameters<typeof batchWebhooks>[0];
+
+/** How much a location may have stored of what nothing proves to be its own. */
+function quotasOf(
+  { database, log }: App,
+  config: Config,
+): Record<'dropped' | 'refused', DropQuota> & { write(): Promise<void> } {
+  const { pool, clock } = database;
+  const dropped = dropQuota(pool, {
+    table: 'dropped_bytes',
+    bytes: config.DROPPED_QUOTA,
+    now: clock.now,
+    onSpent: (locationId) =>
+      log.error(
+        { locationId },
+        'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: no longer kept today',
+      ),
+  });
+  const refused = dropQuota(pool, {
+    table: 'refused_bytes',
+    bytes: REFUSED_QUOTA,
+    now: clock.now,
+    onSpent: (locationId) =>
+      log.warn({ locationId }, 'webhooks that are refused for an old token are too many: no longer kept today'),
+  });
+  return {
+    dropped,
+    refused,
+    async write() {
+      await Promise.all([dropped.write(), refused.write()]);
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { NONE_WAITING } from '../core/spill/spill-state.ts';
+import type { Recognise } from '../http/bound-connections.ts';
+import type { OidcSettings } from '../http/console/oidc-client.ts';
+import type { Readiness } from '../http/health.ts';
+import type { OperatorDeps } from '../http/operator/mount-routes.ts';
+import type { Live } from './modules/live.ts';
+import type { Orders } from './modules/orders.ts';
+import type { Webhooks } from './modules/webhooks.ts';
+
+type App = Pick<FastifyInstance, 'database' | 'observability' | 'providers'>;
+
+/** What is behind the operators' endpoint. Undefined where there are no operators: then nothing of it is loaded. */
+export async function operatorDeps(
+  app: App,
+  config: Config,
+  about: {
+    readiness: () => Readiness;
+    live: Pick<Live, 'feed' | 'board'>;
+    webhooks: Pick<Webhooks, 'spill'>;
+    orders: Pick<Orders, 'wake'>;
+  },
+): Promise<OperatorDeps | undefined> {
+  const { live, webhooks, orders, readiness } = about;
+  if (live.board === undefined) return undefined;
+  const [{ identifier }, { slowGuesses }] = await Promise.all([
+    import('../http/operator/identify.ts'),
+    import('../http/slow-guesses.ts'),
+  ]);
+  const { database, observability, providers } = app;
+  const { pool, clock } = database;
+  const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl, SETTINGS_KEY: keys } = config;
+  const oidc = oidcSettings(config);
+  return {
+    ...providers,
+    pool,
+    now: clock.now,
+    translating: { pool, open: providers.open, keys, publicUrl: config.PUBLIC_URL ?? '' },
+    parkTtlS: config.PARK_TTL_S,
+    identify: identifier(pool, operatorToken, clock.now, oidc !== undefined),
+    judge: slowGuesses({ observe: observability.observe }),
+    operatorToken,
+    consoleUrl,
+    oidc,
+    follow: live.feed.follow,
+    watch: live.board.watch,
+    metrics: observability.metrics,
+    readiness,
+    spillState: () => webhooks.spill?.state() ?? NONE_WAITING,
+    wake: orders.wake,
+  };
+}
+
+/** The operators' endpoint: the API for programs, and the console with the API for people. */
+export async function operatorEndpoint(
+  scope: FastifyInstance,
+  { operator, recognise }: { operator: OperatorDeps; recognise: Recognise },
+): Promise<void> {
+  const [{ mountRoutes }, { bearerDoor }, { sessionDoor }] = await Promise.all([
+    import('../http/operator/mount-routes.ts'),
+    import('../http/operator/bearer-door.ts'),
+    import('../http/console/session-door.ts'),
+  ]);
+  scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
+  const mountApi = mountRoutes(scope, operator);
+  await scope.register((door) => bearerDoor(door, operator, recognise, mountApi));
+  await scope.register((door) => sessionDoor(door, operator, recognise, mountApi), { prefix: '/console' });
+}
+
+function oidcSettings(config: Config): OidcSettings | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, CONSOLE_URL: consoleUrl } = config;
+  if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
+  return {
+    issuer,
+    clientId,
+    clientSecret: config.OIDC_CLIENT_SECRET,
+    consoleUrl,
+    scopes: config.OIDC_SCOPES,
+    groupsClaim: config.OIDC_GROUPS_CLAIM,
+    domains: config.OIDC_ALLOWED_DOMAINS,
+    groups: config.OIDC_ALLOWED_GROUPS,
+  };
+}

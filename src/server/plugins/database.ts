@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import fp from 'fastify-plugin';
+import type { Pool } from 'pg';
+import { WrongSchema, checkSchema } from '../../check-schema.ts';
+import type { Config } from '../../config.ts';
+import { databaseClock, type DatabaseClock } from '../../core/postgres/database-clock.ts';
+import { ensureWebhookPartitions } from '../../core/postgres/ensure-webhook-partitions.ts';
+import { watchDatabase, type DatabaseWatch } from '../../core/postgres/watch-database.ts';
+import { openDatabase } from '../../database/open-database.ts';
+import { explainDatabaseError } from '../../explain-database-error.ts';
+
+const RETRY_MS = 1_000;
+/** Time until a start that still waits for Postgres says so again. */
+const TELL_AGAIN_MS = 60_000;
+
+export type Database = {
+  pool: Pool;
+  /** The connections of the batch writers. */
+  flushPool: Pool;
+  clock: DatabaseClock;
+  watch: DatabaseWatch;
+  /** Has a listener called when Postgres goes away, and when it is back; first when it is first seen. */
+  onChange(listener: (isAway: boolean) => void): void;
+  /**
+   * Resolves once Postgres can be used and `load` has read from it. Logs why it cannot.
+   * @throws WrongSchema, which no wait will change
+   */
+  ready(load: () => Promise<unknown>, stopping: AbortSignal): Promise<void>;
+  close(): Promise<unknown>;
+};
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    database: Database;
+  }
+}
+
+/** Opens the pools. Nothing connects before the first query. */
+export const database = fp(
+  async (app: FastifyInstance, config: Pick<Config, 'DATABASE_URL' | 'POOL_SIZE'>) => {
+    const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
+      app.log.warn({ err: error }, 'lost an idle connection to Postgres');
+    });
+    const clock = databaseClock(pool);
+    const listeners: ((isAway: boolean) => void)[] = [];
+    app.decorate('database', {
+      pool,
+      flushPool,
+      clock,
+      watch: watchDatabase(flushPool, (isAway) => {
+        for (const listener of listeners) listener(isAway);
+      }),
+      onChange: (listener) => void listeners.push(listener),
+      ready: (load, stopping) => databaseReady({ pool, clock, load }, app.log, stopping),
+      close: () => Promise.all([pool.end(), flushPool.end()]),
+    });
+  },
+  { name: 'database' },
+);
+
+/** Waits for Postgres without limit, and says why: at once, when it changes, and periodically. A wrong schema ends it. */
+async function databaseReady(
+  { pool, clock, load }: { pool: Pool; clock: DatabaseClock; load: () => Promise<unknown> },
+  log: FastifyBaseLogger,
+  stopping: AbortSignal,
+): Promise<void> {
+  let said = { words: '', at: 0 };
+  while (!stopping.aborted) {
+    try {
+      await clock.follow();
+      await checkSchema(pool);
+      await ensureWebhookPartitions(pool);
+      await load();
+      return;
+    } catch (error) {
+      if (error instanceof WrongSchema) throw error;
+      const { found, toDo } = explainDatabaseError(error);
+      const words = `Postgres cannot be used, and is tried again every second: ${found}; ${toDo}`;
+      if (words !== said.words || performance.now() - said.at > TELL_AGAIN_MS) {
+        said = { words, at: performance.now() };
+        log.error(words);
+      }
+      await sleep(RETRY_MS, undefined, { signal: stopping }).catch(() => {});
+    }
+  }
+  throw new Error('stopped before Postgres could be reached');
+}

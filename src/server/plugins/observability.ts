@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify';
+import fp from 'fastify-plugin';
+import type { Config } from '../../config.ts';
+import { startObserving, type Observing } from '../../observe/start-observing.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    observability: Observing;
+  }
+}
+
+/** The readers of what happens: log, last-seen times, traffic; metrics and traces once they are loaded. */
+export const observability = fp(
+  async (app: FastifyInstance, config: Config) => {
+    const { pool, flushPool, clock } = app.database;
+    const integrations = app.providers.registry.keys();
+    app.decorate(
+      'observability',
+      startObserving({ config, log: app.log, integrations, pool, flushPool, now: clock.now }),
+    );
+  },
+  { name: 'observability', dependencies: ['database', 'providers'] },
+);

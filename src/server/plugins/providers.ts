@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify';
+import fp from 'fastify-plugin';
+import type { Config } from '../../config.ts';
+import type { Credentials, Registry } from '../../core/domain/provider.ts';
+import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
+import { guardedFetch } from '../../core/egress/guarded-fetch.ts';
+import { credentialStore } from '../../core/locations/credential-store.ts';
+import { settingsOpener, type OpenSettings } from '../../core/locations/locations.ts';
+
+export type Providers = {
+  registry: Registry;
+  /** Decrypts a location's settings. */
+  open: OpenSettings;
+  credentialsFor: (integration: string) => Credentials;
+  /** Calls a POS: only hosts that a location may name. */
+  posFetch: typeof fetch;
+  allowedHosts: AllowedHosts;
+};
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    providers: Providers;
+  }
+}
+
+/** The integrations, and what every call to a POS needs. */
+export const providers = fp(
+  async (app: FastifyInstance, { config, registry }: { config: Config; registry: Registry }) => {
+    const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
+    app.decorate('providers', {
+      registry,
+      open: settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL }),
+      credentialsFor: credentialStore(app.database.pool, keys),
+      posFetch: guardedFetch(allowedHosts),
+      allowedHosts,
+    });
+  },
+  { name: 'providers', dependencies: ['database'] },
+);
