@@ -4,7 +4,7 @@ import { ensureWebhookPartitions } from '../src/core/postgres/ensure-webhook-par
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { migrate } from '../src/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { registry } from '../src/providers/index.ts';
 import { allowedHosts } from '../test/support/allowed-loopback.ts';
 

@@ -203,7 +203,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a connection with a stale prepared statement is not lent again': {
     edits: { 'stale-statement': [/\(\?:/, '(?:0A|'] },
-    noticedBy: vitest('test/database.test.ts', 'made stale'),
+    noticedBy: vitest('test/database/open-database.test.ts', 'made stale'),
   },
   'a connection to a server that takes no writes is not lent again': {
     edits: { 'no-writes': [/\(\?:/, '(?:25006|'] },
@@ -235,7 +235,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a process refuses a pooler that drops its settings': {
     edits: { 'settings-arrive': NEVER },
-    noticedBy: vitest('test/database.test.ts', 'a process refuses a pooler'),
+    noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
   },
   'a webhook that waits for a lock waits aside': {
     edits: { 'lock-aside': [/return \w+/, 'return flush'] },

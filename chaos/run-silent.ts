@@ -7,7 +7,7 @@ import { webhookUrl } from '../src/core/domain/webhook-path.ts';
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { migrate } from '../src/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { registry } from '../src/providers/index.ts';
 import { SIMULATORS } from '../test/simulators/index.ts';
 import type { Simulator, Ticket } from '../test/simulators/simulator.ts';

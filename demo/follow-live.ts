@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import { terminalText } from '../src/terminal-text.ts';
+import { terminalText } from '../src/observe/terminal-text.ts';
 import type { Timeline } from './journey-lines.ts';
 
 /** What a member's client knows from the topic alone. */

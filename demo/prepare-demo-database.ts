@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { readConfigOf } from '../src/config.ts';
-import { migrate } from '../src/migrate.ts';
+import { readConfigOf } from '../src/server/config.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 
 export type Database = {

@@ -1,4 +1,4 @@
 import './require-node.ts';
 
 // After the check: an old Node fails while it links what this imports.
-await import('./serve.ts');
+await import('./server/serve.ts');

@@ -119,7 +119,7 @@ describe('the structure', () => {
   });
 
   it('.env.example holds every variable of the environment, and no other', async () => {
-    const { CONFIG_NAMES } = await import('../src/config.ts');
+    const { CONFIG_NAMES } = await import('../src/server/config.ts');
     const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');
     const names = [...example.matchAll(/^#? ?([A-Z_]+)=/gm)].map((match) => match[1]);
     expect(new Set(names)).toEqual(new Set(CONFIG_NAMES));

@@ -8,7 +8,7 @@ import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { resolveNotThere, resolveThere } from '../../src/core/placements/resolve-doubt.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN } from '../../test/support/ask-operator.ts';
 import { AHEAD, prepareClock } from '../../test/support/move-clock.ts';
 import { postWithAgent } from '../../test/support/post-with-agent.ts';

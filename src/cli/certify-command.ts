@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import { type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
@@ -10,7 +10,7 @@ import { WrongLocation } from '../core/locations/locations.ts';
 import type { Certification } from '../diagnostics/certify.ts';
 import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import type { Tell, TestContents } from '../diagnostics/test-run.ts';
-import { terminalText } from '../terminal-text.ts';
+import { terminalText } from '../observe/terminal-text.ts';
 import { actAtLocation } from './act-at-location.ts';
 import { examples } from './examples.ts';
 import { WrongInput } from './failures.ts';

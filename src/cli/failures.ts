@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander';
-import { WrongEnvironment } from '../config.ts';
+import { WrongEnvironment } from '../server/config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import { NotDone } from '../operators/operation.ts';
-import { terminalText } from '../terminal-text.ts';
+import { terminalText } from '../observe/terminal-text.ts';
 
 /** The location, token, order or integration does not exist. */
 export class NotFound extends Error {

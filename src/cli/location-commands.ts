@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Pool } from 'pg';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import {
   WrongLocation,
   findLocation,

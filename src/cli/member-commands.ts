@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { eraseMember, type ErasedMember } from '../core/retention/erase-member.ts';
 import { Id, describeIssues } from '../core/domain/order.ts';
 import { audited } from '../core/operators/audit.ts';

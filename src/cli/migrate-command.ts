@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { examples } from './examples.ts';
 import { print } from './print.ts';
 import { withDatabase } from './with-database.ts';
@@ -19,7 +19,7 @@ ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@d
     .action(async (_options: object, command: Command) => {
       const { DATABASE_URL, OWNER_DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL', 'OWNER_DATABASE_URL');
       // Loaded here, since no other command needs it.
-      const { migrate } = await import('../migrate.ts');
+      const { migrate } = await import('../database/migrate.ts');
       const migrated =
         OWNER_DATABASE_URL === undefined
           ? await migrate(DATABASE_URL)

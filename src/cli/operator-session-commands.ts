@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { audited } from '../core/operators/audit.ts';
 import { endSession, listSessions } from '../core/operators/operator-sessions.ts';
 import { commandLineActor } from './command-line-actor.ts';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
@@ -12,7 +12,7 @@ import { examples } from './examples.ts';
 import { NotFound } from './failures.ts';
 import { loadProviders } from './load-providers.ts';
 import { print, table } from './print.ts';
-import { terminalText } from '../terminal-text.ts';
+import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS =
   'Sums that do not add up. It is right so where a fee that no field of ours has is in them; else see the mapper:';

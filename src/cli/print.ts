@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { terminalJson, terminalText } from '../terminal-text.ts';
+import { terminalJson, terminalText } from '../observe/terminal-text.ts';
 
 type Cell = string | number | boolean | Date | null | undefined;
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { version } from '../version.ts';
+import { version } from '../server/version.ts';
 import { addOperations } from '../operators/add-operations.ts';
 import { LOCATION_OPERATIONS, TOKEN_OPERATIONS } from '../operators/location-operations.ts';
 import { ORDER_OPERATIONS } from '../operators/order-operations.ts';

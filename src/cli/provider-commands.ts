@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { checkLocation, type CheckedLocation } from '../core/locations/check-location.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';

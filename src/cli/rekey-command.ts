@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { rekey, type Rekeying } from '../core/locations/rekey.ts';
 import { audited } from '../core/operators/audit.ts';
 import { commandLineActor } from './command-line-actor.ts';

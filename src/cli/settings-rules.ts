@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../server/config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
 import { loadProviders } from './load-providers.ts';
 

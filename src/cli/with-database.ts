@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
-import { WrongSchema, checkSchema } from '../check-schema.ts';
-import { explainDatabaseError } from '../explain-database-error.ts';
+import { WrongSchema, checkSchema } from '../database/check-schema.ts';
+import { explainDatabaseError } from '../database/explain-database-error.ts';
 
 /**
  * Opens the database for one command, checks that it has this version's schema, and always closes it.

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfig, readConfigOf } from '../config.ts';
+import { WrongEnvironment, readConfig, readConfigOf } from '../server/config.ts';
 import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';

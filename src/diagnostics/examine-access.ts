@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../config.ts';
+import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../server/config.ts';
 import { algorithmsOf } from '../http/algorithms-of.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
 import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import { checkSchema, WrongSchema } from '../check-schema.ts';
-import { isLoopback, readConfigOf, type Config } from '../config.ts';
+import { checkSchema, WrongSchema } from '../database/check-schema.ts';
+import { isLoopback, readConfigOf, type Config } from '../server/config.ts';
 import { withClient } from '../core/postgres/with-client.ts';
 import { SETTINGS_ARRIVED } from '../database/open-database.ts';
-import { explainDatabaseError } from '../explain-database-error.ts';
-import { FUNCTIONS, RIGHTS } from '../grant-rights.ts';
+import { explainDatabaseError } from '../database/explain-database-error.ts';
+import { FUNCTIONS, RIGHTS } from '../database/grant-rights.ts';
 import { failed, ok, warning, type Check } from './check.ts';
 
 const OLDEST_VERSION = 15;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfigOf } from '../config.ts';
+import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
 import { keysInUse } from '../core/locations/keys-in-use.ts';

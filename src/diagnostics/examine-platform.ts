@@ -8,7 +8,7 @@ import {
   type IntrospectionQuery,
 } from 'graphql';
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfigOf } from '../config.ts';
+import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
 import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
 import { hasValue } from '../core/placements/has-value.ts';

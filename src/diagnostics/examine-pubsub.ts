@@ -1,7 +1,7 @@
 import type { PubSub, Subscription, Topic, protos } from '@google-cloud/pubsub';
-import { readConfigOf } from '../config.ts';
+import { readConfigOf } from '../server/config.ts';
 import { withTimeout } from '../core/domain/with-timeout.ts';
-import { loadPubsub } from '../load-pubsub.ts';
+import { loadPubsub } from '../server/pubsub/load-pubsub.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const TOPIC = 'SPILL_TOPIC';

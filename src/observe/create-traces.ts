@@ -3,7 +3,7 @@ import { SpanKind, SpanStatusCode, TraceFlags, type HrTime } from '@opentelemetr
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import type { Config } from '../config.ts';
+import type { Config } from '../server/config.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import { isTraced, newSpanId, rootSpanId, traceId } from '../core/domain/trace-id.ts';

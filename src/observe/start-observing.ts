@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { hasOperators, type Config } from '../config.ts';
+import { hasOperators, type Config } from '../server/config.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
 import { countTraffic } from '../core/traffic/count-traffic.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
-import { version } from '../version.ts';
+import { version } from '../server/version.ts';
 import type { Exposition, Measured, Metrics } from './create-metrics.ts';
 import type { Traces } from './create-traces.ts';
 import { logJourneys } from './events.ts';

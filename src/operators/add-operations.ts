@@ -7,7 +7,7 @@ import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from '../cli/read-limit.ts';
 import { PAST, readPast } from '../cli/read-time.ts';
 import { settingsRules } from '../cli/settings-rules.ts';
 import { withDatabase } from '../cli/with-database.ts';
-import { readConfigOf, type Config } from '../config.ts';
+import { readConfigOf, type Config } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { settingsOpener } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';

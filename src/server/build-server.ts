@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { hasOperators, type Config } from '../config.ts';
+import { hasOperators, type Config } from './config.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';

@@ -9,7 +9,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from './config.ts';
 import type { Connections, Recognise } from '../http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from '../http/console/secure-headers.ts';
 import { FOLLOW_PATH, followDoor, type FollowDeps } from '../http/follow/follow-door.ts';

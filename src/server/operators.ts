@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from './config.ts';
 import { NONE_WAITING } from '../core/spill/spill-state.ts';
 import type { Recognise } from '../http/bound-connections.ts';
 import type { OidcSettings } from '../http/console/oidc-client.ts';

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config.ts';
+import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
@@ -412,7 +412,7 @@ describe('docs/deploy.md', () => {
       'docs/try-it.md',
       '.env.example',
       'deploy/google-cloud/set-up.sh',
-      'src/config.ts',
+      'src/server/config.ts',
     ];
     const urls = files.flatMap((file) => [
       ...readFileSync(join(PROJECT, file), 'utf8').matchAll(/postgres:\/\/[^\s'"`]*@[^\s'"`]+/g),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { CLI, runCli } from '../support/run-cli.ts';
 import { runToEnd } from '../support/run-program.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';

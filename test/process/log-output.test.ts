@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 
-const of = (file: string): string => JSON.stringify(new URL(`../../src/${file}`, import.meta.url).href);
+const of = (file: string): string => JSON.stringify(new URL(`../../src/observe/${file}`, import.meta.url).href);
 
 let child: ChildProcessWithoutNullStreams;
 afterEach(() => void child.kill('SIGKILL'));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { putLocation } from '../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { registry } from '../../src/providers/index.ts';
 import { PROBED, memoryOf } from '../support/memory-of.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
-import { hasOperators, readConfig } from '../../src/config.ts';
+import { hasOperators, readConfig } from '../../src/server/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { recordSignal } from '../../src/core/placements/record-signal.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
-import { createLog } from '../../src/create-log.ts';
+import { createLog } from '../../src/observe/create-log.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { processLifecycle } from '../../src/server/process-lifecycle.ts';
 import { addEndpoints, createListener } from '../../src/server/listener.ts';

@@ -1,7 +1,7 @@
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { readConfig } from '../../src/config.ts';
-import { createLog } from '../../src/create-log.ts';
+import { readConfig } from '../../src/server/config.ts';
+import { createLog } from '../../src/observe/create-log.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';

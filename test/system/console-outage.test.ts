@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { askAxe } from './open-browser.ts';

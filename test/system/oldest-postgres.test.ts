@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { postgresMs } from '../../bench/processor-ms.ts';
-import { migrate } from '../../src/migrate.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { startPostgres } from '../support/start-postgres.ts';
 import { startSystem } from '../support/start-system.ts';
 import { needsPostgres } from './needs-tool.ts';

@@ -1,5 +1,5 @@
 import type { Configuration, CustomFetch } from 'openid-client';
-import { isLoopback } from '../../config.ts';
+import { isLoopback } from '../../server/config.ts';
 import { SESSION_S } from '../../core/operators/operator-sessions.ts';
 import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
 

@@ -1,6 +1,6 @@
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
-import { isLoopback } from '../../config.ts';
+import { isLoopback } from '../../server/config.ts';
 
 /** With its prefix a browser takes it from this host alone, over https, so no neighbour of the domain can set another. */
 const NAME = 'expediter_session';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config.ts';
+import type { Config } from '../config.ts';
 import { quietAsker } from '../../core/asks/quiet-asker.ts';
 import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
 import { workLooks } from '../../core/cancellations/work-looks.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Config } from '../../config.ts';
+import type { Config } from '../config.ts';
 import type { Log } from '../../core/domain/log.ts';
 import type { Observe } from '../../core/domain/observed.ts';
 import { tokenList, type TokenList } from '../../core/locations/token-list.ts';
@@ -12,7 +12,7 @@ import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import type { KeepDeps } from '../../core/statuses/keep-arrived.ts';
 import type { TranslateRules } from '../../core/statuses/translate-arrived.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
-import { spillTopic } from '../../spill-topic.ts';
+import { spillTopic } from '../pubsub/spill-topic.ts';
 
 export type Spill = {
   list: TokenList;

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Pool } from 'pg';
-import { WrongSchema, checkSchema } from '../../check-schema.ts';
-import type { Config } from '../../config.ts';
+import { WrongSchema, checkSchema } from '../../database/check-schema.ts';
+import type { Config } from '../config.ts';
 import { databaseClock, type DatabaseClock } from '../../core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from '../../core/postgres/ensure-webhook-partitions.ts';
 import { watchDatabase, type DatabaseWatch } from '../../core/postgres/watch-database.ts';
 import { openDatabase } from '../../database/open-database.ts';
-import { explainDatabaseError } from '../../explain-database-error.ts';
+import { explainDatabaseError } from '../../database/explain-database-error.ts';
 
 const RETRY_MS = 1_000;
 /** Time until a start that still waits for Postgres says so again. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../../config.ts';
+import type { Config } from '../config.ts';
 import { startObserving, type Observing } from '../../observe/start-observing.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../../config.ts';
+import type { Config } from '../config.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import { guardedFetch } from '../../core/egress/guarded-fetch.ts';

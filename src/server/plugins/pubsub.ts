@@ -1,8 +1,8 @@
 import type { ClientConfig, PubSub, v1 } from '@google-cloud/pubsub';
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../../config.ts';
-import { loadPubsub } from '../../load-pubsub.ts';
+import type { Config } from '../config.ts';
+import { loadPubsub } from '../pubsub/load-pubsub.ts';
 
 export type PubsubClient = {
   /** The library's client. It knows the address of Pub/Sub or of an emulator, and full names. */

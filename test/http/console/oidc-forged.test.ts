@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { SignJWT, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readConfig } from '../../../src/config.ts';
+import { readConfig } from '../../../src/server/config.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { sealFlow, type Flow } from '../../../src/http/console/oidc-flow.ts';
 import { readPerson } from '../../../src/http/console/oidc-person.ts';

@@ -8,7 +8,7 @@ import { SESSION_S, deleteOldSessions } from '../../../src/core/operators/operat
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { identifier } from '../../../src/http/operator/identify.ts';
-import { version } from '../../../src/version.ts';
+import { version } from '../../../src/server/version.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../support/log-in.ts';

@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { ClientBase, Pool } from 'pg';
-import { SETTINGS_ARRIVED } from './database/open-database.ts';
+import { SETTINGS_ARRIVED } from './open-database.ts';
 
-export const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url));
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
 /** The end of a migration's name if it takes away what the version before needs. */

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { examine } from '../src/diagnostics/doctor.ts';
-import { FUNCTIONS, RIGHTS } from '../src/grant-rights.ts';
-import { createEmptyDatabase } from './support/create-database.ts';
-import { runCli } from './support/run-cli.ts';
+import { examine } from '../../src/diagnostics/doctor.ts';
+import { FUNCTIONS, RIGHTS } from '../../src/database/grant-rights.ts';
+import { createEmptyDatabase } from '../support/create-database.ts';
+import { runCli } from '../support/run-cli.ts';
 
-const CORE = fileURLToPath(new URL('../src', import.meta.url));
+const CORE = fileURLToPath(new URL('../../src', import.meta.url));
 const PASSWORD = 'hunter2';
 
 /** Roles are the whole server's, so they are named for this run. */

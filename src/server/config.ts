@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { parseAllowedHosts } from './core/egress/allowed-hosts.ts';
-import { hasWeakKey, parseSettingsKeys } from './core/locations/settings-key.ts';
-import { parseFollowKeys } from './http/follow/follow-keys.ts';
+import { parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
+import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
+import { parseFollowKeys } from '../http/follow/follow-keys.ts';
 
 /** The variables: each with its schema, and an example for the error message. */
 const variables = {

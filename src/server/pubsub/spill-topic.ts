@@ -1,7 +1,7 @@
 import type { Message, Subscription } from '@google-cloud/pubsub';
-import type { SpillMessage } from './core/spill/drain-spill.ts';
+import type { SpillMessage } from '../../core/spill/drain-spill.ts';
 import { loadPubsub } from './load-pubsub.ts';
-import type { PubsubConnection } from './server/plugins/pubsub.ts';
+import type { PubsubConnection } from '../plugins/pubsub.ts';
 
 /** Time for a request: that of an answer, of which Postgres may have had none. Nobody waits for longer. */
 const CALL = { timeout: 1_400, retry: null };

@@ -1,5 +1,5 @@
-import { traceId } from './core/domain/trace-id.ts';
-import type { LiveMessage } from './core/domain/live-message.ts';
+import { traceId } from '../../core/domain/trace-id.ts';
+import type { LiveMessage } from '../../core/domain/live-message.ts';
 
 /** What is told. Its version is that of the payload, which docs/decisions/19-cloudevents.md lets change. */
 export const EVENT_TYPE = 'expediter.order.status-changed.v1';

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readConfig, readConfigOf } from '../src/config.ts';
+import { readConfig, readConfigOf } from '../../src/server/config.ts';
 
 const GOOD_KEY = randomBytes(32).toString('base64');
 const env = {
@@ -75,7 +75,7 @@ it.each([
 });
 
 it('.env.example has no key that works', () => {
-  expect(readFileSync(new URL('../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
+  expect(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
 });
 
 it.each<[string, Record<string, string>, string | undefined]>([

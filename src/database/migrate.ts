@@ -4,7 +4,7 @@ import pg, { type ClientBase } from 'pg';
 import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
-import { ensureWebhookPartitions } from './core/postgres/ensure-webhook-partitions.ts';
+import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 
 /** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;

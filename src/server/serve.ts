@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { WrongSchema } from './check-schema.ts';
+import { WrongSchema } from '../database/check-schema.ts';
 import { WrongEnvironment, readConfig } from './config.ts';
-import { createLog } from './create-log.ts';
-import { logOutput } from './log-output.ts';
-import { loadProviders } from './providers/index.ts';
-import { buildServer } from './server/build-server.ts';
+import { createLog } from '../observe/create-log.ts';
+import { logOutput } from '../observe/log-output.ts';
+import { loadProviders } from '../providers/index.ts';
+import { buildServer } from './build-server.ts';
 
 /** Ends a start that an operator has to correct, with a message and no stack. */
 function refuseToStart(message: string): never {

@@ -1,8 +1,8 @@
 import { cloudEvent } from './cloud-event.ts';
-import type { LiveMessage } from './core/domain/live-message.ts';
-import { traceparent } from './core/domain/trace-id.ts';
-import type { Publish } from './core/live/publish-live.ts';
-import type { PubsubConnection } from './server/plugins/pubsub.ts';
+import type { LiveMessage } from '../../core/domain/live-message.ts';
+import { traceparent } from '../../core/domain/trace-id.ts';
+import type { Publish } from '../../core/live/publish-live.ts';
+import type { PubsubConnection } from '../plugins/pubsub.ts';
 
 /** Options of a call. The outbox retries: the library's own retries would hold a message back silently for minutes. */
 const CALL = { timeout: 3_000, retry: null };

@@ -3,11 +3,11 @@ import { Socket, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { checkSchema } from '../src/check-schema.ts';
-import { withClient } from '../src/core/postgres/with-client.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../src/database/open-database.ts';
-import { startPooler } from './support/start-pooler.ts';
-import { createDatabase } from './support/create-database.ts';
+import { checkSchema } from '../../src/database/check-schema.ts';
+import { withClient } from '../../src/core/postgres/with-client.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
+import { startPooler } from '../support/start-pooler.ts';
+import { createDatabase } from '../support/create-database.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
 function message(type: string, body: Buffer): Buffer {

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { explainDatabaseError } from '../src/explain-database-error.ts';
-import { createDatabase } from './support/create-database.ts';
-import { freePort } from './support/free-port.ts';
+import { explainDatabaseError } from '../../src/database/explain-database-error.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { freePort } from '../support/free-port.ts';
 
 async function failureAt(url: string): Promise<unknown> {
   const client = new pg.Client(url);
