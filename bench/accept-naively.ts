@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { TranslatedWebhook, WebhookOutcome } from '../src/core/domain/webhook.ts';
-import { inTransaction } from '../src/core/postgres/in-transaction.ts';
+import { inTransaction } from '../src/core/postgres/transactions.ts';
 import { RANK_END, rankOf } from '../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../src/core/domain/order.ts';
 

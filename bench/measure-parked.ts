@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { openDatabase } from '../src/database/open-database.ts';
-import { redriveParked } from '../src/core/statuses/redrive-parked.ts';
-import { sweepParked } from '../src/core/statuses/sweep-parked.ts';
+import { redriveParked, sweepParked } from '../src/core/statuses/redrive-parked.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { median } from './summarize.ts';
 

@@ -3,7 +3,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { LIFECYCLE, RANK_SENT, rankOf, type FulfillmentType } from '../src/core/domain/lifecycle.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
-import { webhookUrl } from '../src/core/domain/webhook-path.ts';
+import { webhookUrl } from '../src/core/domain/make-token.ts';
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';

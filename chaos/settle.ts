@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { concludeByPhone } from '../src/core/cancellations/conclude-by-phone.ts';
+import { concludeByPhone } from '../src/core/cancellations/operator-cancellations.ts';
 import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-doubt.ts';
 import type { Pubsub } from '../test/support/start-pubsub.ts';
 import type { History } from './history.ts';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { putLocation } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { webhookUrl } from '../src/core/domain/webhook-path.ts';
+import { webhookUrl } from '../src/core/domain/make-token.ts';
 import type { Registry } from '../src/core/domain/provider.ts';
 import { registry as ours } from '../src/providers/index.ts';
 import { allowedHosts } from '../test/support/allowed-loopback.ts';

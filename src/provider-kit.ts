@@ -2,8 +2,8 @@
  * `expediter-kit`: the parts for a provider in a package of its own, loaded with `PROVIDER_MODULES`.
  * docs/writing-a-provider.md explains how.
  */
-export type { Busy } from './core/domain/busy.ts';
-export * from './core/domain/discounts-of.ts';
+export type { Busy } from './core/domain/webhook.ts';
+export * from './core/domain/money.ts';
 export * from './core/domain/errors.ts';
 export * from './core/domain/flatten-modifiers.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
@@ -17,7 +17,7 @@ export {
   OrderRef,
   StatusEvent,
 } from './core/domain/order.ts';
-export * from './core/domain/person-name.ts';
+export * from './core/domain/member-text.ts';
 export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
 export type {
   CancelAnswer,

@@ -1,8 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { concludeByPhone } from '../../src/core/cancellations/conclude-by-phone.ts';
-import { requestCancellation } from '../../src/core/cancellations/request-cancellation.ts';
+import { concludeByPhone, requestCancellation } from '../../src/core/cancellations/operator-cancellations.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { STATUSES, rankOf, type Status } from '../../src/core/domain/lifecycle.ts';
-import { storeOrderRef } from '../../src/core/placements/store-order-ref.ts';
+import { storeOrderRef } from '../../src/core/placements/placement-outcomes.ts';
 import { redriveParked } from '../../src/core/statuses/redrive-parked.ts';
 import { statusWebhook } from '../../test/support/start-system.ts';
 import { until } from '../../test/support/until.ts';

@@ -11,11 +11,10 @@ import type { Certification } from '../diagnostics/certify.ts';
 import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import type { Tell, TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
-import { actAtLocation } from './act-at-location.ts';
-import { examples } from './examples.ts';
+import { actAtLocation } from './acts-table.ts';
+import { examples } from './print.ts';
 import { WrongInput } from './failures.ts';
-import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
-import { withDatabase } from './with-database.ts';
+import { LOCATION_VARIABLES, settingsRules, withDatabase } from './settings-rules.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { PARTS, type Part } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf, tableOf } from '../diagnostics/print-checks.ts';
-import { examples } from './examples.ts';
+import { examples } from './print.ts';
 
 export function addDoctorCommand(program: Command): void {
   program

@@ -11,7 +11,7 @@ import {
   type OpenSettings,
 } from '../core/locations/locations.ts';
 import { listSeenLocations, type SeenLocation } from '../core/locations/list-locations.ts';
-import { readGrant, type ShownGrant } from '../core/locations/read-grant.ts';
+import { readGrant, type ShownGrant } from '../core/locations/renew-connections.ts';
 import { Id } from '../core/domain/order.ts';
 import { audited } from '../core/operators/audit.ts';
 import { readActsAt, type ToldAct } from '../core/operators/read-audit.ts';
@@ -19,12 +19,10 @@ import { groupAt } from '../operators/add-operations.ts';
 import { pausedInWords } from '../operators/location-operations.ts';
 import { actsTable } from './acts-table.ts';
 import { commandLineActor } from './command-line-actor.ts';
-import { examples } from './examples.ts';
+import { examples, facts, print, time } from './print.ts';
 import { WrongInput, noSuchLocation } from './failures.ts';
-import { facts, print, time } from './print.ts';
-import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
+import { LOCATION_VARIABLES, settingsRules, withDatabase } from './settings-rules.ts';
 import { countValidTokens } from './token-commands.ts';
-import { withDatabase } from './with-database.ts';
 
 export function addLocationCommands(program: Command): void {
   const location = groupAt(program, ['location']);

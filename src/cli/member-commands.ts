@@ -5,10 +5,9 @@ import { eraseMember, type ErasedMember } from '../core/retention/erase-member.t
 import { Id, describeIssues } from '../core/domain/order.ts';
 import { audited } from '../core/operators/audit.ts';
 import { commandLineActor } from './command-line-actor.ts';
-import { examples } from './examples.ts';
+import { examples, print, table } from './print.ts';
 import { WrongInput } from './failures.ts';
-import { print, table } from './print.ts';
-import { withDatabase } from './with-database.ts';
+import { withDatabase } from './settings-rules.ts';
 
 export function addMemberCommands(program: Command): void {
   const member = program

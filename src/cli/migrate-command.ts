@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { readConfigOf } from '../server/config.ts';
-import { examples } from './examples.ts';
-import { print } from './print.ts';
-import { withDatabase } from './with-database.ts';
+import { examples, print } from './print.ts';
+import { withDatabase } from './settings-rules.ts';
 
 export function addMigrateCommand(program: Command): void {
   program

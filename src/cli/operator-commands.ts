@@ -19,12 +19,10 @@ import {
   revokeOperatorToken,
 } from '../core/operators/operator-tokens.ts';
 import { commandLineActor } from './command-line-actor.ts';
-import { examples } from './examples.ts';
+import { examples, facts, print, readTime, table } from './print.ts';
 import { NotFound, WrongInput } from './failures.ts';
 import { addOperatorSessionCommands } from './operator-session-commands.ts';
-import { facts, print, table } from './print.ts';
-import { readTime } from './read-time.ts';
-import { withDatabase } from './with-database.ts';
+import { withDatabase } from './settings-rules.ts';
 
 type Given = { role: string[]; locations?: string[] };
 

@@ -4,10 +4,9 @@ import { readConfigOf } from '../server/config.ts';
 import { audited } from '../core/operators/audit.ts';
 import { endSession, listSessions } from '../core/operators/operator-sessions.ts';
 import { commandLineActor } from './command-line-actor.ts';
-import { examples } from './examples.ts';
+import { examples, print, table } from './print.ts';
 import { NotFound } from './failures.ts';
-import { print, table } from './print.ts';
-import { withDatabase } from './with-database.ts';
+import { withDatabase } from './settings-rules.ts';
 
 /** @param operator the group of commands about operators */
 export function addOperatorSessionCommands(operator: Command): void {

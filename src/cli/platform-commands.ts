@@ -5,13 +5,12 @@ import { readConfigOf } from '../server/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
-import { wordOf } from '../core/domain/word-of.ts';
-import type { CodedError } from '../core/placements/read-errors.ts';
+import { wordOf } from '../core/domain/member-text.ts';
+import type { CodedError } from '../core/placements/read-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
-import { examples } from './examples.ts';
+import { examples, print, table } from './print.ts';
 import { NotFound } from './failures.ts';
-import { loadProviders } from './load-providers.ts';
-import { print, table } from './print.ts';
+import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS =

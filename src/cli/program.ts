@@ -8,7 +8,7 @@ import { WEBHOOK_OPERATIONS } from '../operators/webhook-operations.ts';
 import { addCertifyCommand } from './certify-command.ts';
 import { readName, sayWho } from './command-line-actor.ts';
 import { addDoctorCommand } from './doctor-command.ts';
-import { examples } from './examples.ts';
+import { examples } from './print.ts';
 import { withoutValues } from './failures.ts';
 import { addLocationCommands } from './location-commands.ts';
 import { addMemberCommands } from './member-commands.ts';

@@ -6,13 +6,10 @@ import { locationDeps } from '../core/locations/location-deps.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
 import { WrongLocation, newSettingsOf } from '../core/locations/locations.ts';
 import { describeCheck, printChecks } from '../diagnostics/print-checks.ts';
-import { actAtLocation } from './act-at-location.ts';
-import { examples } from './examples.ts';
+import { actAtLocation } from './acts-table.ts';
+import { examples, print, table } from './print.ts';
 import { NotFound } from './failures.ts';
-import { loadProviders } from './load-providers.ts';
-import { print, table } from './print.ts';
-import { LOCATION_VARIABLES, settingsRules } from './settings-rules.ts';
-import { withDatabase } from './with-database.ts';
+import { loadProviders, LOCATION_VARIABLES, settingsRules, withDatabase } from './settings-rules.ts';
 
 const CHECK_MS = 10_000;
 

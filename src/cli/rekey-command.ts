@@ -3,9 +3,8 @@ import { readConfigOf } from '../server/config.ts';
 import { rekey, type Rekeying } from '../core/locations/rekey.ts';
 import { audited } from '../core/operators/audit.ts';
 import { commandLineActor } from './command-line-actor.ts';
-import { examples } from './examples.ts';
-import { print, table } from './print.ts';
-import { withDatabase } from './with-database.ts';
+import { examples, print, table } from './print.ts';
+import { withDatabase } from './settings-rules.ts';
 
 export function addRekeyCommand(program: Command): void {
   program

@@ -1,6 +1,16 @@
+import type { Pool } from 'pg';
+import type { Registry } from '../core/domain/provider.ts';
 import type { Config } from '../server/config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
-import { loadProviders } from './load-providers.ts';
+import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
+import { checkSchema, WrongSchema } from '../database/check-schema.ts';
+import { explainDatabaseError } from '../database/explain-database-error.ts';
+
+/** Loads the providers as the service does. Most commands need none, and start in half the time without. */
+export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
+  const providers = await import('../providers/index.ts');
+  return providers.loadProviders(moduleNames);
+}
 
 /** What a command reads that puts a location, or calls its POS. */
 export const LOCATION_VARIABLES = [
@@ -16,4 +26,27 @@ export async function settingsRules(
   env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,
 ): Promise<SettingsRules> {
   return { registry: await loadProviders(env.PROVIDER_MODULES), keys: env.SETTINGS_KEY, publicUrl: env.PUBLIC_URL };
+}
+
+/**
+ * Opens the database for one command, checks that it has this version's schema, and always closes it.
+ * @param connections how many the command needs at once
+ */
+export async function withDatabase<Result>(
+  databaseUrl: string,
+  work: (pool: Pool) => Promise<Result>,
+  connections = 1,
+): Promise<Result> {
+  // The query that needs a dead connection reports it.
+  const { pool } = openDatabase(databaseUrl, FLUSH_CONNECTIONS + connections, () => {});
+  try {
+    await checkSchema(pool).catch((error: unknown) => {
+      if (error instanceof WrongSchema) throw error;
+      const { found, toDo } = explainDatabaseError(error);
+      throw new Error(`the Postgres at DATABASE_URL cannot be used: ${found}; ${toDo}`, { cause: error });
+    });
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
 }

@@ -9,14 +9,12 @@ import {
   type TokenRow,
   type TokenState,
 } from '../core/locations/webhook-tokens.ts';
-import { webhookUrl } from '../core/domain/webhook-path.ts';
+import { webhookUrl } from '../core/domain/make-token.ts';
 import { groupAt } from '../operators/add-operations.ts';
-import { actAtLocation } from './act-at-location.ts';
-import { examples } from './examples.ts';
+import { actAtLocation } from './acts-table.ts';
+import { examples, facts, print, readTime, table } from './print.ts';
 import { noSuchLocation } from './failures.ts';
-import { facts, print, table } from './print.ts';
-import { readTime } from './read-time.ts';
-import { withDatabase } from './with-database.ts';
+import { withDatabase } from './settings-rules.ts';
 
 export function addTokenCommands(program: Command): void {
   const token = groupAt(program, ['token']);

@@ -1,8 +1,8 @@
 import type { Status } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { webhookPath } from '../core/domain/webhook-path.ts';
+import { webhookPath } from '../core/domain/make-token.ts';
 import type { Location } from '../core/locations/locations.ts';
-import { refuseNextStatus } from '../core/placements/refuse-next-status.ts';
+import { refuseNextStatus } from '../core/placements/test-order.ts';
 import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';
 import { awaitStatus, findElsewhere, readStatuses, type Awaited, type Sought } from './await-status.ts';
 import { failed, ok, skipped, type Check } from './check.ts';

@@ -1,12 +1,10 @@
-import { attemptLimit } from '../core/domain/attempt-limit.ts';
-import { makeToken } from '../core/domain/make-token.ts';
+import { attemptLimit } from '../core/domain/timing.ts';
+import { makeToken, webhookPath } from '../core/domain/make-token.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
 import { why, type Why } from '../core/domain/placement-cause.ts';
-import { webhookPath } from '../core/domain/webhook-path.ts';
 import { WrongLocation, getLocation, refuseHosts, type Location } from '../core/locations/locations.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
-import { beginTestOrder } from '../core/placements/begin-test-order.ts';
-import { endTestOrder } from '../core/placements/end-test-order.ts';
+import { beginTestOrder, endTestOrder } from '../core/placements/test-order.ts';
 import { certifyStatuses } from './certify-statuses.ts';
 import { forgeOrder, namesTicket, readTicket } from './check-ticket.ts';
 import { failed, ok, type Check } from './check.ts';

@@ -1,16 +1,13 @@
-import { classifyError } from '../core/domain/classify-error.ts';
-import { describeError } from '../core/domain/describe-error.ts';
+import { classifyError, describeError } from '../core/domain/classify-error.ts';
 import type { LeftOut } from '../core/domain/left-out.ts';
-import { toDecimal } from '../core/domain/money.ts';
+import { sumItems, toDecimal } from '../core/domain/money.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
-import { sumItems } from '../core/domain/sum-items.ts';
-import { askMapper } from '../core/placements/ask-mapper.ts';
+import { askMapper, type CodedError } from '../core/placements/read-order-data.ts';
 import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
-import type { CodedError } from '../core/placements/read-errors.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;

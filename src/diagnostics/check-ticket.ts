@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { attemptLimit } from '../core/domain/attempt-limit.ts';
+import { attemptLimit } from '../core/domain/timing.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../core/domain/errors.ts';
 import { rankOf, statusAt } from '../core/domain/lifecycle.ts';

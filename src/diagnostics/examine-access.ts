@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../server/config.ts';
-import { algorithmsOf } from '../http/algorithms-of.ts';
+import { algorithmsOf } from '../http/issuer-keys.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
 import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';
 import { askHttp, hostOf, kindOf } from './ask-http.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
-import { keysInUse } from '../core/locations/keys-in-use.ts';
+import { keysInUse } from '../core/locations/settings-key.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { getLocation, listLocations, newSettingsOf, type LocationRow } from '../core/locations/locations.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';

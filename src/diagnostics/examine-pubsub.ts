@@ -1,6 +1,6 @@
 import type { PubSub, Subscription, Topic, protos } from '@google-cloud/pubsub';
 import { readConfigOf } from '../server/config.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import { withTimeout } from '../core/domain/timing.ts';
 import { loadPubsub } from '../server/pubsub/load-pubsub.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 

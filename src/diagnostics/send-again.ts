@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { webhookUrl } from '../core/domain/webhook-path.ts';
+import { webhookUrl } from '../core/domain/make-token.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { findWebhook, readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { DatabaseState } from '../core/postgres/database-state.ts';
+import type { DatabaseState } from '../core/postgres/watch-database.ts';
 
 export type Readiness = {
   /** False before start-up is done and while draining. */

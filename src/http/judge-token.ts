@@ -1,4 +1,4 @@
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import { withTimeout } from '../core/domain/timing.ts';
 import { mayBeToken } from '../core/domain/make-token.ts';
 import type { ListedToken } from '../core/locations/changed-tokens.ts';
 import type { TokenList } from '../core/locations/token-list.ts';

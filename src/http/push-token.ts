@@ -1,8 +1,7 @@
-import { jwtVerify } from 'jose';
-import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import { type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { issuerKeys } from './issuer-keys.ts';
-import { whyRefused } from './why-refused.ts';
+import { whyRefused } from './refuse.ts';
 
 /** The token is missing, forged, expired or for another audience. */
 export class BadPushToken extends Error {

@@ -1,5 +1,20 @@
 import type { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
 import { BEGINNING } from '../core/domain/webhook.ts';
+
+/**
+ * Makes a scope's handlers read bodies themselves. Content-Type decides nothing there: a sender must never see the
+ * framework's 400, 413 or 415, which it would take for an answer to its payload.
+ */
+export function takeRawBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  scope.addHook('onRequest', (request, _reply, done) => {
+    // Fastify refuses a malformed content type before it asks any parser.
+    delete request.raw.headers['content-type'];
+    done();
+  });
+}
 
 /** Bytes of a chunk that is kept as it is. It holds on to no more than what one read of a socket fills, 64 KiB. */
 const LARGE = 32 * 1024;

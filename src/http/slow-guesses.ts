@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { GuessDoor, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
-import { sourceOf } from './source-of.ts';
+import { sourceOf } from './request.ts';
 
 /** Wrong credentials of one source that are judged without a pause, and how many more a second. */
 export const BURST = 10;

@@ -1,29 +1,25 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
-import { WEBHOOK_PATH } from '../core/domain/webhook-path.ts';
+import { WEBHOOK_PATH } from '../core/domain/make-token.ts';
 import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
 import type { ListedToken } from '../core/locations/changed-tokens.ts';
 import { isOld, type OldToken, type TokenScope } from '../core/locations/webhook-tokens.ts';
-import { isDataError } from '../core/postgres/is-data-error.ts';
+import { isDataError } from '../core/postgres/transactions.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 import type { SpilledWebhook } from '../core/spill/seal-spilled.ts';
 import type { SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
-import { NOT_KEPT, keepArrived, type KeepDeps } from '../core/statuses/keep-arrived.ts';
-import type { KeepRefused } from '../core/statuses/keep-refused.ts';
-import { translateArrived, type TranslateRules } from '../core/statuses/translate-arrived.ts';
+import { keepArrived, type KeepDeps, type KeepRefused, NOT_KEPT } from '../core/statuses/keep-webhooks.ts';
+import { translateArrived, type TranslateRules } from '../core/statuses/translate-webhook-request.ts';
 import { bodyBudget, type BodyBudget } from './body-budget.ts';
 import type { Recognise } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
-import { flattenHeaders } from './flatten-headers.ts';
+import { flattenHeaders, sourceOf, traceOf } from './request.ts';
 import type { JudgeToken } from './judge-token.ts';
-import { takeRawBodies } from './raw-bodies.ts';
-import { readBody } from './read-body.ts';
+import { readBody, takeRawBodies } from './read-body.ts';
 import { SMALL_BODY, refuse } from './refuse.ts';
-import { traceOf } from './request-ids.ts';
-import { sourceOf } from './source-of.ts';
 
 export type WebhookDeps = KeepDeps &
   TranslateRules & {

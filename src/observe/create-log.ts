@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
-import { isDataError } from '../core/postgres/is-data-error.ts';
+import { isDataError } from '../core/postgres/transactions.ts';
 
 /** Google's severities: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
 const SEVERITIES: Record<string, string> = {

@@ -1,7 +1,7 @@
 import { Counter, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Observe } from '../core/domain/observed.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
-import type { DatabaseState } from '../core/postgres/database-state.ts';
+import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
 import { WHOSE, type ConnectionCounts } from '../http/bound-connections.ts';
 import { backlogGauges, type Sampled } from './backlog-gauges.ts';

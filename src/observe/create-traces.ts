@@ -7,7 +7,7 @@ import type { Config } from '../server/config.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import { isTraced, newSpanId, rootSpanId, traceId } from '../core/domain/trace-id.ts';
-import { withTimeout } from '../core/domain/with-timeout.ts';
+import { withTimeout } from '../core/domain/timing.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { asking, serverOf, type Places, type Span } from './event.ts';
 import { readerOf } from './events.ts';

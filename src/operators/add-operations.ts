@@ -1,12 +1,8 @@
 import { Option, type Command } from 'commander';
 import { commandLineActor } from '../cli/command-line-actor.ts';
-import { examples } from '../cli/examples.ts';
+import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast } from '../cli/print.ts';
 import { describe } from '../cli/failures.ts';
-import { print } from '../cli/print.ts';
-import { LIST_LIMIT, LIST_LIMIT_MAX, readLimit } from '../cli/read-limit.ts';
-import { PAST, readPast } from '../cli/read-time.ts';
-import { settingsRules } from '../cli/settings-rules.ts';
-import { withDatabase } from '../cli/with-database.ts';
+import { settingsRules, withDatabase } from '../cli/settings-rules.ts';
 import { readConfigOf, type Config } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { settingsOpener } from '../core/locations/locations.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } fro
 import { failures, json } from '../http/operator/answers.ts';
 import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import type { OperatorDeps } from '../http/operator/mount-routes.ts';
-import { addressOf } from '../http/source-of.ts';
+import { addressOf } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { AllowedHosts } from '../core/egress/allowed-hosts.ts';
 import type { PosDeps } from '../core/locations/ask-pos.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
-import type { DatabaseState } from '../core/postgres/database-state.ts';
+import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
 
 /** Who may use a route, and what is written down of it. */

@@ -1,13 +1,16 @@
-import { CancellationConcluded, concludeByPhone } from '../core/cancellations/conclude-by-phone.ts';
-import { CancellationRequested, requestCancellation } from '../core/cancellations/request-cancellation.ts';
+import {
+  CancellationConcluded,
+  CancellationRequested,
+  concludeByPhone,
+  requestCancellation,
+} from '../core/cancellations/operator-cancellations.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
-import { raiseSequences } from '../core/live/sequence-floor.ts';
+import { raiseSequences } from '../core/live/outbox.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
-import { readChanges, readContents } from '../core/orders/read-contents.ts';
-import { readOrdered } from '../core/orders/read-ordered.ts';
+import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
 import { showOrder, withoutReasons } from '../core/orders/show-order.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';

@@ -1,6 +1,6 @@
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import type { PosContext } from '../core/domain/provider.ts';
-import { parseRetryAfter } from '../core/domain/parse-retry-after.ts';
+import { parseRetryAfter } from '../core/domain/classify-error.ts';
 
 /** One request to a POS. `body` is sent as it is; the caller names its `content-type` in `headers`. */
 export type PosRequest = {

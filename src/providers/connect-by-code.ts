@@ -1,5 +1,4 @@
-import { describeError } from '../core/domain/describe-error.ts';
-import { perhapsTaken } from '../core/domain/perhaps-taken.ts';
+import { describeError, perhapsTaken } from '../core/domain/classify-error.ts';
 import type { Connection } from '../core/domain/provider.ts';
 
 /** The code of an OAuth authorisation that a person copies from the browser: it is spent by one exchange. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LONGEST_ATTEMPT_S, isAttemptLimit } from '../core/domain/attempt-limit.ts';
+import { LONGEST_ATTEMPT_S, isAttemptLimit } from '../core/domain/timing.ts';
 import type { Provider, Registry } from '../core/domain/provider.ts';
 import { WebhookAuth } from '../core/domain/webhook-auth.ts';
 import { deliverect } from './deliverect/index.ts';

@@ -1,5 +1,4 @@
-import { discountsOf } from '../core/domain/discounts-of.ts';
-import { toDecimal } from '../core/domain/money.ts';
+import { discountsOf, toDecimal } from '../core/domain/money.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 
 /** The mark at the end of a text that was cut. */

@@ -11,12 +11,12 @@ import fastify, {
 } from 'fastify';
 import type { Config } from './config.ts';
 import type { Connections, Recognise } from '../http/bound-connections.ts';
-import { CONSOLE_PATHS, secureHeaders } from '../http/console/secure-headers.ts';
+import { CONSOLE_PATHS, secureHeaders } from '../http/console/page-files.ts';
 import { FOLLOW_PATH, followDoor, type FollowDeps } from '../http/follow/follow-door.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from '../http/pubsub-push.ts';
 import { refuse } from '../http/refuse.ts';
-import { requestIds } from '../http/request-ids.ts';
+import { requestIds } from '../http/request.ts';
 import { webhookDoor, type WebhookDeps } from '../http/webhook-door.ts';
 import type { OperatorDeps } from '../http/operator/mount-routes.ts';
 import { operatorEndpoint } from './operators.ts';

@@ -9,7 +9,7 @@ import type { Provider } from '../../src/core/domain/provider.ts';
 import { DROP_CODES, DropCause, REPLAY_CODES, ReplayCause } from '../../src/core/domain/webhook-cause.ts';
 import type { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
 import { WEBHOOK_OUTCOMES, type Drop } from '../../src/core/domain/webhook.ts';
-import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../src/providers/index.ts';
 import { POS_NAMES, SIMULATORS } from '../simulators/index.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-operator.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { checkSchema } from '../../src/database/check-schema.ts';
-import { withClient } from '../../src/core/postgres/with-client.ts';
+import { withClient } from '../../src/core/postgres/transactions.ts';
 import { FLUSH_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';

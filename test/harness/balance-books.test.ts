@@ -6,7 +6,7 @@ import { orderId, seedHistory, seedOrders } from '../../bench/seed-orders.ts';
 import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
-import { withClient } from '../../src/core/postgres/with-client.ts';
+import { withClient } from '../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../support/create-database.ts';
 
 const REQUESTS = 10;

@@ -6,7 +6,7 @@ import { orderId, senderOf } from '../../bench/seed-orders.ts';
 import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
 import { ORDERS } from '../../bench/start-contest.ts';
 import { RANK_SENT, rankOf } from '../../src/core/domain/lifecycle.ts';
-import { verifyAndTranslate } from '../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../src/core/statuses/translate-webhook-request.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

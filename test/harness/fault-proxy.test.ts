@@ -8,7 +8,7 @@ import { resetSocket } from '../../chaos/carry-bytes.ts';
 import { cutNext, cutSometimes } from '../../chaos/choose-cuts.ts';
 import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
 import { watchCommits, type Commit, type CommitWatch, type CutMoment } from '../../chaos/watch-commits.ts';
-import { inTransaction } from '../../src/core/postgres/in-transaction.ts';
+import { inTransaction } from '../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { until } from '../support/until.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { pollWhileWatched } from '../../src/core/postgres/poll-while-watched.ts';
+import { pollWhileWatched } from '../../src/core/postgres/loops.ts';
 import { until } from '../support/until.ts';
 
 it('rests behind a slow look, also one that failed, and not once more before the next; says once that it fails', async () => {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GiveUp, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { KitchenOrder, type OrderRef } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
-import { perhapsTaken } from '../../src/core/domain/perhaps-taken.ts';
+import { perhapsTaken } from '../../src/core/domain/classify-error.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { hubrise } from '../../src/providers/hubrise/index.ts';
 import { Settings } from '../../src/providers/hubrise/payloads.ts';

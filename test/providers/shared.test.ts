@@ -5,7 +5,7 @@ import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/call-with-token.ts';
 import { limitRate } from '../../src/providers/limit-rate.ts';
 import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
-import { splitName } from '../../src/core/domain/person-name.ts';
+import { splitName } from '../../src/core/domain/member-text.ts';
 import { cutText, orderNote } from '../../src/providers/order-texts.ts';
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { reasonInWords } from '../../src/providers/reason-in-words.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
-import { sumItems } from '../../src/core/domain/sum-items.ts';
+import { sumItems } from '../../src/core/domain/money.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { secureHeaders } from '../../src/http/console/secure-headers.ts';
+import { secureHeaders } from '../../src/http/console/page-files.ts';
 import { serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { longTasks, sticksOut, watchLongTasks } from './in-page.ts';
 import { needsChromium } from './needs-chromium.ts';

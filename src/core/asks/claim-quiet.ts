@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
-import { ESTIMATED_AT } from '../live/estimated.ts';
+import { ESTIMATED_AT } from '../live/outbox.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
-import { LOCK_ASK } from '../postgres/locks.ts';
+import { LOCK_ASK } from '../postgres/transactions.ts';
 
 /** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
 export type QuietOrder = {

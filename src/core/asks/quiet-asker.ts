@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
-import { attemptLimit } from '../domain/attempt-limit.ts';
+import { attemptLimit } from '../domain/timing.ts';
 import { Poison, TryAgain } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
-import { noteRequests } from '../egress/note-requests.ts';
+import { noteRequests } from '../egress/bounded-fetch.ts';
 import { findLocation, type OpenSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/ask-pos.ts';
 import type { Applied } from '../statuses/apply-webhooks.ts';
-import { checkEvents } from '../statuses/verify-and-translate.ts';
+import { checkEvents } from '../statuses/translate-webhook-request.ts';
 import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
 import { recordAnswer } from './record-answer.ts';
 

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Pool } from 'pg';
 import { rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
+import { inTransaction } from '../postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
 import type { QuietOrder } from './claim-quiet.ts';
 

@@ -1,8 +1,13 @@
-import type { ClientBase } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { CANCEL_WITHIN_S } from '../domain/placement.ts';
-import { insertOutbox } from '../live/outbox.ts';
-import { nextSequence } from '../live/sequence-floor.ts';
-import { WITHDRAWN, endCancelled } from '../placements/end-cancelled.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { endCancelled, WITHDRAWN } from '../placements/placement-outcomes.ts';
+import { attemptLease } from '../domain/timing.ts';
+import { describeCause, type Why } from '../domain/placement-cause.ts';
+import type { Location } from '../locations/locations.ts';
+import type { CancelClaim } from './claim-cancellations.ts';
+import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/record-attempt.ts';
+import { unlessErased } from './changed-order.ts';
 
 /**
  * Begins to cancel an order that is locked: from this commit on no ticket is created. Whoever is about to send it loses
@@ -48,4 +53,107 @@ export async function beginCancellation(
     values: [serviceOrderId, askedBy, tells],
   });
   if (!tells) await endCancelled(client, serviceOrderId, WITHDRAWN);
+}
+
+/**
+ * Records a request to cancel before it begins. It has a row among the attempts of the placement.
+ * @returns the attempt's number, or undefined if the cancellation is no longer ours, or the order has ended
+ */
+export async function beginCancel(
+  pool: Pool,
+  claim: Pick<CancelClaim, 'serviceOrderId' | 'leaseId'>,
+  call: string,
+  { provider }: Location,
+): Promise<number | undefined> {
+  const { rows } = await pool.query<{ attempt: number }>({
+    name: 'begin-cancel',
+    text: `
+      WITH known AS MATERIALIZED (
+        SELECT ended_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), c AS (
+        UPDATE cancellations SET lease_until = now() + make_interval(secs => $4::float8)
+        WHERE service_order_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND num_nulls(finished_at) = 1
+          AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
+        RETURNING service_order_id
+      ), p AS (
+        UPDATE placements SET attempts = attempts + 1 FROM c
+        WHERE placements.service_order_id = $1
+        RETURNING attempts
+      )
+      -- guard: cancel-written
+      INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
+      RETURNING attempt`,
+    values: [claim.serviceOrderId, claim.leaseId, call, attemptLease(provider)],
+  });
+  return rows[0]?.attempt;
+}
+
+/** Prolongs a claim for a read that takes long. @returns false if it is no longer ours */
+export async function holdClaim(
+  pool: Pool,
+  { serviceOrderId, leaseId }: CancelClaim,
+  provider: Location['provider'],
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `UPDATE cancellations SET lease_until = now() + make_interval(secs => $3::float8)
+     WHERE service_order_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND num_nulls(finished_at) = 1`,
+    [serviceOrderId, leaseId, attemptLease(provider)],
+  );
+  return rowCount === 1;
+}
+
+/** SQL that ends requests to cancel of processes that died, of the orders in `c`. @param error SQL of what is said */
+export const endingDied = (error: string): string => `
+  UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
+  FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
+
+/** Ends the request of a process that died: nobody knows its answer. */
+export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
+  await pool.query(
+    `WITH c AS (
+       UPDATE cancellations SET state = 'in_doubt' WHERE service_order_id = $1 AND lease_id = $2::uuid
+       RETURNING service_order_id
+     )
+     ${endingDied('$3')}`,
+    [serviceOrderId, leaseId, describeCause({ code: 'process_died' })],
+  );
+}
+
+/**
+ * Ends a cancellation as refused: the order goes on, and its member is told so. One that is over, as its order may be
+ * meanwhile, is left as it is.
+ * @param about.end of the call that the POS answered
+ */
+export async function refuseCancellation(
+  client: Pool | ClientBase,
+  serviceOrderId: string,
+  about: Partial<Why> & { end?: AttemptEnd | undefined },
+): Promise<void> {
+  await client.query({
+    name: 'refuse-cancellation',
+    text: `
+      WITH ${END_ATTEMPT}, known AS MATERIALIZED (
+        SELECT ended_at, erased_at FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), c AS (
+        UPDATE cancellations
+        SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = ${unlessErased('left($3, 500)')},
+            cause = $4::jsonb
+        -- The order's lock first, as everywhere. What has ended meanwhile is finished by that.
+        WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
+        RETURNING service_order_id
+      ), o AS (
+        -- guard: refusal-told
+        UPDATE orders SET cancellation = 'refused', sequence = ${nextSequence('sequence')}, updated_at = now()
+        FROM c WHERE orders.service_order_id = $1
+        RETURNING orders.service_order_id, sequence, rank, provider_order_id
+      )
+      ${insertOutbox({
+        serviceOrderId: 'service_order_id',
+        sequence: 'sequence',
+        rank: 'rank',
+        providerOrderId: 'provider_order_id',
+      })}
+      FROM o`,
+    values: [serviceOrderId, attemptEndJson(about.end), about.problem ?? null, about.cause ?? null],
+  });
 }

@@ -1,14 +1,12 @@
-import { attemptLimit } from '../domain/attempt-limit.ts';
-import { classifyError } from '../domain/classify-error.ts';
+import { attemptLimit } from '../domain/timing.ts';
+import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../domain/order.ts';
-import { perhapsTaken } from '../domain/perhaps-taken.ts';
 import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
 import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
 import { askPos } from '../locations/ask-pos.ts';
-import { callProvider, type CallDeps } from '../placements/call-provider.ts';
-import { waitAfter } from '../placements/decide-by-kind.ts';
-import { beginCancel, endDied, holdClaim } from './begin-cancel.ts';
+import { type CallDeps, callProvider, waitAfter } from '../placements/call-provider.ts';
+import { beginCancel, endDied, holdClaim } from './begin-cancellation.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import { LEASE_S } from '../domain/placement.ts';
-import { nameParameters } from '../postgres/name-parameters.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
 
 /** A cancellation that this process works on until its lease ends. */
 export type CancelClaim = {

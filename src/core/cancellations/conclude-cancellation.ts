@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import type { CancellationObserved, Observe } from '../domain/observed.ts';
 import type { Why } from '../domain/placement-cause.ts';
-import { nameParameters } from '../postgres/name-parameters.ts';
-import { retryWrite } from '../postgres/retry-write.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
+import { retryWrite } from '../postgres/transactions.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
-import { WITHDRAWN, endCancelled } from '../placements/end-cancelled.ts';
+import { WITHDRAWN, endCancelled } from '../placements/placement-outcomes.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
-import { refuseCancellation } from './refuse-cancellation.ts';
-import { unlessErased } from './unless-erased.ts';
+import { refuseCancellation } from './begin-cancellation.ts';
+import { unlessErased } from './changed-order.ts';
 
 /** The result of a try. `end` is that of the request to cancel, if there was one. */
 export type CancelDecision = { end?: AttemptEnd } & (

@@ -1,21 +1,94 @@
+import { randomUUID } from 'node:crypto';
 import type { ClientBase, Pool } from 'pg';
+import { LEASE_S } from '../domain/placement.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
-import { describeError } from '../domain/describe-error.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
-import { isDataError } from '../postgres/is-data-error.ts';
-import { BEGIN_AGAIN } from '../placements/begin-again.ts';
+import { describeError } from '../domain/classify-error.ts';
+import { inTransaction, isDataError } from '../postgres/transactions.ts';
+import { BEGIN_AGAIN } from '../placements/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
-import { waitAfter } from '../placements/decide-by-kind.ts';
-import { refetchObserved } from '../placements/refetch-observed.ts';
-import type { RefetchOrder } from '../placements/refetch-order.ts';
-import { isRefusal } from '../placements/refetch-unless-refused.ts';
+import { waitAfter } from '../placements/call-provider.ts';
+import { isRefusal, refetchObserved, type RefetchOrder } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
-import { endLook, postponeLook, type Look } from './claim-looks.ts';
-import { compareOrders, type OrderChange } from './compare-orders.ts';
-import { lockOrder, mayHaveTicket } from './lock-order.ts';
-import { storeNewest } from './store-newest.ts';
+import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
+import type { Log } from '../domain/log.ts';
+import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+
+/** A signal for a known order, in work. */
+export type Look = {
+  serviceOrderId: string;
+  leaseId: string;
+  /** To the microsecond. A later time in the row means that another signal came meanwhile. */
+  signalledAt: string;
+  /** Seconds since that signal. */
+  age: number;
+  failures: number;
+  /** `wait` while the order is fetched for the first time, `forget` where it is still to be, or is over. */
+  to: 'fetch' | 'wait' | 'forget';
+};
+
+/** Claims looks that are due. There is one row for each order, so it is fetched by one worker at a time. */
+export async function claimLooks(pool: Pool, limit: number): Promise<Look[]> {
+  const { rows } = await pool.query<Look>({
+    name: 'claim-looks',
+    text: `
+      UPDATE looks l SET lease_id = $2::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
+      WHERE service_order_id = ANY (ARRAY(
+        SELECT service_order_id FROM looks
+        WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until < now())
+        ORDER BY next_attempt_at LIMIT $1::int FOR UPDATE SKIP LOCKED))
+      RETURNING l.service_order_id AS "serviceOrderId", l.lease_id AS "leaseId", l.signalled_at::text AS "signalledAt",
+                extract(epoch FROM now() - l.signalled_at)::float8 AS age, l.failures,
+                coalesce(
+                  (SELECT CASE WHEN o.ended_at IS NULL AND o.erased_at IS NULL THEN 'fetch' ELSE 'forget' END
+                   FROM orders o WHERE o.service_order_id = l.service_order_id),
+                  (SELECT 'wait' FROM placements p WHERE p.service_order_id = l.service_order_id AND p.lease_until > now()),
+                  'forget') AS to`,
+    values: [limit, randomUUID()],
+  });
+  return rows;
+}
+
+type Ours = Pick<Look, 'serviceOrderId' | 'leaseId' | 'signalledAt'>;
+
+/** Ends a look. If another signal came meanwhile, there is one more. */
+export async function endLook(
+  client: Pick<Pool, 'query'>,
+  { serviceOrderId, leaseId, signalledAt }: Ours,
+): Promise<void> {
+  await client.query({
+    name: 'end-look',
+    text: `
+      WITH done AS (
+        -- guard: look-ends
+        DELETE FROM looks WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
+      )
+      UPDATE looks SET lease_id = NULL, lease_until = NULL, failures = 0
+      -- guard: look-stays
+      WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at > $3::timestamptz`,
+    values: [serviceOrderId, leaseId, signalledAt],
+  });
+}
+
+/** Puts a look back for a while, or for no time if another signal came. @param failed counts a failed try */
+export async function postponeLook(
+  client: Pick<Pool, 'query'>,
+  { serviceOrderId, leaseId, signalledAt }: Ours,
+  delayMs: number,
+  failed: boolean,
+): Promise<void> {
+  await client.query({
+    name: 'postpone-look',
+    text: `
+      UPDATE looks
+      SET lease_id = NULL, lease_until = NULL, failures = CASE WHEN $5::boolean THEN failures + 1 ELSE failures END,
+          next_attempt_at = CASE WHEN signalled_at > $3::timestamptz THEN now()
+                                 ELSE now() + make_interval(secs => $4::float8) END
+      WHERE service_order_id = $1 AND lease_id = $2::uuid`,
+    values: [serviceOrderId, leaseId, signalledAt, delayMs / 1_000, failed],
+  });
+}
 
 /** Time until an order is looked at again whose first fetch is under way. */
 const FETCHED_MS = 1_000;
@@ -137,4 +210,23 @@ async function isNews(client: ClientBase, serviceOrderId: string, changes: reado
     [serviceOrderId, JSON.stringify(changes)],
   );
   return rowCount === 1;
+}
+
+/** The most that a hanging platform can hold: enough for a hundred signals a second that it answers in a third of one. */
+const WORKERS = 32;
+const POLL_MS = 1_000;
+
+/** Looks again at known orders that were signalled. */
+export function workLooks(deps: LookDeps & { log: Log }): WorkLoop {
+  return workLoop({
+    capacity: WORKERS,
+    pollMs: POLL_MS,
+    claim: (limit) => claimLooks(deps.pool, limit),
+    work: (look) =>
+      lookAgain(deps, look).catch((error: unknown) => {
+        deps.log.error({ serviceOrderId: look.serviceOrderId, err: error }, 'look left to its lease');
+      }),
+    log: deps.log,
+    failing: 'looks could not be claimed',
+  });
 }

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
-import type { CancellationState } from '../domain/cancellation.ts';
+import type { CancellationState } from '../domain/placement.ts';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
 import { describeCause, why, type Why } from '../domain/placement-cause.ts';
-import { endingDied } from './begin-cancel.ts';
+import { endingDied } from './begin-cancellation.ts';
 import { LEAVING_DOUBT } from './conclude-cancellation.ts';
-import { unlessErased } from './unless-erased.ts';
+import { unlessErased } from './changed-order.ts';
 
 /** A cancellation that is decided without a call to the POS. */
 export type Swept = {

@@ -1,5 +1,5 @@
 import type { Log } from '../domain/log.ts';
-import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { cancelAtPos, type CancelDeps } from './cancel-at-pos.ts';
 import { claimCancellations, type CancelClaim } from './claim-cancellations.ts';
 import { concludeCancellation, releaseCancellation, type ConcludeDeps } from './conclude-cancellation.ts';

@@ -1,6 +1,18 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
+/** The path of the return door. A POS calls `/{integration}/{locationId}` below it. */
+export const WEBHOOK_PATH = '/webhook';
+
+/** The URL that a POS calls. `base` is the outside base URL. */
+export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
+  return `${base}${webhookPath(about)}?token=${about.token}`;
+}
+
+export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
+  return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
+}
+
 /** What a token opens: the webhooks' door, or the operators'. Scanners for secrets know our tokens by it. */
 type Prefix = 'exw_' | 'exo_';
 /** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */

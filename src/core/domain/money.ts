@@ -1,3 +1,6 @@
+import { flattenModifiers } from './flatten-modifiers.ts';
+import type { CanonicalOrder } from './order.ts';
+
 /**
  * Digits after the decimal point of the currencies that do not have two: ISO 4217, list one, as of 2024-06-25. `Intl`
  * uses the digits of the Unicode project, which follow habit (none for IQD) and not ISO.
@@ -22,4 +25,24 @@ export function toDecimal(minorUnits: number, currency: string): string {
   const whole = all.slice(0, all.length - digits);
   const rest = all.slice(all.length - digits);
   return `${minorUnits < 0 ? '-' : ''}${whole}${rest && `.${rest}`}`;
+}
+
+/** Adds up the items with their modifiers, in minor units. What has no price is free. */
+export function sumItems(items: CanonicalOrder['items']): number {
+  return items.reduce((sum, { unitPrice = 0, quantity, modifiers }) => {
+    const extras = flattenModifiers(modifiers).reduce(
+      (sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity,
+      0,
+    );
+    return sum + (unitPrice + extras) * quantity;
+  }, 0);
+}
+
+/** The discounts of an order, with an amount above 0 each, for a ticket: by their names, or the sum as one of no name. */
+export function discountsOf({
+  money: { discount = 0 },
+  discounts,
+}: Pick<CanonicalOrder, 'money' | 'discounts'>): readonly { name: string; amount: number }[] {
+  const named = discounts?.length ? discounts : [{ name: 'Discount', amount: discount }];
+  return named.filter(({ amount }) => amount > 0);
 }

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { Busy } from './busy.ts';
+import type { Busy } from './webhook.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 

@@ -2,10 +2,8 @@ import { lookup as lookUp, type LookupAddress, type LookupOptions } from 'node:d
 import type { LookupFunction } from 'node:net';
 import { NeedsOperator } from '../domain/errors.ts';
 import { describeCause, type RefusedHost } from '../domain/placement-cause.ts';
-import { allowsAddress, allowsHost, type AllowedHosts } from './allowed-hosts.ts';
+import { type AllowedHosts, allowsAddress, allowsHost, kindOfAddress, refuseUrl } from './allowed-hosts.ts';
 import { boundedFetch } from './bounded-fetch.ts';
-import { kindOfAddress } from './kind-of-address.ts';
-import { refuseUrl } from './refuse-url.ts';
 
 /** Resolves a name to all its addresses, as `lookup` of `node:dns`. */
 export type ResolveAll = (

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { LiveRow } from '../domain/live-message.ts';
-import { restAfter } from '../postgres/rest-after.ts';
+import { restAfter } from '../postgres/loops.ts';
 import { LIVE_ROW } from './outbox.ts';
 
 export type OutboxRow = LiveRow & { attempts: number };

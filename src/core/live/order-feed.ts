@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
-import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
+import { GATHER_MS, pollWhileWatched } from '../postgres/loops.ts';
 import { changedOrders } from './changed-orders.ts';
 import { readLive, type ReadLive } from './read-live.ts';
 

@@ -1,12 +1,71 @@
+import type { Pool } from 'pg';
+import { RANK_CANCELLED, RANK_FAILED } from '../domain/lifecycle.ts';
+import type { ReasonCode } from '../domain/reason-code.ts';
+import type { LiveRow } from '../domain/live-message.ts';
+import { jsonObject } from '../postgres/sql-rows.ts';
+
+/** SQL of when the food of an order `o` is ready, and when it is with the member, as its POS said last. */
+export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };
+
+/** The same as a member is told it, of an order that goes on. */
+export const TOLD_ESTIMATES = {
+  estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
+  estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
+};
+
+/** SQL of the one that the order is due by. */
+export const ESTIMATED_AT = `CASE o.fulfillment WHEN 'delivery' THEN ${ESTIMATED.delivery} ELSE ${ESTIMATED.ready} END`;
+
+const MEMBER: ReasonCode = 'member_cancelled';
+const RESTAURANT: ReasonCode = 'restaurant_cancelled';
+const OTHER: ReasonCode = 'other';
+
+/** SQL of who wanted an order `o` cancelled: whoever asked us to, or else the restaurant. */
+const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
+    SELECT c.asked_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
+  THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
+
+/**
+ * SQL of why an order `o` failed or was cancelled, as a code: never without one, whatever the POS said. A POS that confirms
+ * what the member wanted may call it the restaurant's.
+ * @param rank SQL of the rank that it is asked for
+ * @param own SQL of the code that came with it, where that is not the order's
+ */
+export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
+  WHEN ${rank} < ${RANK_FAILED} THEN NULL
+  WHEN ${rank} < ${RANK_CANCELLED} THEN coalesce(${own}, o.reason_code, '${OTHER}')
+  ELSE coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY}) END`;
+
+/**
+ * SQL of an order's next sequence: above its last one, and above the floor where there is one. A restore or a failover
+ * forgets numbers that readers have seen, and they would drop the next messages as repeats.
+ * @param last SQL of the order's last sequence
+ */
+export function nextSequence(last: string): string {
+  // Read once a statement. Without a floor it is null, and does not count.
+  // guard: sequence-floor
+  return `greatest(${last}, (SELECT floor FROM sequence_floor WHERE id)) + 1`;
+}
+
+/**
+ * Raises the floor above all numbers that readers can have seen, those that this database has forgotten included. So it
+ * goes by the clock and not by what is stored: twenty a minute, since an order has fewer messages of its steps than half
+ * of that, and one a minute of its estimate.
+ * @returns the new floor
+ */
+export async function raiseSequences(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ floor: number }>(
+    `INSERT INTO sequence_floor AS f (floor) VALUES ((extract(epoch FROM now()) / 3)::int)
+     ON CONFLICT (id) DO UPDATE SET floor = greatest(f.floor + 20, excluded.floor)
+     RETURNING floor`,
+  );
+  return rows[0]?.floor ?? 0;
+}
+
 /**
  * The outbox: live messages, committed together with the change they report. What all messages of an order share is
  * stored only with the order, and read from there when a message is published. An order that was never read has no row.
  */
-import { RANK_FAILED } from '../domain/lifecycle.ts';
-import type { LiveRow } from '../domain/live-message.ts';
-import { jsonObject } from '../postgres/json-object.ts';
-import { TOLD_ESTIMATES } from './estimated.ts';
-import { reasonCodeAt } from './reason-code-at.ts';
 
 /**
  * SQL that inserts live messages; a FROM clause follows.

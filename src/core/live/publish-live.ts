@@ -4,7 +4,7 @@ import { toLiveMessage, type LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
-import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /**

@@ -2,10 +2,8 @@ import type { Pool } from 'pg';
 import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
-import { jsonObject } from '../postgres/json-object.ts';
-import { TOLD_ESTIMATES } from './estimated.ts';
-import { LIVE_ROW } from './outbox.ts';
-import { reasonCodeAt } from './reason-code-at.ts';
+import { jsonObject } from '../postgres/sql-rows.ts';
+import { LIVE_ROW, reasonCodeAt, TOLD_ESTIMATES } from './outbox.ts';
 
 /** An order's messages after a given one, how far it is, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };

@@ -1,6 +1,6 @@
 import { TryAgain } from '../domain/errors.ts';
 import type { Credentials, PosContext } from '../domain/provider.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
+import { withTimeout } from '../domain/timing.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { Location } from './locations.ts';
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { describeError } from '../domain/describe-error.ts';
+import { describeError } from '../domain/classify-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { askPos, type PosDeps } from './ask-pos.ts';
 import { WrongLocation, getLocation, refuseHosts, type OpenSettings } from './locations.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Now } from '../postgres/database-clock.ts';
-import { perhapsTaken } from '../domain/perhaps-taken.ts';
+import { perhapsTaken } from '../domain/classify-error.ts';
 import { credentialStore } from './credential-store.ts';
 import {
   WrongLocation,
@@ -14,7 +14,7 @@ import {
 import type { Connection } from '../domain/provider.ts';
 import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
-import { webhookUrl } from '../domain/webhook-path.ts';
+import { webhookUrl } from '../domain/make-token.ts';
 
 /** Time for all calls of one connection together. */
 const CONNECT_TIMEOUT_MS = 60_000;

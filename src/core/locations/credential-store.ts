@@ -2,11 +2,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-import { stopwatch } from '../domain/stopwatch.ts';
-import { withTimeout } from '../domain/with-timeout.ts';
+import { stopwatch, withTimeout } from '../domain/timing.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { retryWrite } from '../postgres/retry-write.ts';
+import { retryWrite } from '../postgres/transactions.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 

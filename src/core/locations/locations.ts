@@ -6,11 +6,10 @@ import type { LocationCause } from '../domain/location-cause.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
 import { Id, describeIssues } from '../domain/order.ts';
 import { describeCause } from '../domain/placement-cause.ts';
-import { retryWrite } from '../postgres/retry-write.ts';
+import { retryWrite } from '../postgres/transactions.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
-import type { AllowedHosts } from '../egress/allowed-hosts.ts';
-import { findRefusedUrl } from '../egress/refuse-url.ts';
+import { type AllowedHosts, findRefusedUrl } from '../egress/allowed-hosts.ts';
 import { keyOfGrant } from './credential-store.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { PlacementState } from '../domain/placement.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
+import { inTransaction } from '../postgres/transactions.ts';
 
 const NAMED = 5;
 

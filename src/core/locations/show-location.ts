@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Registry } from '../domain/provider.ts';
-import { webhookPath } from '../domain/webhook-path.ts';
+import { webhookPath } from '../domain/make-token.ts';
 import { ToldAct, readActsAt } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { SeenLocation, listSeenLocations } from './list-locations.ts';
-import { ShownGrant, readGrant } from './read-grant.ts';
+import { ShownGrant, readGrant } from './renew-connections.ts';
 import { TOKEN_STATES, TokenRow, listTokens, stateOfToken } from './webhook-tokens.ts';
 
 /** One location with its tokens, without its settings. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
-import { stopwatch } from '../domain/stopwatch.ts';
+import { stopwatch } from '../domain/timing.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { LISTED_TOKEN, readChangedTokens, tellTime, type ChangedToken, type ListedToken } from './changed-tokens.ts';
 import { digest } from '../domain/make-token.ts';

@@ -2,9 +2,18 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
+import { inTransaction } from '../postgres/transactions.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { Right } from './operator.ts';
+
+/** Tells whether anything was granted to an address or a group. */
+export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'SELECT FROM operator_grants WHERE email = $1::text OR group_name = ANY ($2::text[]) LIMIT 1',
+    [email ?? null, groups],
+  );
+  return rowCount === 1;
+}
 
 export const NewOperatorGrant = GivenRight.extend({
   email: z

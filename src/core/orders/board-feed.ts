@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { GATHER_MS, pollWhileWatched } from '../postgres/poll-while-watched.ts';
+import { GATHER_MS, pollWhileWatched } from '../postgres/loops.ts';
 import type { Log } from '../domain/log.ts';
 import { Instant } from '../domain/order.ts';
 import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-board.ts';

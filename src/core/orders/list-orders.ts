@@ -16,7 +16,7 @@ import { StoredLeftOut } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { reasonCodeAt } from '../live/reason-code-at.ts';
+import { reasonCodeAt } from '../live/outbox.ts';
 
 export type OrderFilter = {
   /** At these. Undefined for all, and for orders that have no location yet. */

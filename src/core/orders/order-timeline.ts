@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
-import { Change, Contents } from './read-contents.ts';
-import { Ordered } from './read-ordered.ts';
+import { Change, Contents, Ordered } from './read-contents.ts';
 import { ShownOrder } from './show-order.ts';
 
 /** Events of a timeline. At the same moment they follow in this order. */

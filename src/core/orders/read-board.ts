@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
-import { ESTIMATED_AT } from '../live/estimated.ts';
+import { ESTIMATED_AT } from '../live/outbox.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
 /** Items of an order that the board has, and characters of a name: thousands of orders are sent whole. */

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
-import { inTransaction } from '../postgres/in-transaction.ts';
-import { LOCK_SCORE_HOURS, tryLock } from '../postgres/locks.ts';
+import { inTransaction, LOCK_SCORE_HOURS, tryLock } from '../postgres/transactions.ts';
 import { LATENCY_BOUNDS } from '../traffic/latency-buckets.ts';
-import { ALL_LOCATIONS } from '../traffic/write-traffic.ts';
+import { ALL_LOCATIONS } from '../traffic/count-traffic.ts';
 
 /** Hours before the last look that are scored anew: most orders are over within them. */
 const HOURS_BEFORE = 2;

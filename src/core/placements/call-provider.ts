@@ -1,13 +1,53 @@
-import { attemptLimit } from '../domain/attempt-limit.ts';
-import { beginAttempt, type AttemptEnd, type CallName } from './record-attempt.ts';
-import { describeError } from '../domain/describe-error.ts';
-import { noteRequests } from '../egress/note-requests.ts';
+import type { Pool } from 'pg';
+import type { Log } from '../domain/log.ts';
+import type { Observe } from '../domain/observed.ts';
+import type { Claim } from '../domain/placement.ts';
+import type { Credentials, PosContext } from '../domain/provider.ts';
+import type { PosId } from '../domain/webhook.ts';
+import { type Location, type OpenSettings, WrongLocation } from '../locations/locations.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { RefetchOrder } from './refetch-order.ts';
+import { attemptLimit, stopwatch } from '../domain/timing.ts';
+import { type AttemptEnd, beginAttempt, type CallName } from './record-attempt.ts';
+import { classifyError, describeError, refusedFor } from '../domain/classify-error.ts';
+import { noteRequests } from '../egress/bounded-fetch.ts';
 import { askPos } from '../locations/ask-pos.ts';
-import type { Location } from '../locations/locations.ts';
-import type { PosContext } from '../domain/provider.ts';
-import type { PlacementDeps, PlacementJob } from './placement-job.ts';
-import { stopwatch } from '../domain/stopwatch.ts';
-import { refusedFor } from '../domain/refused-for.ts';
+import { storable } from '../domain/cause-text.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { type Decision, FAIL_LATE } from './conclude-placement.ts';
+import { why } from '../domain/placement-cause.ts';
+import type { OpenOrder } from './record-order.ts';
+
+/** What placing orders needs. */
+export type PlacementDeps = {
+  pool: Pool;
+  refetch: RefetchOrder;
+  open: OpenSettings;
+  now: Now;
+  credentialsFor: (integration: string) => Credentials;
+  posFetch: typeof fetch;
+  deadlineS: number;
+  /** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
+  missingS: number;
+  log: Log;
+  observe: Observe;
+  breaker: CircuitBreaker;
+  /** False if the location or its integration has its full share of the workers. */
+  enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
+  /** Called when something was put into the outbox. */
+  onLive: () => void;
+  /** Called when POS ids became ours that events wait for. */
+  onAwaited: (posIds: readonly PosId[]) => void;
+};
+
+/** A claimed placement in work, with what is learnt about its order and its location. */
+export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
+  /** Milliseconds by the monotonic clock. */
+  startedAt: number;
+  /** Set if the POS may have the order: a request was sent, and its result is unknown. */
+  doubt: { secondsSinceRequest: number } | undefined;
+};
 
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
@@ -74,4 +114,42 @@ export async function callProvider<Result>(
 function outcomeOf(name: CallName, result: unknown): string {
   if (name === 'cancelOrder') return typeof result === 'string' ? result : 'not_asked';
   return result === undefined ? 'absent' : 'placed';
+}
+
+/** Decides by the kind of an error that leaves no doubt. */
+export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
+  const about = classifyError(error);
+  if (error instanceof GiveUp) return { do: 'fail', reason: storable(error.reason), ...refusedFor(error), ...about };
+  if (error instanceof NeedsOperator) return { do: 'hold', ...about };
+  return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
+}
+
+/** The wait that the other side asked for. */
+export function waitAfter(error: unknown): number | undefined {
+  return error instanceof TryAgain ? error.retryAfterMs : undefined;
+}
+
+/** Opens the order's location, if orders may be sent to it now. One that is cancelled is only looked for there. */
+export async function findUsableLocation(
+  deps: PlacementDeps,
+  job: PlacementJob,
+  { order: { locationId }, cancelled, location: found }: OpenOrder,
+): Promise<Location | Decision> {
+  job.locationId = locationId;
+  job.integration = found?.integration ?? job.integration;
+  if (found?.paused && !cancelled) {
+    const { pausedUntil } = found;
+    return pausedUntil === null
+      ? { do: 'hold', ...why({ code: 'location_paused' }) }
+      : { do: 'hold', ...why({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
+  }
+  if (job.late && job.doubt === undefined) return FAIL_LATE;
+  if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
+  const { integration } = found;
+  try {
+    return { locationId, integration, ...(await deps.open(found)) };
+  } catch (error) {
+    if (error instanceof WrongLocation) return { do: 'hold', ...classifyError(error), problem: error.message };
+    throw error;
+  }
 }

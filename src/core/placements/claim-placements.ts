@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
-import { nameParameters } from '../postgres/name-parameters.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
 import { chooseLanes, type Chosen, type Room } from './choose-lanes.ts';
 import { isFree, type DueLanes } from './due-lanes.ts';
 

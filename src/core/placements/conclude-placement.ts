@@ -1,15 +1,13 @@
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { why, type Why } from '../domain/placement-cause.ts';
-import type { RefusedFor } from '../domain/refused-for.ts';
+import type { RefusedFor } from '../domain/classify-error.ts';
 import type { Location } from '../locations/locations.ts';
-import { retryWrite } from '../postgres/retry-write.ts';
-import { WITHDRAWN, endCancelled } from './end-cancelled.ts';
-import { failPlacement } from './fail-placement.ts';
-import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import { retryWrite } from '../postgres/transactions.ts';
+import { endCancelled, failPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
+import type { PlacementDeps, PlacementJob } from './call-provider.ts';
 import { postponePlacement, type Postponed } from './postpone-placement.ts';
 import type { AttemptEnd } from './record-attempt.ts';
-import { storeOrderRef } from './store-order-ref.ts';
 
 /** The result of a try. `end` is that of the call to the POS, if there was one. */
 export type Decision =

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { PAUSED_AT } from '../locations/locations.ts';
-import { nameParameters } from '../postgres/name-parameters.ts';
-import { restAfter } from '../postgres/rest-after.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
+import { restAfter } from '../postgres/loops.ts';
 
 /** The due placements of one location, or those not fetched yet, whose location is unknown. */
 export type Lane = {

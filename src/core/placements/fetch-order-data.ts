@@ -2,12 +2,10 @@ import type { ClientError, GraphQLClient } from 'graphql-request';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { OrderModule } from '../domain/order-module.ts';
 import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
-import { parseRetryAfter } from '../domain/parse-retry-after.ts';
+import { parseRetryAfter } from '../domain/classify-error.ts';
 import { describeCause } from '../domain/placement-cause.ts';
-import { askMapper } from './ask-mapper.ts';
-import { hasValue } from './has-value.ts';
-import { judgeErrors } from './judge-errors.ts';
-import { errorReader, type CodedError } from './read-errors.ts';
+import { askMapper, type CodedError, errorReader, judgeErrors } from './read-order-data.ts';
+import { hasValue } from './placement-sql.ts';
 
 /** Asks the platform for one order. @returns GraphQL's `data`; undefined if the platform has no such order (yet) */
 export type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;

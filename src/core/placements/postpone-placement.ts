@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import type { PlacementCause } from '../domain/placement-cause.ts';
-import { nameParameters } from '../postgres/name-parameters.ts';
-import { IS_OPEN } from './is-open.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
+import { IS_OPEN } from './placement-sql.ts';
 import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from './record-attempt.ts';
 
 const { $, valuesOf } = nameParameters(

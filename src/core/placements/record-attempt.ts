@@ -1,11 +1,11 @@
 /** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
 import type { Pool } from 'pg';
-import { attemptLease } from '../domain/attempt-limit.ts';
+import { attemptLease } from '../domain/timing.ts';
 import { storable } from '../domain/cause-text.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
-import { IS_OPEN } from './is-open.ts';
+import { IS_OPEN } from './placement-sql.ts';
 
 export type CallName = 'createOrder' | 'findOrder' | 'cancelOrder';
 

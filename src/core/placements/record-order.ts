@@ -4,10 +4,9 @@ import { RANK_PLACED } from '../domain/lifecycle.ts';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { STORED_LOCATION, type StoredLocation } from '../locations/locations.ts';
-import { insertOutbox } from '../live/outbox.ts';
-import { nextSequence } from '../live/sequence-floor.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { CODE_OF_COUNT, countCode } from './call-out-code.ts';
-import { IS_OPEN } from './is-open.ts';
+import { IS_OPEN } from './placement-sql.ts';
 
 /** An order that has ended may be erased: nothing needs its contents any more. */
 export type KnownOrder = { ended: true } | OpenOrder;

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { BEGIN_AGAIN } from './begin-again.ts';
-import { IS_OPEN } from './is-open.ts';
+import { BEGIN_AGAIN, IS_OPEN } from './placement-sql.ts';
 
 /**
  * Creates an order's placement, once. A known order is looked at again, unless it has ended: it may have been cancelled,

@@ -1,7 +1,18 @@
+import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
-import { askMapper } from './ask-mapper.ts';
+import { askMapper } from './read-order-data.ts';
 import { orderDataFetcher } from './fetch-order-data.ts';
+import { classifyError } from '../domain/classify-error.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { type PlacementCode, why } from '../domain/placement-cause.ts';
+import type { Observe, Observed } from '../domain/observed.ts';
+import type { Claim } from '../domain/placement.ts';
+import { IS_OPEN } from './placement-sql.ts';
+import { isDataError } from '../postgres/transactions.ts';
+import { type Decision, FAIL_LATE } from './conclude-placement.ts';
+import { decideByKind, type PlacementDeps, type PlacementJob } from './call-provider.ts';
+import { type OpenOrder, readOrder, recordOrder } from './record-order.ts';
 
 /** Fetches the present order. Undefined if the platform has none by that id (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
@@ -28,4 +39,150 @@ export function orderRefetcher(about: {
     const country = await about.countryOf(read.order.locationId);
     return country === null ? read : readCanonicalOrder(order, { serviceOrderId, country });
   };
+}
+
+/** Orders refused one after the other from which the platform counts as refusing us. Fewer may be about those orders. */
+const ORDERS = 3;
+/** Interval of asking all the same. */
+const ASK_EVERY_MS = 5_000;
+
+/**
+ * Spares a platform that refuses us, our token for one: one order asks now and then, and all others are refused as it was
+ * until one has an answer. Held orders come back every half a minute, each of them.
+ */
+export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
+  const refused = new Set<string>();
+  let refusal: NeedsOperator | undefined;
+  let askedAt = -Infinity;
+  return async (serviceOrderId) => {
+    const isSpared = refused.size >= ORDERS && performance.now() - askedAt < ASK_EVERY_MS;
+    if (isSpared && refusal !== undefined) throw refusal;
+    askedAt = performance.now();
+    try {
+      const read = await refetch(serviceOrderId);
+      refused.clear();
+      return read;
+    } catch (error) {
+      if (isRefusal(error)) {
+        refusal = error;
+        if (refused.size < ORDERS) refused.add(serviceOrderId);
+      } else if (!(error instanceof TryAgain)) {
+        refused.clear();
+      }
+      throw error;
+    }
+  };
+}
+
+/** Causes that are no order's own. */
+const ABOUT_ALL = new Set<PlacementCode>(['platform_refuses_us', 'platform_redirects', 'query_without_order']);
+
+/** An order that cannot be read is no refusal: the platform has answered. */
+export function isRefusal(error: unknown): error is NeedsOperator {
+  const { code } = classifyError(error).cause;
+  return error instanceof NeedsOperator && ABOUT_ALL.has(code);
+}
+
+/** Fetches the present order, and reports how that went. @throws what the fetch throws */
+export async function refetchObserved(
+  { refetch, observe }: { refetch: RefetchOrder; observe: Observe },
+  serviceOrderId: string,
+): Promise<ReadOrder | undefined> {
+  const began = performance.now();
+  const report = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void =>
+    observe({ what: 'refetch', serviceOrderId, outcome, milliseconds: performance.now() - began });
+  try {
+    const read = await refetch(serviceOrderId);
+    report(read === undefined ? 'missing' : 'fetched');
+    return read;
+  } catch (error) {
+    report(outcomeOf(error));
+    throw error;
+  }
+}
+
+/** An order that cannot be read is no failure of the platform, which has answered. */
+function outcomeOf(error: unknown): Extract<Observed, { what: 'refetch' }>['outcome'] {
+  if (error instanceof NeedsOperator) return isRefusal(error) ? 'NeedsOperator' : 'unreadable';
+  return error instanceof GiveUp ? 'GiveUp' : 'TryAgain';
+}
+
+/**
+ * Records that the platform says that it has no such order.
+ * @returns the seconds since it first said so, or undefined if the claim was lost meanwhile
+ */
+export async function recordMissing(
+  pool: Pool,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
+): Promise<number | undefined> {
+  const { rows } = await pool.query<{ seconds: number }>({
+    name: 'record-missing',
+    text: `UPDATE placements SET missing_since = coalesce(missing_since, now())
+           WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
+           RETURNING extract(epoch FROM now() - missing_since)::float8 AS seconds`,
+    values: [claim.serviceOrderId, claim.leaseId],
+  });
+  return rows[0]?.seconds;
+}
+
+/** The member's text if there is no better reason. */
+const REJECTED = 'the restaurant could not take the order';
+
+/** Fetches the order from the platform the first time, and later from our own copy. */
+export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
+  // The order's location is stored in the same commit as the order.
+  const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
+  if (known?.ended) {
+    return job.doubt === undefined
+      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) }
+      : { do: 'ask operator', ...why({ code: 'order_ended_in_doubt' }) };
+  }
+  if (known !== undefined) return known;
+  if (job.late) return FAIL_LATE;
+  let read: ReadOrder | undefined;
+  try {
+    read = await refetchObserved(deps, job.serviceOrderId);
+  } catch (error) {
+    return decideByKind(error);
+  }
+  if (read === undefined) {
+    const missingS = await recordMissing(deps.pool, job);
+    if (missingS === undefined) return { do: 'nothing' };
+    // guard: missing-since
+    return missingS > deps.missingS
+      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
+      : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
+  }
+  const { leftOut } = read;
+  let recorded: OpenOrder | undefined;
+  try {
+    recorded = await recordOrder(deps.pool, job, read, deps.deadlineS);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
+    return { do: 'hold', ...why(cause) };
+  }
+  if (recorded === undefined) return { do: 'nothing' };
+  if (leftOut.length > 0) {
+    const { serviceOrderId, locationId } = recorded.order;
+    deps.observe({ what: 'left out', serviceOrderId, locationId, leftOut });
+  }
+  // Failures of the platform must not lengthen the waits for the POS.
+  job.failures = 0;
+  deps.onLive();
+  return recorded;
+}
+
+/**
+ * Makes held orders due that were never read: a process that starts may have another mapping. Those that somebody works
+ * on are left to him.
+ */
+export async function retryUnread(pool: Pool): Promise<void> {
+  await pool.query(
+    `UPDATE placements SET next_attempt_at = now()
+     WHERE service_order_id = ANY (ARRAY(
+       SELECT service_order_id FROM placements
+       WHERE finished_at IS NULL AND coalesce(location_id, '') = '' AND next_attempt_at > now() AND state = 'held'
+       FOR UPDATE SKIP LOCKED))`,
+  );
 }

@@ -1,9 +1,8 @@
 /** An operator's answer about an order in doubt, after a look at the POS. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { inTransaction } from '../postgres/in-transaction.ts';
-import { WITHDRAWN, endCancelled } from './end-cancelled.ts';
-import { storeOrderRef } from './store-order-ref.ts';
+import { inTransaction } from '../postgres/transactions.ts';
+import { endCancelled, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { describeCause, refused, why, type Refused } from '../domain/placement-cause.ts';

@@ -4,7 +4,7 @@ import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
 import { toldMember } from '../domain/told-member.ts';
-import { BEGIN_AGAIN } from './begin-again.ts';
+import { BEGIN_AGAIN } from './placement-sql.ts';
 
 export const Retried = z.object({
   serviceOrderId: z.string(),

@@ -1,13 +1,11 @@
-import { attemptLease } from '../domain/attempt-limit.ts';
+import { attemptLease } from '../domain/timing.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { OrderRef } from '../domain/order.ts';
 import { why, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
-import { callProvider } from './call-provider.ts';
+import { callProvider, type PlacementDeps, type PlacementJob, waitAfter } from './call-provider.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
-import { waitAfter } from './decide-by-kind.ts';
-import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
 

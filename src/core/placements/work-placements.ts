@@ -3,10 +3,10 @@ import { claimPlacements } from './claim-placements.ts';
 import type { Room } from './choose-lanes.ts';
 import { dueLanes } from './due-lanes.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
-import { releaseClaim } from './release-claim.ts';
+import { releaseClaim } from './placement-sql.ts';
 import { placeOrder } from './place-order.ts';
-import type { PlacementDeps } from './placement-job.ts';
-import { workLoop, type WorkLoop } from '../postgres/work-loop.ts';
+import type { PlacementDeps } from './call-provider.ts';
+import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 
 /** Workers for fetched placements: the most that hanging POS systems can hold. They mostly wait. */
 const SENDERS = 224;

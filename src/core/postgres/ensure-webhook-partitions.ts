@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from './in-transaction.ts';
-import { LOCK_PARTITIONS } from './locks.ts';
+import { inTransaction, LOCK_PARTITIONS } from './transactions.ts';
 
 /** The first day with a partition. A clock may be behind, and a day ends while requests are under way. */
 const FIRST_DAY = -1;

@@ -4,19 +4,16 @@ import { z } from 'zod';
 import { TOLD_MEANWHILE, applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
 import { EventOutcome, WebhookOutcome, type Drop, type Translated, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
-import { compressBody } from '../statuses/compress-body.ts';
+import { compressBody, refusedByPostgres } from '../statuses/keep-webhooks.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
-import { inTransaction } from '../postgres/in-transaction.ts';
-import { isDataError } from '../postgres/is-data-error.ts';
+import { inTransaction, isDataError, withClient } from '../postgres/transactions.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import type { WebhookKey } from './list-webhooks.ts';
 import { sealWebhook } from '../locations/seal-webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
-import { refusedByPostgres } from '../statuses/refused-by-postgres.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
-import { withClient } from '../postgres/with-client.ts';
 
 export type Replaying = RetranslateDeps & {
   /** Seconds for which an unknown POS id may still become ours. */

@@ -1,11 +1,11 @@
-import { webhookPath } from '../domain/webhook-path.ts';
+import { webhookPath } from '../domain/make-token.ts';
 import type { Pool } from 'pg';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Translated } from '../domain/webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
-import { checkEvents, verifyAndTranslate } from '../statuses/verify-and-translate.ts';
+import { checkEvents, verifyAndTranslate } from '../statuses/translate-webhook-request.ts';
 
 export type RetranslateDeps = {
   pool: Pool;

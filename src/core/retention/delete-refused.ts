@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { inBatches } from '../postgres/in-batches.ts';
-import { LOCK_DELETE_REFUSED } from '../postgres/locks.ts';
+import { inBatches, LOCK_DELETE_REFUSED } from '../postgres/transactions.ts';
 
 const BATCH = 1_000;
 

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { inBatches } from '../postgres/in-batches.ts';
-import { LOCK_DELETE_UNMATCHED } from '../postgres/locks.ts';
+import { inBatches, LOCK_DELETE_UNMATCHED } from '../postgres/transactions.ts';
 
 const BATCH = 1_000;
 /** The reason of a webhook that waited in vain. With a reason, it is kept longer than other unmatched ones. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { inTransaction } from '../postgres/in-transaction.ts';
-import { LOCK_DROP_PARTITIONS, tryLock } from '../postgres/locks.ts';
+import { inTransaction, LOCK_DROP_PARTITIONS, tryLock } from '../postgres/transactions.ts';
 
 /** Time for all tries of a round, and for the webhooks between two of them. The next round tries again. */
 const PATIENCE_MS = 2_000;

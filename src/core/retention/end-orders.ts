@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { LOCK_END_ORDERS } from '../postgres/locks.ts';
+import { LOCK_END_ORDERS } from '../postgres/transactions.ts';
 
 const BATCH = 1_000;
 

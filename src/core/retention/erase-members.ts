@@ -1,6 +1,5 @@
 import pg, { type ClientBase, type Pool } from 'pg';
-import { inBatch, inBatches, restSince } from '../postgres/in-batches.ts';
-import { LOCK_ERASE_MEMBERS } from '../postgres/locks.ts';
+import { inBatch, inBatches, LOCK_ERASE_MEMBERS, restSince } from '../postgres/transactions.ts';
 import type { Log } from '../domain/log.ts';
 
 /** Orders per batch. Few, since they are locked meanwhile. */

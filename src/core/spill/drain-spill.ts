@@ -7,8 +7,8 @@ import type { Provider } from '../domain/provider.ts';
 import type { Drop, Translated, TranslatedWebhook } from '../domain/webhook.ts';
 import type { OpenSettings } from '../locations/locations.ts';
 import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
-import { NOT_KEPT, keepArrived, type KeepDeps, type NotKept } from '../statuses/keep-arrived.ts';
-import { translateArrived, type TranslateRules } from '../statuses/translate-arrived.ts';
+import { NOT_KEPT, keepArrived, type KeepDeps, type NotKept } from '../statuses/keep-webhooks.ts';
+import { translateArrived, type TranslateRules } from '../statuses/translate-webhook-request.ts';
 import { lookUpSpilled, type Looked } from './look-up-spilled.ts';
 import { openSpilled, type SpilledWebhook } from './seal-spilled.ts';
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { unnestRows } from '../postgres/unnest-rows.ts';
+import { unnestRows } from '../postgres/sql-rows.ts';
 import type { SpilledWebhook } from './seal-spilled.ts';
 
 /** What Postgres knows of a spilled webhook. */

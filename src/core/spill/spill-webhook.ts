@@ -1,4 +1,4 @@
-import { withTimeout } from '../domain/with-timeout.ts';
+import { withTimeout } from '../domain/timing.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
 import { sealSpilled, type SpilledWebhook } from './seal-spilled.ts';
 

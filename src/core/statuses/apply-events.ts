@@ -1,7 +1,6 @@
 import { RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
 import { EVENT_OUTCOMES, type EventOutcome } from '../domain/webhook.ts';
-import { insertOutbox } from '../live/outbox.ts';
-import { nextSequence } from '../live/sequence-floor.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
 /** The number of an outcome in the statement: its place in the list, so that a webhook's outcome is the lowest. */
 const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;

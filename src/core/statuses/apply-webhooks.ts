@@ -1,19 +1,19 @@
 import type { ClientBase } from 'pg';
-import type { Busy } from '../domain/busy.ts';
-import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
-import type { StatusEvent } from '../domain/order.ts';
 import type {
   ArrivedEvent,
+  Busy,
   Conflict,
   EventOutcome,
   PosId,
   TranslatedWebhook,
   WebhookOutcome,
 } from '../domain/webhook.ts';
-import { pausingByPos } from '../locations/pausing-by-pos.ts';
-import { unnestRows, type Column } from '../postgres/unnest-rows.ts';
+import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
+import type { StatusEvent } from '../domain/order.ts';
+import { pausingByPos } from '../locations/pos-pauses.ts';
+import { unnestRows, type Column } from '../postgres/sql-rows.ts';
 import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from './apply-events.ts';
-import { isAwaited } from './is-awaited.ts';
+import { isAwaited } from './redrive-parked.ts';
 
 export type Applied = {
   /** Outcomes by webhook, in order. */

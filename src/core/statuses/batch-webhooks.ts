@@ -4,12 +4,10 @@ import { TOLD_MEANWHILE, applyWebhooks, type Applied } from './apply-webhooks.ts
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue, type FairQueue } from './fair-queue.ts';
-import { findLocked } from './find-locked.ts';
-import { isDataError } from '../postgres/is-data-error.ts';
-import { knownLocked } from './known-locked.ts';
+import { findLocked, knownLocked } from './locked-orders.ts';
+import { isDataError, withClient } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
-import { refusedByPostgres } from './refused-by-postgres.ts';
-import { withClient } from '../postgres/with-client.ts';
+import { refusedByPostgres } from './keep-webhooks.ts';
 
 /** Postgres's error for a lock that was waited for in vain. */
 const LOCK_NOT_AVAILABLE = '55P03';

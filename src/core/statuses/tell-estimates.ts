@@ -1,7 +1,6 @@
 import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
-import { insertOutbox } from '../live/outbox.ts';
-import { nextSequence } from '../live/sequence-floor.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
 /** Seconds between two messages of an order that tell nothing but its estimate. */
 export const TOLD_EVERY_S = 60;

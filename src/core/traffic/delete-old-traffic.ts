@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
-import { inBatches } from '../postgres/in-batches.ts';
-import { LOCK_DELETE_TRAFFIC } from '../postgres/locks.ts';
-import { TRAFFIC_KEPT_S } from './write-traffic.ts';
+import { inBatches, LOCK_DELETE_TRAFFIC } from '../postgres/transactions.ts';
+import { TRAFFIC_KEPT_S } from './count-traffic.ts';
 
 const BATCH = 5_000;
 

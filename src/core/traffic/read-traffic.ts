@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { noLatencies, quantile, type Latencies } from './latency-buckets.ts';
-import { ALL_LOCATIONS, type Traffic } from './write-traffic.ts';
+import { ALL_LOCATIONS, type Traffic } from './count-traffic.ts';
 
 export type TrafficHours = 1 | 6 | 24;
 

@@ -5,16 +5,24 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited, recordAct } from '../../core/operators/audit.ts';
-import { hasGrant } from '../../core/operators/has-grant.ts';
+import { hasGrant } from '../../core/operators/operator-grants.ts';
 import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import { TooManyGuesses, type JudgeSlowly } from '../slow-guesses.ts';
 import { withinBound } from '../operator/guard-routes.ts';
-import { actFrom, addressOf } from '../source-of.ts';
+import { actFrom, addressOf } from '../request.ts';
 import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
-import { FLOW_S, consolePath, flowCookie, openFlow, sealFlow, type Flow } from './oidc-flow.ts';
-import { readPerson, type OidcPerson } from './oidc-person.ts';
+import {
+  consolePath,
+  type Flow,
+  FLOW_S,
+  flowCookie,
+  type OidcPerson,
+  openFlow,
+  readPerson,
+  sealFlow,
+} from './oidc-flow.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Start = z.object({ to: z.string().optional(), again: z.literal('1').optional() });

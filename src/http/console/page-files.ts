@@ -1,7 +1,51 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fastifyStatic from '@fastify/static';
-import type { FastifyInstance } from 'fastify';
+
+/**
+ * Tells whether our own page made the request, by `Sec-Fetch-Site`, which no script can set. An old browser, or plain
+ * http, has only `Origin`. Every browser sends one of them with a request that changes something. A request with
+ * neither comes from a program and is refused: programs use the API with a bearer token. A read may have neither, but
+ * must not come from another page, since a neighbour on the same site is sent our cookie.
+ *
+ * @param publicOrigin CONSOLE_URL's or else PUBLIC_URL's, for a load balancer that changes the Host
+ */
+export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers;
+  const reads = method === 'GET' || method === 'HEAD';
+  if (site !== undefined) return site === 'same-origin' || (reads && site === 'none');
+  if (origin === undefined) return reads;
+  const from = URL.parse(origin);
+  return from !== null && (from.host === host || from.origin === publicOrigin);
+}
+
+/** The console's paths, existing or not. */
+export const CONSOLE_PATHS = /^\/console(?:[/?]|$)/;
+
+/**
+ * Headers of every answer under `/console`. The page may load and call only what is ours, runs no inline script or
+ * style, posts no form, is in nobody's frame, and no other page may read it. Whether the browser must use https is left
+ * to the load balancer.
+ */
+export const secureHeaders: Readonly<Record<string, string>> = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
 
 /** The folder that `npm run build:console` writes. The path is the same from `src` and from `dist`. */
 export const BUILT = fileURLToPath(new URL('../../../dist/console', import.meta.url));

@@ -1,6 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import type { CookieSerializeOptions } from '@fastify/cookie';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Pool } from 'pg';
 import { isLoopback } from '../../server/config.ts';
+import { audited } from '../../core/operators/audit.ts';
+import { openSession, SESSION_S, type SignedIn } from '../../core/operators/operator-sessions.ts';
+import type { Identify } from '../operator/identify.ts';
+import { actFrom, addressOf } from '../request.ts';
 
 /** With its prefix a browser takes it from this host alone, over https, so no neighbour of the domain can set another. */
 const NAME = 'expediter_session';
@@ -33,4 +39,30 @@ export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string
 /** Whether a browser is on the machine that it asks, or on one that forwards a port. */
 export function isOwnMachine(at: URL | null): boolean {
   return at !== null && isLoopback(at.hostname.replaceAll(/[[\]]/g, ''));
+}
+
+export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
+
+/** Gives a browser a session of whoever signed in there. One that it had is over, whosever it was. */
+export async function giveSession(
+  { pool, identify, publicOrigin }: GiveSessionDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { who, plain }: { who: Omit<SignedIn, 'source' | 'userAgent'>; plain: boolean },
+): Promise<void> {
+  const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
+  const userAgent = request.headers['user-agent'];
+  const sessionId = randomUUID();
+  const cookie = await audited(pool, who, { did: 'sign in', subject: sessionId, ...actFrom(request) }, () =>
+    openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
+  );
+  identify.lookAnew();
+  const { name, attributes } = sessionCookie(plain);
+  reply.setCookie(name, cookie, { ...attributes, maxAge: SESSION_S });
+}
+
+/** The sessions that cookies are of. */
+async function sessionsOf(identify: Identify, cookies: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(cookies.map((cookie) => identify.bySession([cookie])));
+  return found.flatMap((operator) => operator?.session?.sessionId ?? []);
 }

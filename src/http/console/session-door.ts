@@ -4,10 +4,8 @@ import type { Recognise } from '../bound-connections.ts';
 import { answerErrors } from '../operator/answer-errors.ts';
 import { guardRoutes } from '../operator/guard-routes.ts';
 import { speakJson, type OperatorDeps } from '../operator/mount-routes.ts';
-import { unauthorized } from '../operator/token-gate.ts';
-import { BUILT, pageFiles } from './page-files.ts';
-import { isSameOrigin } from './same-origin.ts';
-import { secureHeaders } from './secure-headers.ts';
+import { unauthorized } from '../operator/bearer-door.ts';
+import { BUILT, isSameOrigin, pageFiles, secureHeaders } from './page-files.ts';
 import { sessionCookies } from './session-cookie.ts';
 import { sessionRoutes } from './session-routes.ts';
 

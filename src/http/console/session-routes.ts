@@ -6,11 +6,10 @@ import { endSession, endSessionsOf, listSessions } from '../../core/operators/op
 import type { Operator } from '../../core/operators/operator.ts';
 import { version } from '../../server/version.ts';
 import { SessionParams } from '../operator/operator-session-routes.ts';
-import { unauthorized } from '../operator/token-gate.ts';
+import { unauthorized } from '../operator/bearer-door.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
-import { actFrom } from '../source-of.ts';
-import { giveSession, type GiveSessionDeps } from './give-session.ts';
-import { isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
+import { actFrom } from '../request.ts';
+import { giveSession, type GiveSessionDeps, isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
 

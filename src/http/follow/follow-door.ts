@@ -5,11 +5,10 @@ import type { Observe } from '../../core/domain/observed.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { ReadLive } from '../../core/live/read-live.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
-import { bearerOf } from '../bearer-of.ts';
+import { bearerOf, sourceOf } from '../request.ts';
 import type { Recognise } from '../bound-connections.ts';
 import { formatEvent } from '../format-event.ts';
 import { CannotVerify } from '../issuer-keys.ts';
-import { sourceOf } from '../source-of.ts';
 import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from './follow-token.ts';
 import type { MemberStream, MemberStreams } from './member-streams.ts';
 

@@ -1,9 +1,8 @@
-import { errors, jwtVerify } from 'jose';
-import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import { Id } from '../../core/domain/order.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { issuerKeys } from '../issuer-keys.ts';
-import { whyRefused } from '../why-refused.ts';
+import { whyRefused } from '../refuse.ts';
 import type { FollowKey } from './follow-keys.ts';
 
 /** The token is missing, forged, expired or for another audience. */

@@ -1,8 +1,44 @@
+import pg from 'pg';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { TooManyGuesses } from '../slow-guesses.ts';
-import { isDatabaseAway } from './is-database-away.ts';
-import { BODY_LIMIT } from './take-json.ts';
+
+/** Makes a 409: nothing was changed, and why. */
+export function conflict({ refused, cause }: { refused: string; cause: { code: string } }): Error {
+  return Object.assign(new Error(refused, { cause }), { statusCode: 409 });
+}
+
+/** Errors of the client library, which carry no code. */
+const LOST =
+  /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
+const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
+
+/** True if Postgres cannot be used now, or is overloaded: the same request may succeed later. */
+export function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55|57)/.test(error.code ?? '');
+  return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
+}
+
+/** Bytes of the largest body. No operator needs more. */
+export const BODY_LIMIT = 64 * 1024;
+
+/** Makes a scope accept JSON of a modest size, or no body. */
+export function takeJson(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  const parse = scope.getDefaultJsonParser('error', 'error');
+  scope.addContentTypeParser(
+    'application/json',
+    { parseAs: 'string', bodyLimit: BODY_LIMIT },
+    (request, body: string, done) => {
+      // Some clients send a POST without a body.
+      if (body === '') done(null, undefined);
+      else void parse(request, body, done);
+    },
+  );
+}
 
 const IN_WORDS: Record<number, string> = {
   413: `the body is over ${BODY_LIMIT} bytes`,

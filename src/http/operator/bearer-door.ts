@@ -1,10 +1,35 @@
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { bearerOf } from '../request.ts';
 import type { Recognise } from '../bound-connections.ts';
+import type { JudgeSlowly } from '../slow-guesses.ts';
+import type { Identify } from './identify.ts';
 import { guardRoutes } from './guard-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
 import type { OperatorDeps } from './mount-routes.ts';
 import { openapiRoute } from './openapi-route.ts';
-import { bearerGate } from './token-gate.ts';
+
+/** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */
+export function bearerGate(
+  { identify, judge }: { identify: Identify; judge: JudgeSlowly },
+  recognise: Recognise,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
+  return async (request, reply) => {
+    const token = bearerOf(request.headers);
+    request.identifyAgain = () => identify.byToken(token);
+    request.operator = await judge(request, 'bearer', token === undefined ? [] : [token], request.identifyAgain);
+    if (request.operator === undefined) return unauthorized(reply, 'Bearer');
+    recognise(reply.raw, request.operator.id);
+    return undefined;
+  };
+}
+
+/** Answers 401 and closes the connection, since the body may be on its way and nobody will read it. */
+export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Cookie'): FastifyReply {
+  return reply
+    .code(401)
+    .headers({ 'www-authenticate': `${scheme} realm="expediter"`, connection: 'close', 'cache-control': 'no-store' })
+    .send({ error: 'unauthorized' });
+}
 
 /**
  * Mounts the operators' door for programs. Every route takes a token as `Authorization: Bearer`.

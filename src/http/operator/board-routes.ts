@@ -6,7 +6,7 @@ import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-
 import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream } from './open-stream.ts';
+import { openStream } from './event-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
 import { writeBoardEvents } from './write-board-events.ts';
 

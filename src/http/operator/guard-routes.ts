@@ -7,7 +7,7 @@ import type { Now } from '../../core/postgres/database-clock.ts';
 import { actOf, findThing, idsOf, isThing } from '../../operators/act-of.ts';
 import { noSuch, type Access, type Options } from '../../operators/operation.ts';
 import { ACCESS } from '../../operators/registry.ts';
-import { actFrom } from '../source-of.ts';
+import { actFrom } from '../request.ts';
 import type { AccessCause } from './answers.ts';
 
 declare module 'fastify' {

@@ -6,7 +6,7 @@ import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken, isAnyoneAdmin } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
-import { isDatabaseAway } from './is-database-away.ts';
+import { isDatabaseAway } from './answer-errors.ts';
 
 /** Finds out who somebody is by what they show. Undefined for nobody, whatever the reason. */
 export type Identify = {

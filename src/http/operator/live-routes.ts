@@ -5,7 +5,7 @@ import { LiveMessage } from '../../core/domain/live-message.ts';
 import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream } from './open-stream.ts';
+import { openStream } from './event-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
 import { noSuch } from '../../operators/operation.ts';
 import { OrderParams } from '../../operators/requests.ts';

@@ -13,7 +13,7 @@ import type { Readiness } from '../health.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';
 import { mountOperations } from '../../operators/mount-operations.ts';
 import { OPERATIONS } from '../../operators/registry.ts';
-import { answerErrors } from './answer-errors.ts';
+import { answerErrors, takeJson } from './answer-errors.ts';
 import { boardRoutes } from './board-routes.ts';
 import type { EventStream } from './event-stream.ts';
 import type { Operator } from '../../core/operators/operator.ts';
@@ -22,7 +22,6 @@ import { liveRoutes } from './live-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 import { operatorSessionRoutes } from './operator-session-routes.ts';
 import { rightsRoutes } from './rights-routes.ts';
-import { takeJson } from './take-json.ts';
 
 export type OperatorDeps = {
   identify: Identify;

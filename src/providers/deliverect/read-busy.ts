@@ -1,8 +1,7 @@
-import type { Busy } from '../../core/domain/busy.ts';
+import type { Busy } from '../../core/domain/webhook.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import { parseJson } from '../parse-json.ts';
-import { BusyMode } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { BusyMode, type Settings } from './payloads.ts';
 
 /**
  * Reads a store's busy mode. Deliverect wants the status back once it is so. Its other webhooks, such as menus, look

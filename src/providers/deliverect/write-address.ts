@@ -1,7 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
-import { NOT_BLANK } from '../../core/domain/order.ts';
-import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { splitStreet } from '../../core/domain/street-line.ts';
+import { type CanonicalOrder, NOT_BLANK } from '../../core/domain/order.ts';
+import { splitStreet } from '../../core/domain/member-text.ts';
 
 type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
 

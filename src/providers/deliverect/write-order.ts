@@ -1,7 +1,6 @@
-import { discountsOf } from '../../core/domain/discounts-of.ts';
+import { discountsOf, minorDigits } from '../../core/domain/money.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
-import { minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';

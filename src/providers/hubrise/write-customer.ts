@@ -1,5 +1,5 @@
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { splitName } from '../../core/domain/person-name.ts';
+import { splitName } from '../../core/domain/member-text.ts';
 import { cutText } from '../order-texts.ts';
 
 // HubRise documents only the length of private refs, 255. Names get the same; a longer note is no use in a kitchen.

@@ -1,8 +1,7 @@
-import { discountsOf } from '../../core/domain/discounts-of.ts';
+import { discountsOf, sumItems } from '../../core/domain/money.ts';
 import { GiveUp } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
-import { sumItems } from '../../core/domain/sum-items.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';

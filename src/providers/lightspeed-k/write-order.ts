@@ -3,10 +3,9 @@ import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, cutText, takeOff } from '../order-texts.ts';
-import { splitName } from '../../core/domain/person-name.ts';
+import { splitName } from '../../core/domain/member-text.ts';
 import { entryOf } from '../shared-settings.ts';
-import { SKU_MAX } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { type Settings, SKU_MAX } from './payloads.ts';
 import { rawNumber } from './raw-number.ts';
 
 const REFERENCE_MAX = 48;

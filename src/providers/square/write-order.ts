@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
-import { discountsOf } from '../../core/domain/discounts-of.ts';
+import { discountsOf, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
-import { toDecimal } from '../../core/domain/money.ts';
 import { cutText, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';

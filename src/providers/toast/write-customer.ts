@@ -1,6 +1,6 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
-import { splitName } from '../../core/domain/person-name.ts';
+import { splitName } from '../../core/domain/member-text.ts';
 
 type Member = CanonicalOrder['member'];
 

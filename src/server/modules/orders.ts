@@ -2,13 +2,16 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 import { quietAsker } from '../../core/asks/quiet-asker.ts';
 import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
-import { workLooks } from '../../core/cancellations/work-looks.ts';
+import { workLooks } from '../../core/cancellations/look-again.ts';
 import { findLocation } from '../../core/locations/locations.ts';
 import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
 import { recordSignal } from '../../core/placements/record-signal.ts';
-import { orderRefetcher, type RefetchOrder } from '../../core/placements/refetch-order.ts';
-import { refetchUnlessRefused } from '../../core/placements/refetch-unless-refused.ts';
-import { retryUnread } from '../../core/placements/retry-unread.ts';
+import {
+  orderRefetcher,
+  type RefetchOrder,
+  refetchUnlessRefused,
+  retryUnread,
+} from '../../core/placements/refetch-order.ts';
 import { workPlacements } from '../../core/placements/work-placements.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from '../../http/push-token.ts';
 import { loadOrderModule } from '../../platform/load-order-module.ts';

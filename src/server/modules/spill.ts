@@ -9,8 +9,8 @@ import { drainSpill } from '../../core/spill/drain-spill.ts';
 import { NONE_WAITING, type SpillState } from '../../core/spill/spill-state.ts';
 import { webhookSpiller, type SpillWebhook } from '../../core/spill/spill-webhook.ts';
 import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
-import type { KeepDeps } from '../../core/statuses/keep-arrived.ts';
-import type { TranslateRules } from '../../core/statuses/translate-arrived.ts';
+import type { KeepDeps } from '../../core/statuses/keep-webhooks.ts';
+import type { TranslateRules } from '../../core/statuses/translate-webhook-request.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { spillTopic } from '../pubsub/spill-topic.ts';
 

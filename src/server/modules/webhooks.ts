@@ -6,7 +6,7 @@ import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';
 import type { Applied } from '../../core/statuses/apply-webhooks.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import { dropQuota, type DropQuota } from '../../core/statuses/drop-quota.ts';
-import { REFUSED_QUOTA, refusedKeeper } from '../../core/statuses/keep-refused.ts';
+import { REFUSED_QUOTA, refusedKeeper } from '../../core/statuses/keep-webhooks.ts';
 import { redriveParked } from '../../core/statuses/redrive-parked.ts';
 import { FLUSHERS } from '../../database/open-database.ts';
 import { tokenJudge } from '../../http/judge-token.ts';

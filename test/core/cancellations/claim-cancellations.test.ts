@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
-import { endDied } from '../../../src/core/cancellations/begin-cancel.ts';
+import { endDied } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { why } from '../../../src/core/domain/placement-cause.ts';
 import { createDatabase } from '../../support/create-database.ts';

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { claimLooks, endLook } from '../../../src/core/cancellations/claim-looks.ts';
-import { lockOrder, mayHaveTicket } from '../../../src/core/cancellations/lock-order.ts';
+import { claimLooks, endLook } from '../../../src/core/cancellations/look-again.ts';
+import { lockOrder, mayHaveTicket } from '../../../src/core/cancellations/changed-order.ts';
 import { recordSignal } from '../../../src/core/placements/record-signal.ts';
-import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { until } from '../../support/until.ts';
 

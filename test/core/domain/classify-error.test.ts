@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { classifyError } from '../../../src/core/domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { attemptEndJson } from '../../../src/core/placements/record-attempt.ts';
-import { decideByKind } from '../../../src/core/placements/decide-by-kind.ts';
+import { decideByKind } from '../../../src/core/placements/call-provider.ts';
 
 it.each<[string, unknown, object]>([
   ['no connection', new TryAgain('x', { sent: false }), { code: 'pos_unreachable' }],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { perhapsTaken } from '../../../src/core/domain/perhaps-taken.ts';
+import { perhapsTaken } from '../../../src/core/domain/classify-error.ts';
 
 const unsent = (httpStatus?: number): Error => new TryAgain('no', { sent: false, httpStatus });
 const gaveUp = (httpStatus?: number): Error => new GiveUp('no', { reason: 'No.', httpStatus });

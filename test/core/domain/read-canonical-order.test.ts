@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { CanonicalOrder, TEXT_MAX } from '../../../src/core/domain/order.ts';
-import { discountsOf } from '../../../src/core/domain/discounts-of.ts';
+import { discountsOf, sumItems } from '../../../src/core/domain/money.ts';
 import { readCanonicalOrder, type ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
-import { sumItems } from '../../../src/core/domain/sum-items.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 
 type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { withTimeout } from '../../../src/core/domain/with-timeout.ts';
+import { withTimeout } from '../../../src/core/domain/timing.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

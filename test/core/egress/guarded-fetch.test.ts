@@ -5,10 +5,9 @@ import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
+import { kindOfAddress, parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
 import { AnswerTooLarge, boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch, type ResolveAll } from '../../../src/core/egress/guarded-fetch.ts';
-import { kindOfAddress } from '../../../src/core/egress/kind-of-address.ts';
 import { sendEndless } from '../../support/send-endless.ts';
 
 const ends: (() => void)[] = [];

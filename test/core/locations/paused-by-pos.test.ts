@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
-import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';

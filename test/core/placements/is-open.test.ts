@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { recordMissing } from '../../../src/core/placements/record-missing.ts';
+import { recordMissing } from '../../../src/core/placements/refetch-order.ts';
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
 import { recordSignal } from '../../../src/core/placements/record-signal.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { retryWrite } from '../../../src/core/postgres/retry-write.ts';
+import { retryWrite } from '../../../src/core/postgres/transactions.ts';
 
 it.each([
   ['is not repeated where Postgres refuses its values', '22021', 1],

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, inject, it } from 'vitest';
-import { unnestRows } from '../../../src/core/postgres/unnest-rows.ts';
+import { unnestRows } from '../../../src/core/postgres/sql-rows.ts';
 
 type Dish = { name: string; price?: number };
 

@@ -11,7 +11,11 @@ import { endOrders } from '../../../src/core/retention/end-orders.ts';
 import { eraseMembers, eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
 import { deleteUnmatched } from '../../../src/core/retention/delete-unmatched.ts';
-import { LOCK_DROP_PARTITIONS, LOCK_ERASE_MEMBERS, LOCK_DELETE_UNMATCHED } from '../../../src/core/postgres/locks.ts';
+import {
+  LOCK_DROP_PARTITIONS,
+  LOCK_ERASE_MEMBERS,
+  LOCK_DELETE_UNMATCHED,
+} from '../../../src/core/postgres/transactions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';

@@ -11,7 +11,7 @@ import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { drainSpill } from '../../../src/core/spill/drain-spill.ts';
 import { openSpilled, sealSpilled } from '../../../src/core/spill/seal-spilled.ts';
-import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';

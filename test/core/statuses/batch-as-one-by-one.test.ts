@@ -8,7 +8,7 @@ import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
-import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';

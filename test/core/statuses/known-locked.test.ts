@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
-import { knownLocked } from '../../../src/core/statuses/known-locked.ts';
+import { knownLocked } from '../../../src/core/statuses/locked-orders.ts';
 
 const about = (locationId: string, ...events: object[]) =>
   ({ locationId, integration: 'standard', events }) as unknown as TranslatedWebhook;

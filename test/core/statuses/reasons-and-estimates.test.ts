@@ -1,6 +1,5 @@
-import { beginCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
-import { refuseCancellation } from '../../../src/core/cancellations/refuse-cancellation.ts';
-import { inTransaction } from '../../../src/core/postgres/in-transaction.ts';
+import { beginCancellation, refuseCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
+import { inTransaction, withClient } from '../../../src/core/postgres/transactions.ts';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -17,8 +16,7 @@ import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { listOrders } from '../../../src/core/orders/list-orders.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.ts';
-import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
-import { withClient } from '../../../src/core/postgres/with-client.ts';
+import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { tellEstimates } from '../../../src/core/statuses/tell-estimates.ts';

@@ -4,12 +4,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
-import { storeOrderRef } from '../../../src/core/placements/store-order-ref.ts';
+import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
-import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
-import { sweepParked } from '../../../src/core/statuses/sweep-parked.ts';
+import { redriveParked, sweepParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 

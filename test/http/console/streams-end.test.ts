@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../../src/core/operators/operator.ts';
-import { openStream } from '../../../src/http/operator/open-stream.ts';
+import { openStream } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Webhook } from '../../../src/core/domain/provider.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
-import { verifyAndTranslate } from '../../../src/core/statuses/verify-and-translate.ts';
+import { verifyAndTranslate } from '../../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { perhapsTaken } from '../../../src/core/domain/perhaps-taken.ts';
+import { perhapsTaken } from '../../../src/core/domain/classify-error.ts';
 import { orderOf, type Claim, type Theatre } from './open-theatre.ts';
 
 /** What no error may repeat: the POS's own words, which may be about anything and quote anybody. */

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { isAttemptLimit } from '../../../src/core/domain/attempt-limit.ts';
+import { isAttemptLimit } from '../../../src/core/domain/timing.ts';
 import { NotAuthentic } from '../../../src/core/domain/errors.ts';
-import { CREDENTIAL_HEADERS } from '../../../src/core/domain/kept-headers.ts';
+import { CREDENTIAL_HEADERS } from '../../../src/core/domain/webhook.ts';
 import { WebhookAuth } from '../../../src/core/domain/webhook-auth.ts';
 import { WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 

@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ClientBase } from 'pg';
+import type { CanonicalOrder } from '../domain/order.ts';
+import { CODE_OF_COUNT, countCode } from '../placements/call-out-code.ts';
+import type { ReadOrder } from '../domain/read-canonical-order.ts';
+import type { CancellationState, PlacementState } from '../domain/placement.ts';
+import { perhapsTakenBefore } from '../placements/record-attempt.ts';
+
+/**
+ * SQL of a text that a POS wrote, unless the order was erased meanwhile: it may quote the member.
+ * @param text SQL
+ * @param erasedAt SQL of when the order was erased
+ */
+export const unlessErased = (text: string, erasedAt = '(SELECT erased_at FROM known)'): string =>
+  `CASE WHEN ${erasedAt} IS NULL THEN ${text} END`;
+
+/** A field that differs. What is missing on one side is missing here. */
+export type OrderChange = { path: string; was?: unknown; is?: unknown };
+
+/** Finds what the platform changed in an order, apart from that it is cancelled. A list of another length is one change. */
+export function compareOrders(was: CanonicalOrder, is: CanonicalOrder): OrderChange[] {
+  // As it would be stored: without what is undefined.
+  return differences(asCompared(was), asCompared(JSON.parse(JSON.stringify(is)) as CanonicalOrder), []);
+}
+
+function asCompared({ cancelledAt: _at, cancelReason: _reason, ...order }: CanonicalOrder): object {
+  return order;
+}
+
+function differences(was: unknown, is: unknown, path: readonly string[]): OrderChange[] {
+  if (isDeepStrictEqual(was, is)) return [];
+  if (isObject(was) && isObject(is) && lengthOf(was) === lengthOf(is)) {
+    const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])];
+    return fields.flatMap((field) => differences(was[field], is[field], [...path, field]));
+  }
+  return [{ path: path.join('.'), ...(was !== undefined && { was }), ...(is !== undefined && { is }) }];
+}
+
+/** @returns a list's length, or undefined for what is no list */
+function lengthOf(value: object): number | undefined {
+  return Array.isArray(value) ? value.length : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
+ * Stores an order as the platform has it now, in the place of what was fetched before. It was never sent, and is locked.
+ * Whoever is about to send it loses the placement, and the next one sends the newest. It keeps its call-out code, unless
+ * its location is another one now: each location counts its own.
+ * @param deadlineS seconds after `requestedAt` for which the order is worth placing
+ */
+export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
+  await client.query({
+    name: 'store-newest',
+    text: `
+      WITH moved AS (
+        SELECT FROM orders WHERE service_order_id = $1 AND location_id <> $2
+      ), n AS (
+        ${countCode('$2', 'moved')}
+      ), o AS (
+        UPDATE orders
+        SET location_id = $2, call_out_code = coalesce((SELECT ${CODE_OF_COUNT} FROM n), call_out_code),
+            fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
+        WHERE service_order_id = $1
+      ), c AS (
+        UPDATE order_contents SET contents = $7::jsonb WHERE service_order_id = $1
+      )
+      UPDATE placements
+      -- guard: worker-lets-go
+      SET location_id = $2, next_attempt_at = now(), failures = 0, lease_id = NULL, lease_until = NULL,
+          deadline_at = greatest(deadline_at, $4::timestamptz + make_interval(secs => $5::int))
+      WHERE service_order_id = $1 AND num_nulls(finished_at) = 1`,
+    values: [
+      order.serviceOrderId,
+      order.locationId,
+      order.fulfillment.type,
+      order.fulfillment.requestedAt ?? null,
+      deadlineS,
+      leftOut.length === 0 ? null : JSON.stringify(leftOut),
+      JSON.stringify(order),
+    ],
+  });
+}
+
+/** An order as it is under its lock, with its placement and its cancellation. */
+export type LockedOrder = {
+  ended: boolean;
+  integration: string | null;
+  state: PlacementState;
+  finished: boolean;
+  /** A call of createOrder has begun, and its end is not known. */
+  sending: boolean;
+  /** A call has ended so that the POS may have taken the order all the same. */
+  perhapsTaken: boolean;
+  /** Null once it is erased. */
+  contents: CanonicalOrder | null;
+  /** Null while nobody asked to cancel it. */
+  cancelState: CancellationState | null;
+  /** A worker has its cancellation this moment. */
+  cancelling: boolean;
+};
+
+/** Locks an order until the transaction ends, and reads it then. Undefined if it was never read from the platform. */
+export async function lockOrder(client: ClientBase, serviceOrderId: string): Promise<LockedOrder | undefined> {
+  // A statement of its own, so that the next one sees what was committed while this one waited.
+  // guard: cancel-lock
+  await client.query('SELECT FROM orders WHERE service_order_id = $1::text FOR UPDATE', [serviceOrderId]);
+  const { rows } = await client.query<LockedOrder>({
+    name: 'lock-order',
+    text: `
+      SELECT o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
+             EXISTS (SELECT FROM placement_attempts a
+                     WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'createOrder') AS sending,
+             ${perhapsTakenBefore('$1')} AS "perhapsTaken",
+             d.contents, c.state AS "cancelState", coalesce(c.lease_until > now(), false) AS cancelling
+      FROM orders o
+      JOIN placements p USING (service_order_id)
+      LEFT JOIN order_contents d USING (service_order_id)
+      LEFT JOIN cancellations c USING (service_order_id)
+      WHERE o.service_order_id = $1
+      FOR UPDATE OF p`,
+    values: [serviceOrderId],
+  });
+  return rows[0];
+}
+
+/** Whether there may be a ticket: it is at the POS, or a request for it may have been taken. */
+export const mayHaveTicket = ({ state, sending, perhapsTaken }: LockedOrder): boolean =>
+  sending || perhapsTaken || state === 'sent' || state === 'in_doubt';

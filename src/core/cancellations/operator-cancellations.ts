@@ -1,0 +1,77 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { refused, type Refused } from '../domain/placement-cause.ts';
+import { inTransaction } from '../postgres/transactions.ts';
+import { beginCancellation, refuseCancellation } from './begin-cancellation.ts';
+import { lockOrder, mayHaveTicket } from './changed-order.ts';
+import { endCancelled, storeOrderRef } from '../placements/placement-outcomes.ts';
+
+export const CancellationRequested = z.object({
+  serviceOrderId: z.string(),
+  cancel: z.enum(['withdraws', 'asks_pos', 'under_way']).meta({
+    description:
+      'withdraws: it is not at its POS, and will not be sent. asks_pos: its POS is asked. under_way: this moment, which ' +
+      'is as good.',
+  }),
+});
+type CancellationRequested = z.infer<typeof CancellationRequested>;
+
+/**
+ * Has an order cancelled for an operator, also once more where the POS refused, its answer was lost, or only a telephone
+ * was left. Workers see it within a second.
+ * @returns a refusal, or undefined if there is no such order
+ */
+export async function requestCancellation(
+  pool: Pool,
+  serviceOrderId: string,
+): Promise<CancellationRequested | Refused | undefined> {
+  return inTransaction(pool, async (client) => {
+    const known = await lockOrder(client, serviceOrderId);
+    if (known === undefined) {
+      const { rowCount } = await client.query('SELECT FROM placements WHERE service_order_id = $1::text', [
+        serviceOrderId,
+      ]);
+      return rowCount === 0 ? undefined : refused({ code: 'never_read' });
+    }
+    if (known.ended) return refused({ code: 'already_over' });
+    if (known.cancelling) return { serviceOrderId, cancel: 'under_way' };
+    const tells = mayHaveTicket(known);
+    await beginCancellation(client, serviceOrderId, { askedBy: 'operator', tells });
+    return { serviceOrderId, cancel: tells ? 'asks_pos' : 'withdraws' };
+  });
+}
+
+export const CancellationConcluded = z.object({
+  serviceOrderId: z.string(),
+  cancellation: z.enum(['cancelled', 'refused']),
+});
+type CancellationConcluded = z.infer<typeof CancellationConcluded>;
+
+/**
+ * Concludes a cancellation by what the restaurant said on the telephone. Of an order in doubt that says as well whether
+ * there is a ticket: what is cancelled is not cooked, and what goes on is there.
+ * @param cancelled false if the restaurant makes the order all the same
+ * @returns a refusal, or undefined if there is no such order
+ */
+export async function concludeByPhone(
+  pool: Pool,
+  serviceOrderId: string,
+  cancelled: boolean,
+): Promise<CancellationConcluded | Refused | undefined> {
+  return inTransaction(pool, async (client) => {
+    const known = await lockOrder(client, serviceOrderId);
+    if (known === undefined) return undefined;
+    if (known.ended) return refused({ code: 'already_over' });
+    if (known.cancelState === null) return refused({ code: 'not_to_be_cancelled' });
+    if (known.cancelling || known.sending) return refused({ code: 'call_under_way' });
+    if (!mayHaveTicket(known)) return refused({ code: 'never_sent' });
+    if (cancelled) {
+      await endCancelled(client, serviceOrderId, { nativeStatus: 'cancelled by telephone', state: 'sent' });
+      return { serviceOrderId, cancellation: 'cancelled' };
+    }
+    // Nobody knows its POS id. A webhook about it says so.
+    if (!known.finished) await storeOrderRef(client, serviceOrderId, known.integration ?? '', {});
+    await refuseCancellation(client, serviceOrderId, {});
+    return { serviceOrderId, cancellation: 'refused' };
+  });
+}

@@ -1,0 +1,75 @@
+import { createRequire } from 'node:module';
+import type { CountryCode } from 'libphonenumber-js/min';
+
+/** What may stand in a log of somebody else's error: a name or a code, no sentence. */
+const WORD = /^[\w.$-]{1,100}$/;
+
+/** @returns the value if it is a word; undefined for any other, which may quote a member */
+export function wordOf(value: unknown): string | undefined {
+  return typeof value === 'string' && WORD.test(value) ? value : undefined;
+}
+
+/** Joins the parts of a name. Those that are missing or blank are left out. */
+export function joinName(...parts: (string | null | undefined)[]): string {
+  return parts.flatMap((part) => part?.trim() || []).join(' ');
+}
+
+/** Splits a name before its last word. A single word becomes the first name. */
+export function splitName(name: string): { first: string; last: string } {
+  const words = name.trim().split(/\s+/);
+  const last = words.length > 1 ? (words.pop() ?? '') : '';
+  return { first: words.join(' '), last };
+}
+
+/**
+ * Countries in which the house number comes before the street, by ISO 3166-1 alpha-2. There a number at the end is a flat
+ * or part of the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
+ */
+const NUMBER_FIRST = new Set('AE AU CA FR GB HK IE IN LU MA MC MT MY NZ PH SG TH US ZA'.split(' '));
+
+const AT_END = /(?<=[^\d ] )\d+ ?[a-zA-Z]?(?: ?[-/] ?\d+ ?[a-zA-Z]?)?$/;
+/** No letter of its own: "500 E Main Street". What follows may be "5th Avenue", and no second number. */
+const AT_BEGINNING = /^(\d+[a-zA-Z]?(?: ?[-/] ?\d+[a-zA-Z]?)?),? (\d*[^\d ].*)$/;
+
+/**
+ * Joins a street and a house number as one line: "Lindenstraße 14", or "14 Main Street" with `numberFirst`. What is missing
+ * or blank is left out.
+ */
+export function joinStreet(
+  street: string | null | undefined,
+  houseNumber: string | number | null | undefined,
+  { numberFirst = false }: { numberFirst?: boolean } = {},
+): string {
+  const parts = [street?.trim(), String(houseNumber ?? '').trim()];
+  return (numberFirst ? parts.toReversed() : parts).filter(Boolean).join(' ');
+}
+
+/**
+ * Splits a line into street and house number. Without a number it is all street.
+ * @param country ISO 3166-1 alpha-2; it decides where both ends have a number
+ */
+export function splitStreet(line: string, country = ''): { street: string; houseNumber: string } {
+  const text = line.trim().replaceAll(/ {2,}/g, ' ');
+  const last = NUMBER_FIRST.has(country.toUpperCase()) ? null : AT_END.exec(text);
+  if (last !== null) return { street: text.slice(0, last.index).replace(/,? $/, ''), houseNumber: last[0] };
+  const [, houseNumber = '', street = text] = AT_BEGINNING.exec(text) ?? [];
+  return { street, houseNumber };
+}
+
+type Library = typeof import('libphonenumber-js/min');
+
+const require = createRequire(import.meta.url);
+let library: Library | undefined;
+
+/** Loads how numbers are written in each country: some 40 ms in which nothing else happens. */
+export const loadPhones = (): Library => (library ??= require('libphonenumber-js/min') as Library);
+
+/**
+ * Reads a telephone number in any form.
+ * @param country ISO 3166-1 alpha-2, for a national form
+ * @returns undefined if it is no number, or in national form without a country
+ */
+export function toE164(phone: string, country: string | undefined): string | undefined {
+  const number = loadPhones().parsePhoneNumberFromString(phone, country?.toUpperCase() as CountryCode | undefined);
+  return number?.isValid() === true ? number.number : undefined;
+}

@@ -1,0 +1,68 @@
+import type { Provider } from './provider.ts';
+
+/**
+ * Begins to measure time for a limit that must hold even on a machine that is suspended, whose monotonic clock stands
+ * still meanwhile. A clock that is set forward looks the same; then a call is given up that could have gone on.
+ * @returns the milliseconds since then, by whichever clock has gone further
+ */
+export function stopwatch(): () => number {
+  const began = { monotonic: performance.now(), wall: Date.now() };
+  return () => Math.max(performance.now() - began.monotonic, Date.now() - began.wall);
+}
+
+/** Interval of looking at the clock: a timer does not count the time for which the machine is suspended. */
+const LOOK_EVERY_MS = 250;
+
+/**
+ * Waits for a call at most this long, even if the call ignores its signal.
+ * @param late makes the error when the time is up
+ * @throws what the call throws
+ */
+export async function withTimeout<Result>(
+  milliseconds: number,
+  call: (signal: AbortSignal) => Promise<Result>,
+  late: () => Error,
+): Promise<Result> {
+  const aborting = new AbortController();
+  const expired = Promise.withResolvers<never>();
+  const elapsed = stopwatch();
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    timer = setTimeout(look, Math.min(LOOK_EVERY_MS, milliseconds - elapsed()));
+  };
+  const look = (): void => {
+    if (elapsed() < milliseconds) return wait();
+    aborting.abort(new DOMException(`no answer in ${milliseconds} ms`, 'TimeoutError'));
+    expired.reject(late());
+  };
+  wait();
+  try {
+    return await Promise.race([call(aborting.signal), expired.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type Attempted = Pick<Provider, 'attemptWithinS'>;
+
+/** Seconds of an attempt where its provider says nothing. */
+const USUAL_S = 15;
+/** The most that a provider may say. An order whose process died during a call waits for the lease, which covers it. */
+export const LONGEST_ATTEMPT_S = 120;
+/** From the attempt's row to the call (10 s, see `call-provider.ts`), and some air before another process may call. */
+const SPARE_S = 15;
+
+export function isAttemptLimit(seconds: unknown): boolean {
+  return typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_ATTEMPT_S;
+}
+
+/** The seconds that one attempt may take, with all its requests. @param left fewer, down to one */
+export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted, left = Infinity): number {
+  return Math.min(attemptWithinS, Math.max(1, Math.round(left)));
+}
+
+/** The seconds of a lease that an attempt begins with: by its end the call is over. */
+export function attemptLease(provider: Attempted): number {
+  // guard: lease-covers-call
+  return attemptLimit(provider) + SPARE_S;
+}

@@ -1,0 +1,243 @@
+import type { ClientBase, Pool } from 'pg';
+import { RANK_CANCELLED, RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
+import type { OrderRef } from '../domain/order.ts';
+import type { PosId } from '../domain/webhook.ts';
+import { insertOutbox, nextSequence } from '../live/outbox.ts';
+import { isAwaited } from '../statuses/redrive-parked.ts';
+import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
+import type { Claim } from '../domain/placement.ts';
+import type { PlacementCode, Why } from '../domain/placement-cause.ts';
+import type { ReasonCode } from '../domain/reason-code.ts';
+import type { RefusedFor } from '../domain/classify-error.ts';
+import { IS_OPEN } from './placement-sql.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
+
+/**
+ * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
+ * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
+ * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the
+ *   member was told that the order failed or was cancelled, or the id is another order's
+ */
+export async function storeOrderRef(
+  client: Pool | ClientBase,
+  serviceOrderId: string,
+  integration: string,
+  ref: OrderRef,
+  end?: AttemptEnd,
+): Promise<{ awaited: PosId[]; conflict: boolean }> {
+  const { rows } = await client.query<{ location_id: string; awaited: boolean; conflict: boolean }>({
+    name: 'store-order-ref',
+    text: `
+      WITH ${END_ATTEMPT}, o AS MATERIALIZED (
+        SELECT *, CASE WHEN coalesce($5::timestamptz, $6) IS NOT NULL
+                       THEN ARRAY[coalesce($7::timestamptz, now()), $5, $6::timestamptz] END AS said
+        FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), foreign_id AS MATERIALIZED (
+        SELECT FROM o JOIN provider_orders t USING (location_id)
+        WHERE t.integration = $3 AND t.provider_order_id = $4 AND t.service_order_id <> $1
+      ), p AS (
+        UPDATE placements p
+        SET state = CASE WHEN p.state IN ('failed', 'withdrawn') THEN p.state ELSE 'sent' END,
+            problem = NULL, cause = NULL, failures = 0,
+            provider_order_id = coalesce(p.provider_order_id, $4), request_ended_at = now(),
+            finished_at = coalesce(p.finished_at, now()), lease_id = NULL, lease_until = NULL
+        FROM o WHERE p.service_order_id = o.service_order_id
+      ), ids AS (
+        INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+        SELECT location_id, $3, $4, $1 FROM o WHERE $4::text IS NOT NULL
+        ON CONFLICT DO NOTHING
+        RETURNING location_id, integration, provider_order_id
+      ), u AS (
+        UPDATE orders
+        SET rank = CASE WHEN o.ended_at IS NULL THEN greatest(o.rank, ${RANK_SENT}) ELSE o.rank END, integration = $3,
+            sequence = CASE WHEN o.rank < ${RANK_SENT} AND o.ended_at IS NULL THEN ${nextSequence('o.sequence')}
+                            ELSE o.sequence END,
+            provider_order_id = coalesce(o.provider_order_id, CASE WHEN NOT EXISTS (SELECT FROM foreign_id) THEN $4 END),
+            estimate = greatest(o.estimate, o.said), updated_at = now()
+        FROM o WHERE orders.service_order_id = o.service_order_id
+      ), x AS (
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: nextSequence('sequence'),
+          rank: RANK_SENT,
+          providerOrderId: '$4',
+        })}
+        FROM o WHERE rank < ${RANK_SENT} AND ended_at IS NULL
+      ), due AS (
+        INSERT INTO estimates_due (service_order_id, sequence)
+        SELECT service_order_id, sequence FROM o WHERE rank >= ${RANK_SENT} AND said > coalesce(estimate, '{}')
+        ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence
+      )
+      SELECT o.location_id, EXISTS (SELECT FROM ids WHERE ${isAwaited('ids')}) AS awaited,
+             o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict
+      FROM o`,
+    values: [
+      serviceOrderId,
+      attemptEndJson(end),
+      integration,
+      ref.providerOrderId ?? null,
+      ref.estimatedReadyAt ?? null,
+      ref.estimatedDeliveryAt ?? null,
+      ref.occurredAt ?? null,
+    ],
+  });
+  const row = rows[0];
+  if (row === undefined) throw new Error('there is no such order');
+  return {
+    awaited:
+      ref.providerOrderId !== undefined && row.awaited
+        ? [{ locationId: row.location_id, integration, providerOrderId: ref.providerOrderId }]
+        : [],
+    conflict: row.conflict,
+  };
+}
+
+/** Why an order failed here, by the cause. Of any other, something between the platform and the POS does not work. */
+const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
+  pos_rejected_order: 'other',
+  deadline_passed: 'no_answer',
+};
+
+/**
+ * Ends a placement, and tells the member why, also where the order has ended unplaced, or was never read: then there is
+ * no order row, and the placement counts its messages. A POS event that was quicker wins, and so does somebody who moved
+ * the deadline meanwhile.
+ * @param about.reason what the member reads
+ * @param about.reasonCode the same for programs; by default that of the cause
+ * @param about.problem what the operator reads, with its cause as data
+ * @param about.late it fails for the deadline alone
+ * @returns false when it did not fail after all
+ */
+export async function failPlacement(
+  pool: Pool,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
+  about: { reason: string; late?: boolean; end?: AttemptEnd } & RefusedFor & Why,
+): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'fail-placement',
+    text: `
+      WITH ${END_ATTEMPT}, o AS MATERIALIZED (
+        SELECT * FROM orders WHERE service_order_id = $1 FOR UPDATE
+      ), p AS (
+        UPDATE placements
+        SET state = 'failed', problem = left($5, 500), cause = $7::jsonb, finished_at = now(), lease_id = NULL,
+            lease_until = NULL,
+            told_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN told_sequence
+                                 ELSE ${nextSequence('told_sequence')} END
+        WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
+          AND (NOT $6::boolean OR deadline_at < now())
+          AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
+        RETURNING service_order_id, told_sequence
+      ), failing AS (
+        SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
+        -- guard: told-of-early-end
+        FROM o, p WHERE o.rank <= ${RANK_SENT}
+        UNION ALL
+        SELECT service_order_id, NULL, told_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)
+      ), u AS (
+        UPDATE orders
+        SET rank = ${RANK_FAILED}, sequence = f.sequence, reason = left($4, 500),
+            reason_code = $8, item_ids = $9::jsonb, failed_by_us = true, updated_at = now(), ended_at = coalesce(f.ended_at, now())
+        FROM failing f WHERE orders.service_order_id = f.service_order_id
+      ), h AS (
+        INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason, reason_code,
+                                   item_ids)
+        SELECT service_order_id, 'failed', 'not placed', 'applied', sequence, left($4, 500), $8::text, $9::jsonb
+        FROM failing
+      ), x AS (
+        ${insertOutbox({
+          serviceOrderId: 'service_order_id',
+          sequence: 'sequence',
+          rank: RANK_FAILED,
+          reason: 'left($4, 500)',
+        })}
+        FROM failing
+      )
+      SELECT FROM p`,
+    values: [
+      claim.serviceOrderId,
+      attemptEndJson(about.end),
+      claim.leaseId,
+      about.reason,
+      about.problem,
+      about.late ?? false,
+      about.cause,
+      about.reasonCode ?? REASON_CODES[about.cause.code] ?? 'technical',
+      about.itemIds === undefined ? null : JSON.stringify(about.itemIds),
+    ],
+  });
+  return rowCount === 1;
+}
+
+const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state');
+
+const END_CANCELLED = `
+  WITH ${END_ATTEMPT}, o AS MATERIALIZED (
+    SELECT *, rank < ${RANK_CANCELLED} AS moves, rank >= ${RANK_END} AND rank < ${RANK_FAILED} AS conflict,
+           ${nextSequence('sequence')} AS next_sequence
+    FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
+  ), p AS (
+    UPDATE placements
+    SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
+        problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
+    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- the order's lock first, as everywhere
+      AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o)
+                                    -- Whoever slept over its lease knows nothing of a call that began meanwhile.
+                                    AND NOT EXISTS (SELECT FROM placement_attempts a
+                                                    WHERE a.service_order_id = ${$.serviceOrderId}
+                                                      AND a.ended_at IS NULL AND a.call = 'createOrder'))
+    RETURNING service_order_id
+  ), u AS (
+    UPDATE orders
+    SET rank = ${RANK_CANCELLED}, reason_code = NULL, item_ids = NULL, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
+        -- Whatever a POS says of it from now on, a person should hear: there should be no ticket.
+        failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
+    FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves
+  ), h AS (
+    INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict, sequence)
+    SELECT o.service_order_id, 'cancelled', ${$.nativeStatus}, CASE WHEN moves THEN 'applied' ELSE 'duplicate' END,
+           conflict, CASE WHEN moves THEN next_sequence END
+    FROM o, p
+  ), x AS (
+    ${insertOutbox({
+      serviceOrderId: 'o.service_order_id',
+      sequence: 'next_sequence',
+      rank: RANK_CANCELLED,
+      providerOrderId: 'provider_order_id',
+    })}
+    FROM o, p WHERE moves
+  ), c AS (
+    UPDATE cancellations
+    SET state = 'cancelled', finished_at = now(), problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
+    FROM p WHERE cancellations.service_order_id = ${$.serviceOrderId}
+  )
+  SELECT o.conflict FROM o, p`;
+
+/** Of an order that was never sent. */
+export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
+
+/**
+ * Ends an order as cancelled, and tells its member: it was withdrawn before it was sent, or its POS or the restaurant says
+ * so. It moves the order as an event of the POS would, and finishes its placement and its cancellation.
+ * @param about.nativeStatus who says so, for the history
+ * @param about.state that of the placement, if it is open: `withdrawn` is only one that is
+ * @param about.end of the call that the POS answered
+ * @returns whether it contradicts what we know, or undefined if somebody else was quicker
+ */
+export async function endCancelled(
+  client: Pool | ClientBase,
+  serviceOrderId: string,
+  about: { nativeStatus: string; state: 'withdrawn' | 'sent'; end?: AttemptEnd | undefined },
+): Promise<{ conflict: boolean } | undefined> {
+  const { rows } = await client.query<{ conflict: boolean }>({
+    name: 'end-cancelled',
+    text: END_CANCELLED,
+    values: valuesOf({
+      serviceOrderId,
+      attemptEnd: attemptEndJson(about.end),
+      nativeStatus: about.nativeStatus,
+      state: about.state,
+    }),
+  });
+  return rows[0];
+}

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
+import type { Log } from '../domain/log.ts';
+
+/** @returns milliseconds to rest after work that took so long: what takes more is done less often, within limits */
+export function restAfter(milliseconds: number, rest: { leastMs: number; mostMs: number; times: number }): number {
+  return Math.min(rest.mostMs, Math.max(rest.leastMs, rest.times * milliseconds));
+}
+
+/**
+ * Repeats `work` at an interval, never twice at a time. A failure is reported, and the next round still comes.
+ * @param firstMs time until the first round; the interval by default
+ */
+export function runEvery(
+  milliseconds: number,
+  work: () => Promise<unknown>,
+  observe: Observe,
+  name: BackgroundWorkName,
+  firstMs = milliseconds,
+): { stop(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  const round = (): void => {
+    running ??= work()
+      .then(
+        () => observe({ what: 'background work', work: name, outcome: 'done' }),
+        (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
+      )
+      .finally(() => {
+        running = undefined;
+      });
+  };
+  let timer = setTimeout(() => {
+    timer = setInterval(round, milliseconds);
+    round();
+  }, firstMs);
+  return {
+    async stop() {
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+export type WorkLoop = {
+  /** Starts to claim. Earlier wake-ups have no effect. */
+  start(): void;
+  /** Signals that there is work now. */
+  wake(): void;
+  /** Stops claiming, and resolves when the work under way is done. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It claims when it is
+ * woken, when a piece is done, and every `pollMs` for what other processes left behind. Claims that fail are logged once,
+ * until one succeeds: an outage of Postgres takes minutes.
+ */
+export function workLoop<Piece>(about: {
+  capacity: number;
+  pollMs: number;
+  claim: (limit: number) => Promise<Piece[]>;
+  /** Handles its own errors. */
+  work: (piece: Piece) => Promise<void>;
+  log: Pick<Log, 'error'>;
+  /** The log's message when claiming fails. */
+  failing: string;
+}): WorkLoop {
+  const underWay = new Set<Promise<void>>();
+  const stopping = new AbortController();
+  let isFailing = false;
+  let woken = Promise.withResolvers<void>();
+  const wake = (): void => woken.resolve();
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      // Set before the claim, so that a wake-up during it is not missed.
+      woken = Promise.withResolvers<void>();
+      let pieces: Piece[] = [];
+      try {
+        const limit = about.capacity - underWay.size;
+        if (limit > 0) {
+          pieces = await about.claim(limit);
+          isFailing = false;
+        }
+      } catch (error) {
+        if (!isFailing) about.log.error({ err: error }, about.failing);
+        isFailing = true;
+      }
+      for (const piece of pieces) {
+        const working: Promise<void> = about.work(piece).finally(() => {
+          underWay.delete(working);
+          wake();
+        });
+        underWay.add(working);
+      }
+      if (pieces.length === 0 || underWay.size >= about.capacity) await wokenWithin(woken.promise, about.pollMs);
+    }
+    await Promise.all(underWay);
+  };
+
+  let running: Promise<void> | undefined;
+  return {
+    start() {
+      running ??= run();
+    },
+    wake,
+    async stop() {
+      stopping.abort();
+      wake();
+      await running;
+    },
+  };
+}
+
+async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([woken, elapsed]);
+  clearTimeout(timer);
+}
+
+/** Time in which commits are collected for one poll: on a busy evening there are thousands a second. */
+export const GATHER_MS = 50;
+/** The rest after a poll, in times of its duration. Never long: somebody waits. */
+const REST = { leastMs: 0, mostMs: 400, times: 2 };
+
+/**
+ * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Polls one at a time,
+ * not at all while nobody watches, and rests after each poll.
+ */
+export function pollWhileWatched(about: {
+  pollMs: number;
+  isWatched: () => boolean;
+  poll: () => Promise<void>;
+  log: Pick<Log, 'error'>;
+  /** The log's message when a poll fails. */
+  failing: string;
+}): Pick<WorkLoop, 'wake' | 'stop'> {
+  let restedAt = 0;
+  const loop = workLoop<never>({
+    capacity: 1,
+    pollMs: about.pollMs,
+    async claim() {
+      if (!about.isWatched()) return [];
+      await sleep(Math.max(GATHER_MS, restedAt - performance.now()));
+      const began = performance.now();
+      try {
+        await about.poll();
+      } finally {
+        const ended = performance.now();
+        restedAt = ended + restAfter(ended - began, REST);
+      }
+      return [];
+    },
+    work: async () => {},
+    log: about.log,
+    failing: about.failing,
+  });
+  // Started at once: nothing is polled before somebody watches.
+  loop.start();
+  return loop;
+}

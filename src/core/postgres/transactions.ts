@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg, { type ClientBase, type Pool, type PoolClient } from 'pg';
+
+// guard: stale-statement
+// guard: no-writes
+/**
+ * SQLSTATEs of errors that are known to be about the statement: its values (21, 22, 23), a collision (40), a limit
+ * (54), a lock (55), a time-out (57014). Any other may be about the connection or its server: read-only (25006), full
+ * (53), going down (57P01), a prepared statement that a migration made stale (0A000).
+ */
+const ABOUT_THE_STATEMENT = /^(?:21|22|23|40|54|55|57014)/;
+
+/**
+ * Lends a connection of the pool to `work`, and keeps it only if it is surely sound afterwards: one that leads to a
+ * server which can be of no use would be lent for ever. `pool.query` closes its connection after every error.
+ */
+export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  // A connection that dies between two queries emits this error. Without a listener it would end the process.
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    return await work(client);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !ABOUT_THE_STATEMENT.test(error.code ?? '')) broken ??= error as Error;
+    throw error;
+  } finally {
+    client.off('error', onError);
+    // guard: unknown-state
+    client.release(broken);
+  }
+}
+
+/** Runs `work` in a transaction. Commits, or rolls back and rethrows. */
+export async function inTransaction<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return withClient(pool, async (client) => {
+    await client.query('BEGIN');
+    try {
+      const result = await work(client);
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {
+        // Not an error from Postgres, so the connection is not lent again: it may still be in the transaction.
+        throw new Error('could not be rolled back', { cause: error });
+      });
+      throw error;
+    }
+  });
+}
+
+/** Advisory locks of this service. A number never changes. */
+export const LOCK_PARTITIONS = 7_301;
+export const LOCK_END_ORDERS = 7_303;
+export const LOCK_DROP_PARTITIONS = 7_304;
+export const LOCK_DELETE_UNMATCHED = 7_305;
+export const LOCK_ERASE_MEMBERS = 7_306;
+export const LOCK_DELETE_TRAFFIC = 7_307;
+export const LOCK_SCORE_HOURS = 7_308;
+export const LOCK_DELETE_REFUSED = 7_312;
+export const LOCK_ASK = 7_313;
+
+/** Takes a lock until the transaction ends. False if another process has it. */
+export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {
+  const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS mine', [lock]);
+  return rows[0]?.mine === true;
+}
+
+/**
+ * Repeats `work`, each time in its own transaction under `lock`, until it finds less than a batch or another process
+ * has the lock.
+ * @param work returns the number of rows that it found and will not find again
+ * @returns the number of rows in all
+ */
+export async function inBatches(
+  pool: Pool,
+  about: { lock: number; batch: number },
+  work: (client: PoolClient) => Promise<number>,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const began = performance.now();
+    const count = (await inBatch(pool, about.lock, work)) ?? 0;
+    total += count;
+    if (count < about.batch) return total;
+    await restSince(began);
+  }
+}
+
+/** Waits for as long as the work took, so that background work takes at most half of the database's time. */
+export function restSince(began: number): Promise<void> {
+  return sleep(performance.now() - began);
+}
+
+/** Does `work` once in such a transaction. @returns undefined if another process has the lock */
+export async function inBatch<Result>(
+  pool: Pool,
+  lock: number,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result | undefined> {
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, lock))) return undefined;
+    // A batch is small and the tables are large: rows are looked up one by one, whatever the planner estimates.
+    await client.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
+    return work(client);
+  });
+}
+
+/** True if Postgres refuses the values themselves (classes 21, 22 and 23, or a limit): a retry can never succeed. */
+export function isDataError(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && /^(21|22|23|54)/.test(error.code ?? '');
+}
+
+/** Time for retries. With a call to a POS it fits into the lease under which the call was made. */
+const PERSIST_MS = 10_000;
+const PERSIST_EVERY_MS = 250;
+
+/**
+ * Retries a write whose data is known only here, such as a POS's answer, through a short outage of Postgres. The write
+ * must be safe to repeat.
+ */
+export async function retryWrite<Result>(write: () => Promise<Result>): Promise<Result> {
+  const until = performance.now() + PERSIST_MS;
+  for (;;) {
+    try {
+      return await write();
+    } catch (error) {
+      if (isDataError(error) || performance.now() > until) throw error;
+      await sleep(PERSIST_EVERY_MS);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { type ArrivedWebhook, Busy, type Drop, type Translated } from '../domain/webhook.ts';
+import { toCauseText } from '../domain/cause-text.ts';
+import { NotAuthentic, Poison } from '../domain/errors.ts';
+import { describeIssues, StatusEvent } from '../domain/order.ts';
+import type { Provider, Webhook } from '../domain/provider.ts';
+import { shapeIssues } from '../domain/shape-issues.ts';
+import { DropCause } from '../domain/webhook-cause.ts';
+
+/** The most events of a webhook. No POS sends more at once, and thousands would delay all other commits. */
+const MAX_EVENTS = 50;
+
+const Events = z.compile(z.array(StatusEvent));
+
+/**
+ * Lets the provider verify and translate a webhook. Any failure becomes the reason for dropping it, without any value
+ * of the payload.
+ */
+export function verifyAndTranslate(provider: Provider, settings: unknown, webhook: Webhook): Translated {
+  try {
+    const events = provider.translateWebhook(webhook, settings);
+    if (events instanceof Promise) {
+      // An unhandled rejection would end the process.
+      events.catch(() => {});
+      throw new TypeError('translateWebhook must not be async');
+    }
+    const translated = checkEvents(events);
+    if (translated.length > 0 || provider.readBusy === undefined) return { events: translated };
+    return { events: [], busy: checkBusy(provider.readBusy({ ...webhook, verified: true }, settings)) };
+  } catch (error) {
+    return { events: [], dropped: whyDropped(error) };
+  }
+}
+
+/** @throws Poison if these are no events that can be stored */
+export function checkEvents(events: unknown): StatusEvent[] {
+  const count = Array.isArray(events) ? events.length : 0;
+  if (count > MAX_EVENTS) {
+    throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} pass`, {
+      cause: { code: 'too_many_events', count, limit: MAX_EVENTS },
+    });
+  }
+  return asPoison(Events.safeParse(events, { reportInput: true }));
+}
+
+const checkBusy = (busy: Busy | undefined): Busy | undefined =>
+  asPoison(Busy.optional().safeParse(busy, { reportInput: true }));
+
+function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
+  if (result.success) return result.data;
+  throw new Poison(describeIssues(result.error), {
+    cause: { code: 'wrong_shape', issues: shapeIssues(result.error) },
+  });
+}
+
+/** Makes a reason that Postgres can store, whatever a provider's message contains. */
+function whyDropped(error: unknown): Drop {
+  if (error instanceof NotAuthentic) {
+    return { ...dropOf('not authentic', error, { code: 'not_authentic' }), unproven: true };
+  }
+  if (error instanceof Poison) return dropOf('unreadable', error, { code: 'unreadable' });
+  const name = toCauseText(error instanceof Error ? error.name : typeof error);
+  // Perhaps before it had verified anything.
+  return {
+    reason: `the translator failed: ${name}`,
+    cause: { code: 'translator_failed', error: name },
+    unproven: true,
+  };
+}
+
+/** @param general where the provider gave no cause of the list */
+function dropOf(what: string, error: Error, general: DropCause): Drop {
+  return {
+    reason: toCauseText(`${what}: ${error.message}`),
+    cause: DropCause.safeParse(error.cause).data ?? general,
+  };
+}
+
+export type TranslateRules = {
+  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
+  publicUrl: string;
+  bodyLimit: number;
+};
+
+/** Lets the provider verify and translate a webhook that just came, or waited in the spill. */
+export function translateArrived(
+  arrived: ArrivedWebhook,
+  { provider, settings }: { provider: Provider; settings: unknown },
+  { publicUrl, bodyLimit }: TranslateRules,
+): Translated {
+  const { headers, body, target, receivedAt, truncated } = arrived;
+  if (truncated) return { events: [], dropped: tooLarge(bodyLimit) };
+  return verifyAndTranslate(provider, settings, {
+    headers,
+    body,
+    url: publicUrl + target,
+    receivedAt,
+    verified: false,
+  });
+}
+
+function tooLarge(limit: number): Drop {
+  return {
+    reason: `over ${limit} bytes; the beginning is kept`,
+    cause: { code: 'too_large', limit },
+    // A signature covers the whole.
+    unproven: true,
+  };
+}

@@ -1,0 +1,68 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { Act } from '../core/operators/audit.ts';
+
+/** @returns the token of `Authorization: Bearer`, undefined where there is none */
+export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+}
+
+type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
+
+/** What the audit says of a request, and the log that says the same. */
+export function actFrom(request: FastifyRequest): Required<Pick<Act, 'source' | 'requestId' | 'log'>> {
+  return { source: addressOf(request), requestId: request.id, log: request.log };
+}
+
+/** The address that a request comes from: its sender's, or what a proxy of TRUSTED_PROXIES says, if that is one. */
+export function addressOf({ ip, raw }: Sent): string {
+  const address = isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
+/** Whom wrong credentials are counted for: an address, or of IPv6 its /64, which whoever has one has whole. */
+export function sourceOf(request: Sent): string {
+  const address = addressOf(request);
+  const written = isIP(address) === 6 ? URL.parse(`http://[${address.replace(/%.*/s, '')}]`)?.hostname : undefined;
+  if (written === undefined) return address;
+  const [before = '', after] = written.slice(1, -1).split('::');
+  const groups = before === '' ? [] : before.split(':');
+  const last = after === undefined || after === '' ? [] : after.split(':');
+  const zeros = after === undefined ? 0 : 8 - groups.length - last.length;
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...last];
+  return `${all.slice(0, 4).join(':')}::/64`;
+}
+
+/** Makes ids of requests, unique across processes. An id from the request is not used: it could hold anything. */
+export function requestIds(): () => string {
+  const process = randomBytes(6).toString('base64url');
+  let count = 0;
+  return () => `${process}-${(count += 1)}`;
+}
+
+/** The trace id in `traceparent` (W3C) and in Google's own header. The rest of either is not ours. */
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+const CLOUD_TRACE = /^([0-9a-f]{32})(?:[/;]|$)/;
+
+/** Returns the trace id of a request, if a header has it in exactly the right form. */
+export function traceOf(headers: IncomingHttpHeaders): string | undefined {
+  const { traceparent } = headers;
+  const cloud = headers['x-cloud-trace-context'];
+  if (typeof traceparent === 'string') return TRACEPARENT.exec(traceparent)?.[1];
+  return typeof cloud === 'string' ? CLOUD_TRACE.exec(cloud)?.[1] : undefined;
+}
+
+/** The request's headers, names in lower case. Repeated ones are joined as RFC 9110 section 5.3 says. */
+export function flattenHeaders(rawHeaders: readonly string[]): Record<string, string> {
+  // An object that can hold a header named `__proto__`.
+  const headers = Object.create(null) as Record<string, string>;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
+  }
+  return headers;
+}
