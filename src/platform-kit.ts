@@ -7,7 +7,6 @@ export { minorDigits, toDecimal } from './core/domain/money.ts';
 export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
 export type { ErrorCode, OrderInput, OrderModule, PlatformError } from './core/domain/order-module.ts';
 export type { LeftOut } from './core/domain/left-out.ts';
-export { joinName, splitName } from './core/domain/member-text.ts';
+export { joinName, joinStreet, splitName, splitStreet } from './core/domain/member-text.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
-export * from './core/domain/member-text.ts';
 export * from './platform/mapping.ts';

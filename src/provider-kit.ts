@@ -3,11 +3,10 @@
  * docs/writing-a-provider.md explains how.
  */
 export type { Busy } from './core/domain/webhook.ts';
-export * from './core/domain/money.ts';
+export { discountsOf, minorDigits, toDecimal } from './core/domain/money.ts';
 export * from './core/domain/errors.ts';
 export * from './core/domain/flatten-modifiers.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
-export * from './core/domain/money.ts';
 export {
   CanonicalOrder,
   describeIssues,
@@ -17,7 +16,7 @@ export {
   OrderRef,
   StatusEvent,
 } from './core/domain/order.ts';
-export * from './core/domain/member-text.ts';
+export { joinName, splitName } from './core/domain/member-text.ts';
 export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
 export type {
   CancelAnswer,

@@ -37,7 +37,7 @@ const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
   { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 38_050, goal: 31_000 },
-  { measure: 'files of src', is: source.length, budget: 392, goal: 330 },
+  { measure: 'files of src', is: source.length, budget: 393, goal: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 183, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 10, goal: 5 },
   { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_580, goal: 56_000 },

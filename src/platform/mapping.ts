@@ -1,5 +1,5 @@
 import { minorDigits } from '../core/domain/money.ts';
-import { toE164 } from '../core/domain/member-text.ts';
+import { toE164 } from '../core/domain/to-e164.ts';
 
 /** Years that a time of an order may have. What lies outside was read in the wrong unit. */
 const FIRST_MS = Date.UTC(2000);

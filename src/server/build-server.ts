@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { hasOperators, type Config } from './config.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import { loadPhones } from '../core/domain/member-text.ts';
+import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';
 import { loadGraphqlRequest } from '../core/placements/fetch-order-data.ts';
 import { boundConnections, mostConnections } from '../http/bound-connections.ts';

@@ -4,7 +4,7 @@ import type { LeftOut, LeftOutCode } from './left-out.ts';
 import { CanonicalOrder, NOT_BLANK, TEXT_MAX } from './order.ts';
 import { describeCause } from './placement-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
-import { toE164 } from './member-text.ts';
+import { toE164 } from './to-e164.ts';
 
 /** An order, and what it could be read without. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
