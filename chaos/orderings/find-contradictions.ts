@@ -72,10 +72,7 @@ function told({ live }: Played, row: Row): [boolean, string][] {
       !row.ended && (row.cancellation === 'requested') !== isOpen,
       `the order says ${row.cancellation}, its cancellation ${row.cancelState}`,
     ],
-    [
-      row.ended && row.cancelState !== null && row.cancelState !== 'refused' && row.cancelState !== 'cancelled',
-      'it has ended, and its cancellation has not',
-    ],
+    [row.ended && row.cancelIsOpen, 'it has ended, and its cancellation has not'],
   ];
 }
 

@@ -28,6 +28,8 @@ export type Row = {
   cause: string | null;
   waitsForPerson: boolean;
   cancelState: string | null;
+  /** Whether anybody may still do something about it. An order that failed ends it in the state that it has. */
+  cancelIsOpen: boolean;
   changes: { path: string; is?: unknown }[] | null;
   conflict: boolean;
   /** What was stored whenever a request for a ticket began. */
@@ -115,7 +117,7 @@ const DUE = `
 const ENDS = `
   SELECT p.service_order_id AS id, coalesce(o.rank, 0) AS rank, o.sequence, o.ended_at IS NOT NULL AS ended, o.cancellation,
          p.state, p.cause ->> 'code' AS cause, p.finished_at IS NULL AND p.next_attempt_at = 'infinity' AS "waitsForPerson",
-         c.state AS "cancelState",
+         c.state AS "cancelState", num_nulls(c.service_order_id, c.finished_at) = 1 AS "cancelIsOpen",
          (SELECT changes FROM order_changes h WHERE h.service_order_id = p.service_order_id
           ORDER BY seen_at DESC LIMIT 1) AS changes,
          EXISTS (SELECT FROM status_events e WHERE e.service_order_id = p.service_order_id AND e.conflict) AS conflict,
