@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { IS_ADMIN } from '../core/operators/find-operator.ts';
 import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../server/config.ts';
 import { algorithmsOf } from '../http/issuer-keys.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
@@ -10,7 +11,6 @@ const PUBLIC = 'PUBLIC_URL';
 const PUSH_KEYS = 'PUSH_JWKS_URL';
 const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
 const ISSUER = 'OIDC_ISSUER';
-const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
 /** One route of each operators' endpoint: without a token it answers with our realm. */
 const OPERATOR_ROUTES = ['/metrics', '/orders', '/openapi.json', '/console/session'];
 

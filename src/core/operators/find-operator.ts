@@ -17,8 +17,10 @@ export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_s
 /** Age from which it is written down anew when a token or a session was seen last. */
 const SEEN = `interval '1 minute'`;
 
+/** SQL for whether a grant or a token makes its holder an admin of everything. */
+export const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
 /** SQL for whether somebody who signs in by OIDC is an admin of everything. */
-export const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE roles @> '{admin}' AND locations IS NULL)`;
+const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE ${IS_ADMIN})`;
 
 /** Tells whether somebody who signs in by OIDC is an admin of everything. */
 export async function isAnyoneAdmin(pool: Pool): Promise<boolean> {
