@@ -44,13 +44,18 @@ export function backlogGauges(
   one('expediter_placements_for_operator', 'In doubt until somebody looks at the POS.', 'forOperator');
   one('expediter_cancellations_by_phone', 'To be cancelled by a person, on the telephone.', 'byPhone');
   one('expediter_reconnect_needed', 'Held until a person renews a connection.', 'reconnectNeeded');
-  gauge('expediter_operator_acts', 'Of the last hour; looks at member data of one operator.', ['act'], (set) => {
-    const { acts } = sampled() ?? {};
-    if (acts === undefined) return;
-    set(acts.memberData, { act: 'member_data' });
-    set(acts.admin, { act: 'admin' });
-    set(acts.operatorToken, { act: 'operator_token' });
-  });
+  gauge(
+    'expediter_operator_acts',
+    'Operator actions in the last hour. member_data: of the one operator with most.',
+    ['act'],
+    (set) => {
+      const { acts } = sampled() ?? {};
+      if (acts === undefined) return;
+      set(acts.memberData, { act: 'member_data' });
+      set(acts.admin, { act: 'admin' });
+      set(acts.operatorToken, { act: 'operator_token' });
+    },
+  );
   one('expediter_placement_oldest_open_seconds', 'Since the oldest signal that waits.', 'oldestWaiting');
   one('expediter_orders_unreceived', 'Sent 5 to 60 minutes ago, and no word since.', 'unreceived');
   one('expediter_outbox_oldest_seconds', 'Age of the oldest unpublished message.', 'oldestUnpublished');

@@ -7,7 +7,7 @@ const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 
 /** SQL for whether a token `t` is valid. */
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
-/** Time after which a session ends that nobody uses. An open page of the console uses its session. */
+/** A session that is unused for this long ends. An open page of the console counts as use. */
 const IDLE = `interval '1 hour'`;
 
 /** SQL for whether a session `s` is open, as far as is known without OPERATOR_TOKEN. */
