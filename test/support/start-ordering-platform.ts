@@ -39,7 +39,7 @@ export type OrderingPlatform = {
   /** The requested ids so far, oldest first. */
   readonly requests: readonly string[];
   /** Returns a fault by order id. May be set and removed at any time. */
-  answer: ((id: string) => PlatformFault | undefined) | undefined;
+  answer: ((id: string) => PlatformFault | undefined | Promise<undefined>) | undefined;
   /** Safe to repeat. */
   stop(): Promise<void>;
 };
@@ -141,9 +141,9 @@ export async function startOrderingPlatform(options: OrderingPlatformOptions = {
     const { query, variables, operationName } = JSON.parse(body.toString()) as GraphQLRequest;
     // A fault is about an id, and only the executed query knows it: the id may be inline or in a variable.
     let fault: PlatformFault | undefined;
-    const order = ({ id }: { id: string }): unknown => {
+    const order = async ({ id }: { id: string }): Promise<unknown> => {
       requests.push(id);
-      fault = platform.answer?.(id);
+      fault = await platform.answer?.(id);
       return fault === undefined ? orders.get(id) : null;
     };
     const result = await run(query ?? '', { rootValue: { order }, variableValues: variables, operationName });

@@ -94,6 +94,36 @@ const dies = async (id: string): Promise<void> => {
   ]);
 };
 
+it('no transaction is open while the platform or the POS is called', async () => {
+  const calls: string[] = [];
+  const sessions = (): Promise<{ pid?: number; waits?: Date | null }[]> =>
+    system.query(
+      `SELECT pid, CASE WHEN state LIKE 'idle in transaction%' THEN xact_start END AS waits
+       FROM pg_stat_activity WHERE datname = current_database()`,
+    );
+  /** Answers once every transaction that was open has ended, and not because Postgres ended its session after 10 s. */
+  const meanwhile = async (call: string): Promise<undefined> => {
+    const open = (await sessions()).filter(({ waits }) => waits !== null);
+    const later = await until(async () => {
+      const now = await sessions();
+      const still = now.some(({ pid, waits }) =>
+        open.some((each) => each.pid === pid && +each.waits! === +(waits ?? 0)),
+      );
+      return !still && now.map(({ pid }) => pid);
+    });
+    calls.push(open.every(({ pid }) => later.includes(pid)) ? call : `${call} within a transaction`);
+  };
+  system.platform.answer = () => meanwhile('order');
+  tills.creates = ({ serviceOrderId }) => {
+    return async () => (await meanwhile('create')) ?? { providerOrderId: `pos-${serviceOrderId}` };
+  };
+  tills.cancel = () => async () => (await meanwhile('cancel')) ?? 'cancelled';
+  const order = await sentAt('patient');
+  await cancel(order);
+  await isTold(order.serviceOrderId, 'cancelled');
+  expect(calls).toEqual(['order', 'create', 'order', 'cancel']);
+});
+
 describe('before it is sent', () => {
   it('one that the POS answered 503 may have a ticket all the same: the POS is asked', async () => {
     tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
