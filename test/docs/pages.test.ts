@@ -3,6 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { MUTATIONS } from '../../chaos/guards.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const MADE = new Set(['node_modules', 'dist', 'coverage']);
@@ -90,8 +91,25 @@ describe('the README', () => {
 });
 
 it('the glossary has no more than 40 words', () => {
-  const [, glossary = ''] = read('ARCHITECTURE.md').split('\n## Glossary\n');
-  const words = [...glossary.matchAll(/^\| (?!-|word)/gm)];
+  const words = [...read('docs/glossary.md').matchAll(/^- \*\*/gm)];
   expect(words.length).toBeGreaterThan(20);
   expect(words.length).toBeLessThanOrEqual(40);
+});
+
+it('each of the ten invariants names what fails without it', () => {
+  const [, text = ''] = read('ARCHITECTURE.md').split('\n## Invariants\n');
+  const invariants =
+    text
+      .split('\n## ')[0]
+      ?.split(/^\d+\. /m)
+      .slice(1) ?? [];
+  expect(invariants).toHaveLength(10);
+  const marks = new Set(Object.values(MUTATIONS).flatMap(({ edits }) => Object.keys(edits)));
+  for (const invariant of invariants) {
+    const guards = [...invariant.matchAll(/`guard: ([\w-]+)`/g)].map(([, mark = '']) => mark);
+    const tests = [...invariant.matchAll(/\]\(([\w/.-]+\.ts)\)\s+"([^"]+)"/g)];
+    expect(guards.length + tests.length, invariant).toBeGreaterThan(0);
+    expect(guards.filter((mark) => !marks.has(mark))).toEqual([]);
+    for (const [, file = '', title = ''] of tests) expect(read(file), file).toContain(`('${title}`);
+  }
 });
