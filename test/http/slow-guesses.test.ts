@@ -152,8 +152,10 @@ describe('beside a flood of wrong ones', () => {
 describe('the source of a request', () => {
   it('is what a trusted proxy says; of what the sender wrote before that nothing counts', async () => {
     const { 'x-forwarded-for': address } = fromElsewhere();
-    for (let nth = 0; nth < BURST; nth += 1) await bearer(WRONG, { 'x-forwarded-for': `203.0.113.${nth}, ${address}` });
-    expect((await bearer(WRONG, { 'x-forwarded-for': `198.51.100.7, ${address}` })).status).toBe(429);
+    let nth = 0;
+    const forged = (token: string): Promise<OperatorAnswer> =>
+      bearer(token, { 'x-forwarded-for': `203.0.113.${nth++}, ${address}` });
+    expect(await spend(forged, {})).toBeGreaterThanOrEqual(BURST);
     expect((await bearer(WRONG, { 'x-forwarded-for': '198.51.100.7' })).status).toBe(401);
   });
 

@@ -1192,7 +1192,7 @@ function settingsOf(overrides: object = {}): Settings {
 
 function contextOf(settings: Settings): PosContext<Settings> {
   const credentials = inMemoryCredentials(() => NOW);
-  return { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
+  return { settings, now: NOW, signal: AbortSignal.timeout(60_000), credentials, fetch: boundedFetch() };
 }
 
 async function stage(currency = 'EUR', hurry = 1): Promise<{ pos: HubriseSimulator; context: PosContext<Settings> }> {

@@ -207,7 +207,7 @@ describe("the seller's token", () => {
     const credentials: Credentials = { accessToken: async (about) => (asked.push(about), '') };
     await at.renew({ settings, credentials, now: new Date() });
     expect(asked.map(({ seed }) => seed)).toEqual([square.grantSeed?.(settings)]);
-    return first(asked).obtain(undefined, AbortSignal.timeout(5_000));
+    return first(asked).obtain(undefined, AbortSignal.timeout(60_000));
   }
 });
 

@@ -1262,7 +1262,7 @@ describe('check', () => {
     const credentials = inMemoryCredentials(() => NOW);
     const contextOf = (changed: object = {}): PosContext<Settings> => {
       const settings = Settings.parse({ ...pos.settings, ...changed });
-      return { settings, now: NOW, signal: AbortSignal.timeout(5_000), credentials, fetch: boundedFetch() };
+      return { settings, now: NOW, signal: AbortSignal.timeout(60_000), credentials, fetch: boundedFetch() };
     };
     return { pos, contextOf };
   }

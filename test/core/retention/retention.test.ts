@@ -22,7 +22,6 @@ import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { moveClock, prepareClock } from '../../support/move-clock.ts';
 import { placesOf } from '../../support/places-of.ts';
-import { runMain } from '../../support/run-main.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { post, startSystem, type Answer, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -589,7 +588,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const kept = await send({ serviceOrderId: late, status: 'completed' });
     const unmatched = await send({ providerOrderId: 'nobody', status: 'ready' });
     await moveClock(system.databaseUrl, { days: PII_DAYS + 1 });
-    const main = await runMain({ ...system.env, PROVIDER_MODULES: '' });
+    const databaseUrl = system.env['DATABASE_URL'] ?? '';
+    const another = await startSystem({ databaseUrl, providers: [gossip], env: { PUSH_AUTH: 'off' } });
     try {
       await until(async () => (await system.order(late))?.['erased_at'] instanceof Date);
       const oldest = await dayAt(-WEBHOOK_DAYS);
@@ -598,8 +598,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       await until(async () => (await system.query('SELECT FROM parked_events')).length === 0);
       expect(await placesOf(system, mark)).toEqual([]);
     } finally {
-      main.child.kill('SIGTERM');
-      expect(await main.exited).toBe(0);
+      await another.stop();
     }
   });
 });
