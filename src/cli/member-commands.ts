@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { readConfigOf } from '../server/config.ts';
-import { eraseMember, type ErasedMember } from '../core/retention/erase-member.ts';
+import { eraseMember, type ErasedMember } from '../core/retention/erase-members.ts';
 import { Id, describeIssues } from '../core/domain/order.ts';
 import { audited } from '../core/operators/audit.ts';
 import { commandLineActor } from './command-line-actor.ts';

@@ -2,24 +2,18 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
-import { deleteOldGrants } from '../core/locations/credential-store.ts';
 import { endPosPauses } from '../core/locations/pos-pauses.ts';
 import { renewConnections } from '../core/locations/renew-connections.ts';
-import { deleteOldSessions } from '../core/operators/operator-sessions.ts';
 import { scoreHours } from '../core/orders/score-hours.ts';
 import { endLeftTestOrders } from '../core/placements/test-order.ts';
 import { databaseState } from '../core/postgres/watch-database.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from '../core/postgres/loops.ts';
-import { deleteOldAudit } from '../core/retention/delete-old-audit.ts';
-import { deleteRefused } from '../core/retention/delete-refused.ts';
-import { deleteUnmatched } from '../core/retention/delete-unmatched.ts';
-import { dropOldPartitions } from '../core/retention/drop-old-partitions.ts';
-import { endOrders } from '../core/retention/end-orders.ts';
 import { eraseMembers } from '../core/retention/erase-members.ts';
+import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/retention/retention-rules.ts';
 import { sweepParked } from '../core/statuses/redrive-parked.ts';
 import { tellEstimates } from '../core/statuses/tell-estimates.ts';
-import { deleteOldTraffic } from '../core/traffic/delete-old-traffic.ts';
+import { TRAFFIC_KEPT_S } from '../core/traffic/count-traffic.ts';
 import type { Part } from './process-lifecycle.ts';
 import type { Live } from './modules/live.ts';
 import type { Orders } from './modules/orders.ts';
@@ -32,8 +26,6 @@ const DAY = 24 * HOUR;
 const SCORE = 10 * MINUTE;
 /** Time from the start to work that may be long overdue: a process may never live for an hour. */
 const SOON = 5_000;
-/** Seconds that unmatched webhooks are kept, or longer while they may still match an order. */
-const UNMATCHED_KEPT_S = 2 * 86_400;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
@@ -65,8 +57,6 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
   const { live, webhooks, orders } = modules;
   const { list } = webhooks.spill ?? {};
   const { members } = live;
-  const unmatchedKeptS = Math.max(UNMATCHED_KEPT_S, config.PARK_TTL_S);
-  const refusedKeptS = (config.REFUSED_KEEP * HOUR) / SECOND;
   const hourly = (name: BackgroundWorkName, work: () => Promise<unknown>): Job => ({
     name,
     every: HOUR,
@@ -96,14 +86,22 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
 
     hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
-    hourly('deletion of unmatched webhooks', () => deleteUnmatched(pool, unmatchedKeptS)),
-    hourly('deletion of refused webhooks', () => deleteRefused(pool, refusedKeptS)),
-    hourly('deletion of old traffic', () => deleteOldTraffic(pool)),
-    hourly('deletion of old sessions', () => deleteOldSessions(pool)),
-    hourly('deletion of old audit', () => deleteOldAudit(pool, config.AUDIT_RETENTION_DAYS)),
+    ...keptFor(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
     hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
   ];
 }
+
+/** In milliseconds. */
+const keptFor = (config: Config): [Deletion, number][] => [
+  // Longer while they may still match an order.
+  ['deletion of unmatched webhooks', Math.max(2 * DAY, config.PARK_TTL_S * SECOND)],
+  ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],
+  ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
+  ['deletion of old sessions', 30 * DAY],
+  // No refresh token is known to live longer without use; see `renewConnections`.
+  ['deletion of old grants', 90 * DAY],
+  ['deletion of old audit', config.AUDIT_RETENTION_DAYS * DAY],
+];
 
 const recording = (name: BackgroundWorkName, work: () => Promise<void>, every?: number): Job => ({
   name,
@@ -148,5 +146,4 @@ async function lookAtPostgres({ database }: App): Promise<void> {
 async function renewGrants({ database, providers, log }: App, stopping: AbortSignal): Promise<void> {
   const { pool, clock } = database;
   await renewConnections({ ...providers, pool, now: clock.now, log, signal: stopping });
-  await deleteOldGrants(pool);
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIFECYCLE } from '../../src/core/domain/lifecycle.ts';
-import { dropOldPartitions } from '../../src/core/retention/drop-old-partitions.ts';
+import { dropOldPartitions } from '../../src/core/retention/retention-rules.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../support/allowed-loopback.ts';
 import { createEmptyDatabase } from '../support/create-database.ts';

@@ -136,6 +136,7 @@ export const BACKGROUND_WORK = [
   'deletion of refused webhooks',
   'deletion of old traffic',
   'deletion of old sessions',
+  'deletion of old grants',
   'deletion of old audit',
   'scoring of vendors',
   'erasure of member data',

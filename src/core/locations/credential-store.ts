@@ -25,8 +25,6 @@ const YOUNG_S = 60;
 /** Time for which a final refusal of the POS is cached, so that not every waiting order asks again. */
 const REFUSED_FOR_MS = 25_000;
 const CACHE_SIZE = 10_000;
-/** No refresh token is known to live longer without use; see `renewConnections`. */
-const DEAD_AFTER_DAYS = 90;
 
 type TokenRequest = Parameters<Credentials['accessToken']>[0];
 /** Both by the process's own clock, in milliseconds. */
@@ -161,11 +159,6 @@ function spareOf(lifetime: number): number {
 }
 
 const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent: false });
-
-/** Deletes grants that were not renewed for long: their locations have other settings now, or are gone. */
-export async function deleteOldGrants(pool: Pool): Promise<void> {
-  await pool.query(`DELETE FROM credentials WHERE granted_at < now() - make_interval(days => ${DEAD_AFTER_DAYS})`);
-}
 
 /**
  * The error for an order, which was not sent, whatever happened to the request for a token. A server error's status is

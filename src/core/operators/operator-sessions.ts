@@ -6,8 +6,6 @@ import { Actor } from './operator.ts';
 
 /** Seconds for which a session lives, however it is used. */
 export const SESSION_S = 12 * 60 * 60;
-/** Days for which one that is over is kept. */
-const KEPT_DAYS = 30;
 /** Characters of what a browser says of itself. */
 const USER_AGENT_MAX = 300;
 
@@ -115,12 +113,4 @@ export async function listSessions(
     [whose?.kind ?? null, whose?.id ?? null, operatorToken === undefined ? null : digest(operatorToken)],
   );
   return rows;
-}
-
-/** Deletes what has been over for long. @returns how many */
-export async function deleteOldSessions(pool: Pool): Promise<number> {
-  const { rowCount } = await pool.query(
-    `DELETE FROM operator_sessions WHERE expires_at < now() - make_interval(days => ${KEPT_DAYS})`,
-  );
-  return rowCount ?? 0;
 }

@@ -65,6 +65,9 @@ export const LOCK_DELETE_TRAFFIC = 7_307;
 export const LOCK_SCORE_HOURS = 7_308;
 export const LOCK_DELETE_REFUSED = 7_312;
 export const LOCK_ASK = 7_313;
+export const LOCK_DELETE_SESSIONS = 7_314;
+export const LOCK_DELETE_GRANTS = 7_315;
+export const LOCK_DELETE_AUDIT = 7_316;
 
 /** Takes a lock until the transaction ends. False if another process has it. */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {

@@ -8,7 +8,7 @@ import { whatToDo } from '../../../console/orders/what-to-do.ts';
 import type { BoardOrder, ShownOrder } from '../../../console/wire.ts';
 import { toldMember } from '../../../src/core/domain/told-member.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
-import { eraseMember } from '../../../src/core/retention/erase-member.ts';
+import { eraseMember } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
 import { sampleOrder } from '../../support/sample-order.ts';

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { deleteOldGrants, credentialStore } from '../../../src/core/locations/credential-store.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -207,7 +208,7 @@ it('is forgotten when nobody has renewed it for a season', async () => {
     (await rowOf())['grant'],
   ]);
   const { rows: before } = await pool.query('SELECT FROM credentials');
-  await deleteOldGrants(pool);
+  await deleteOld(pool, 'deletion of old grants', 90 * 86_400);
   const { rows: after } = await pool.query('SELECT FROM credentials');
   expect(before.length - after.length).toBe(1);
 });

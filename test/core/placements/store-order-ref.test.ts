@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endOrders } from '../../../src/core/retention/end-orders.ts';
+import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import pg from 'pg';
-import { deleteOldAudit } from '../../../src/core/retention/delete-old-audit.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
+const DAY_S = 86_400;
 let owner: pg.Pool;
 let service: pg.Pool;
 
@@ -32,9 +33,9 @@ it('what is older than it is kept goes with how it ended, however much it is, an
      )
      INSERT INTO audit_outcomes (audit_id, outcome) SELECT audit_id, 'done' FROM acts`,
   );
-  await deleteOldAudit(service, 400);
+  await deleteOld(service, 'deletion of old audit', 400 * DAY_S);
   expect(await kept()).toEqual({ acts: ['after 0', 'after 399'], ends: 2 });
-  await expect(deleteOldAudit(service, 29)).rejects.toThrow('30 days at least');
-  await deleteOldAudit(service, 30);
+  await expect(deleteOld(service, 'deletion of old audit', 29 * DAY_S)).rejects.toThrow('30 days at least');
+  await deleteOld(service, 'deletion of old audit', 30 * DAY_S);
   expect(await kept()).toEqual({ acts: ['after 0'], ends: 1 });
 });

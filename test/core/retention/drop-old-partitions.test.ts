@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { dropOldPartitions } from '../../../src/core/retention/drop-old-partitions.ts';
+import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { migrate } from '../../../src/database/migrate.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';

@@ -6,11 +6,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
-import { dropOldPartitions } from '../../../src/core/retention/drop-old-partitions.ts';
-import { endOrders } from '../../../src/core/retention/end-orders.ts';
+import { deleteOld, dropOldPartitions, endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { eraseMembers, eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import { deleteUnmatched } from '../../../src/core/retention/delete-unmatched.ts';
 import {
   LOCK_DROP_PARTITIONS,
   LOCK_ERASE_MEMBERS,
@@ -29,7 +27,8 @@ import { until } from '../../support/until.ts';
 const DAY_S = 86_400;
 const WEBHOOK_DAYS = 14;
 const PII_DAYS = 30;
-const UNMATCHED_S = 2 * DAY_S;
+const deleteUnmatched = (pool: pg.Pool): Promise<number[]> =>
+  deleteOld(pool, 'deletion of unmatched webhooks', 2 * DAY_S);
 /** So often a process asks Postgres for the time. */
 const TOLD_MS = 2_000;
 
@@ -331,13 +330,10 @@ describe('webhooks about no order of ours', () => {
     expect(outcomes).toEqual(['applied', 'duplicate', 'dropped', 'ignored', 'unmatched', 'parked']);
 
     await system.passDays(1.9);
-    expect(await deleteUnmatched(system.pools[0], UNMATCHED_S)).toEqual({ events: 0, webhooks: 0 });
+    expect(await deleteUnmatched(system.pools[0])).toEqual([0, 0]);
     await system.passDays(0.2);
-    expect(await whileLockedOut(LOCK_DELETE_UNMATCHED, () => deleteUnmatched(system.pools[0], UNMATCHED_S))).toEqual({
-      events: 0,
-      webhooks: 0,
-    });
-    await Promise.all(system.pools.map((pool) => deleteUnmatched(pool, UNMATCHED_S)));
+    expect(await whileLockedOut(LOCK_DELETE_UNMATCHED, () => deleteUnmatched(system.pools[0]))).toEqual([0, 0]);
+    await Promise.all(system.pools.map((pool) => deleteUnmatched(pool)));
 
     const kept = await Promise.all([applied, duplicate, dropped, ignored, unmatched, parked].map(webhook));
     expect(kept.map((row) => row?.['outcome'])).toEqual([
@@ -351,7 +347,7 @@ describe('webhooks about no order of ours', () => {
     expect(kept.at(-1)).toMatchObject({ reason: 'its POS id never became ours', events: 1 });
     expect(await system.query('SELECT * FROM parked_events')).toEqual([]);
     // A later round leaves it to its partition.
-    await deleteUnmatched(system.pools[0], UNMATCHED_S);
+    await deleteUnmatched(system.pools[0]);
     expect(await webhook(parked)).toBeDefined();
   });
 
@@ -373,12 +369,12 @@ describe('webhooks about no order of ours', () => {
     await holder.query('BEGIN');
     await holder.query(`SELECT FROM webhooks WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE`);
     await holder.query('SELECT FROM parked_events LIMIT 1 FOR UPDATE');
-    const most = await deleteUnmatched(pool, UNMATCHED_S);
-    expect(most.events).toBe(2699);
-    expect(most.webhooks).toBeGreaterThanOrEqual(2699);
+    const [events, webhooks] = await deleteUnmatched(pool);
+    expect(events).toBe(2699);
+    expect(webhooks).toBeGreaterThanOrEqual(2699);
     await holder.query('ROLLBACK');
     holder.release();
-    expect(await deleteUnmatched(pool, UNMATCHED_S)).toEqual({ events: 1, webhooks: 1 });
+    expect(await deleteUnmatched(pool)).toEqual([1, 1]);
     const [left] = await system.query(`SELECT count(*)::int FROM webhooks WHERE body = '' AND outcome = 'applied'`);
     expect(left).toEqual({ count: 300 });
   });

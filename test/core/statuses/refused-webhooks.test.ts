@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
-import { deleteRefused } from '../../../src/core/retention/delete-refused.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { postWithAgent } from '../../support/post-with-agent.ts';
@@ -391,7 +391,7 @@ describe('what was refused', () => {
     await moveTo(young, 23);
     await moveTo(dropped, 25);
     expect(await operator.post(`/webhooks/${String(webhook?.['id'])}/replay`)).toMatchObject({ status: 200 });
-    await deleteRefused(system.pool, 24 * 3_600);
+    await deleteOld(system.pool, 'deletion of refused webhooks', 24 * 3_600);
     expect(await keptOf(old)).toMatchObject([{ outcome: 'applied', replay_of: webhook?.['id'] }]);
     expect(await keptOf(young)).toHaveLength(1);
     expect(await keptOf(dropped)).toHaveLength(1);

@@ -552,7 +552,7 @@ describe('the life of an order', () => {
   });
 
   it('an open order ends after ORDER_END_S without a word to the member', async () => {
-    const { endOrders } = await import('../../../src/core/retention/end-orders.ts');
+    const { endOrders } = await import('../../../src/core/retention/retention-rules.ts');
     const [silent, wanted, heard, waiting] = [
       await order(),
       await order(),

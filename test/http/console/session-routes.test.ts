@@ -4,7 +4,8 @@ import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { buildListener } from '../../../src/server/listener.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
-import { SESSION_S, deleteOldSessions } from '../../../src/core/operators/operator-sessions.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
+import { SESSION_S } from '../../../src/core/operators/operator-sessions.ts';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { identifier } from '../../../src/http/operator/identify.ts';
@@ -517,7 +518,7 @@ it('a session that has been over for 30 days is deleted', async () => {
     `UPDATE operator_sessions SET expires_at = now() - CASE name WHEN 'old' THEN interval '721 h' ELSE interval '719 h' END
      WHERE name IN ('old', 'young')`,
   );
-  expect(await deleteOldSessions(stage.pool)).toBe(1);
+  expect(await deleteOld(stage.pool, 'deletion of old sessions', 30 * 86_400)).toEqual([1]);
   expect(await stage.query(`SELECT name FROM operator_sessions WHERE name IN ('old', 'young')`)).toEqual([
     { name: 'young' },
   ]);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import { deleteOldTraffic } from '../../../src/core/traffic/delete-old-traffic.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { countTraffic } from '../../../src/core/traffic/count-traffic.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -159,11 +159,11 @@ describe('on a quiet system', () => {
       system.query(`SELECT outcome, count(*)::int AS n FROM traffic WHERE what = 'left' GROUP BY outcome`);
     // The process does so itself, soon after its start, and one of the two goes without.
     await until(async () => {
-      await deleteOldTraffic(system.pool);
+      await deleteOld(system.pool, 'deletion of old traffic', 25 * 3_600);
       return (await left()).length === 1;
     });
     expect(await left()).toEqual([{ outcome: 'young', n: 6_000 }]);
-    expect(await deleteOldTraffic(system.pool)).toBe(0);
+    expect(await deleteOld(system.pool, 'deletion of old traffic', 25 * 3_600)).toEqual([0]);
   });
 
   it('percentiles are of the bucket, also when they stem from several rows', async () => {

@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import {
+  inBatches,
+  inTransaction,
+  LOCK_DELETE_AUDIT,
+  LOCK_DELETE_GRANTS,
+  LOCK_DELETE_REFUSED,
+  LOCK_DELETE_SESSIONS,
+  LOCK_DELETE_TRAFFIC,
+  LOCK_DELETE_UNMATCHED,
+  LOCK_DROP_PARTITIONS,
+  LOCK_END_ORDERS,
+  tryLock,
+} from '../postgres/transactions.ts';
+
+const BATCH = 1_000;
+/** The time of the youngest rows that go. `$1` is the number of seconds for which they are kept. */
+const LATEST = 'now() - make_interval(secs => $1::int)';
+
+/** Statements that each delete at most one batch of what is old. */
+type Rule = { lock: number; batch: number; sql: readonly string[] };
+
+/** The statement for a table that nothing else depends on. */
+const oldest = (table: string, column: string, batch = BATCH): string => `
+  DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${table} WHERE ${column} < ${LATEST} ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))`;
+
+const webhooks = (which: string, order = ''): string => `
+  WITH old AS MATERIALIZED (
+    SELECT day, location_id, id FROM webhooks
+    WHERE ${which} AND received_at < ${LATEST} AND day <= ((${LATEST}) AT TIME ZONE 'UTC')::date
+    ${order} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM webhooks d USING old
+  WHERE d.day = old.day AND d.location_id = old.location_id AND d.id = old.id`;
+
+/** A webhook that waited in vain gets a reason, and is kept as long as those of our orders: somebody may look for it. */
+const EXPIRE_EVENTS = `
+  WITH gone AS (
+    DELETE FROM parked_events WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM parked_events WHERE parked_at < ${LATEST}
+      ORDER BY parked_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED))
+    RETURNING webhook_day, location_id, webhook_id
+  ), parked AS MATERIALIZED (
+    SELECT DISTINCT g.webhook_day, g.location_id, g.webhook_id
+    FROM gone g CROSS JOIN LATERAL (
+      SELECT d.outcome FROM webhooks d
+      WHERE d.day = g.webhook_day AND d.location_id = g.location_id AND d.id = g.webhook_id
+      OFFSET 0
+    ) AS d
+    WHERE d.outcome = 'parked'
+  ), in_vain AS (
+    UPDATE webhooks d SET outcome = 'unmatched', reason = 'its POS id never became ours'
+    FROM parked p
+    WHERE d.day = p.webhook_day AND d.location_id = p.location_id AND d.id = p.webhook_id
+  )
+  SELECT FROM gone`;
+
+/** What is deleted by its age alone. */
+const RULES = {
+  'deletion of unmatched webhooks': {
+    lock: LOCK_DELETE_UNMATCHED,
+    batch: BATCH,
+    sql: [EXPIRE_EVENTS, webhooks(`outcome IN ('ignored', 'unmatched') AND reason IS NULL`, 'ORDER BY received_at')],
+  },
+  // What a replay made of one is a webhook of its own, and stays.
+  'deletion of refused webhooks': {
+    lock: LOCK_DELETE_REFUSED,
+    batch: BATCH,
+    sql: [webhooks(`cause ->> 'code' = 'old_token'`)],
+  },
+  'deletion of old traffic': { lock: LOCK_DELETE_TRAFFIC, batch: 5_000, sql: [oldest('traffic', 'minute', 5_000)] },
+  'deletion of old sessions': {
+    lock: LOCK_DELETE_SESSIONS,
+    batch: BATCH,
+    sql: [oldest('operator_sessions', 'expires_at')],
+  },
+  // What was not renewed for long: its location has other settings now, or is gone.
+  'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
+  // The owner's function, since the service's role has no other right to. It deletes so many at a time.
+  'deletion of old audit': {
+    lock: LOCK_DELETE_AUDIT,
+    batch: 10_000,
+    sql: ['SELECT FROM generate_series(1, delete_old_audit($1::int / 86400))'],
+  },
+} as const satisfies Record<string, Rule>;
+export type Deletion = keyof typeof RULES;
+
+/**
+ * Deletes what is older than it is kept, one process at a time, in batches that each commit.
+ * @returns the number of rows by statement
+ */
+export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Promise<number[]> {
+  const { sql, ...batches }: Rule = RULES[name];
+  const counts: number[] = [];
+  for (const statement of sql) {
+    const count = await inBatches(
+      pool,
+      batches,
+      async (client) => (await client.query(statement, [keptS])).rowCount ?? 0,
+    );
+    counts.push(count);
+  }
+  return counts;
+}
+
+/**
+ * Ends orders that had no event for `orderEndS` seconds, counted from the last one or the requested time. Nothing is
+ * published: the member saw all there was. An order that may still be placed goes on, also while an attempt runs. One
+ * that is held, perhaps for ever, or in doubt does not: its placement's next try fails it, which tells the member, or
+ * asks an operator. One process at a time, in one statement: no lock on an order outlasts it.
+ * @returns the number of orders ended
+ */
+export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${LOCK_END_ORDERS}) AS mine)
+     UPDATE orders SET ended_at = now()
+     WHERE service_order_id = ANY (ARRAY(
+       SELECT o.service_order_id FROM orders o
+       WHERE (SELECT mine FROM turn)
+         AND o.ended_at IS NULL
+         -- Says nothing new, and is read in the index: the rows of younger orders need not be looked at.
+         AND o.created_at < now() - make_interval(secs => $1::int)
+         AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
+         AND NOT EXISTS (SELECT FROM status_events e
+                         WHERE e.service_order_id = o.service_order_id
+                           AND e.recorded_at >= now() - make_interval(secs => $1::int))
+         AND NOT EXISTS (SELECT FROM placements p
+                         WHERE p.service_order_id = o.service_order_id AND p.finished_at IS NULL
+                           AND (p.state NOT IN ('in_doubt', 'held') OR p.lease_until > now()))
+       LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED))`,
+    [orderEndS],
+  );
+  return rowCount ?? 0;
+}
+
+/** Time for all tries of a round, and for the webhooks between two of them. The next round tries again. */
+const PATIENCE_MS = 2_000;
+const REST_MS = 400;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
+ * wait for it no longer than the 100 ms that it waits for its lock; the drop itself takes a few. A day that an earlier
+ * version detached and did not drop goes as well.
+ * @returns the names of the dropped tables
+ * @throws after all others, if a day could not be dropped: somebody reads it or `webhooks`, or something depends on it;
+ *   to be tried again
+ */
+export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
+  const dropped: string[] = [];
+  const failures: unknown[] = [];
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (const name of await findOld(pool, retentionDays)) {
+    try {
+      const isDropped = await dropPatiently(pool, name, giveUpAt);
+      // Another process is at it, and goes on.
+      if (isDropped === undefined) break;
+      if (isDropped) dropped.push(name);
+    } catch (error) {
+      // One that cannot go must not keep other days.
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return dropped;
+}
+
+async function dropPatiently(pool: Pool, name: string, giveUpAt: number): Promise<boolean | undefined> {
+  for (;;) {
+    try {
+      return await drop(pool, name);
+    } catch (error) {
+      const isLocked = (error as { code?: string }).code === LOCK_NOT_AVAILABLE;
+      if (!isLocked || performance.now() > giveUpAt) throw error;
+      await sleep(REST_MS);
+    }
+  }
+}
+
+/** @returns false if it is gone already, undefined if another process has the lock */
+function drop(pool: Pool, name: string): Promise<boolean | undefined> {
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_DROP_PARTITIONS))) return undefined;
+    const { rows } = await client.query<{ dropped: boolean }>(
+      `SELECT drop_webhook_partition(to_date(right($1::text, 8), 'YYYYMMDD')) AS dropped`,
+      [name],
+    );
+    return rows[0]?.dropped === true;
+  });
+}
+
+/** They are known by name, which a detached table keeps. */
+async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(
+    `SELECT c.relname AS name
+     FROM pg_class parent
+     JOIN pg_class c ON c.relnamespace = parent.relnamespace AND c.relkind = 'r' AND c.relname ~ '^webhooks_\\d{8}$'
+     WHERE parent.oid = 'webhooks'::regclass
+       AND c.relname::text < 'webhooks_' || to_char((now() AT TIME ZONE 'UTC')::date - $1::int, 'YYYYMMDD')
+     ORDER BY c.relname`,
+    [retentionDays],
+  );
+  return rows.map(({ name }) => name);
+}
