@@ -33,6 +33,7 @@ export * from './providers/call-pos.ts';
 export * from './providers/call-with-token.ts';
 export * from './providers/connect-by-code.ts';
 export * from './providers/limit-rate.ts';
+export * from './providers/oauth-grant.ts';
 export * from './providers/order-texts.ts';
 export * from './providers/parse-json.ts';
 export * from './providers/quote-refusal.ts';

@@ -1,4 +1,4 @@
-import { callPos, NeedsOperator, quoteRefusal, TryAgain } from 'expediter-kit';
+import { oauthGrant } from 'expediter-kit';
 import type { Credentials, Grant, PosContext } from 'expediter-kit';
 import { TokenGranted, type Settings } from './payloads.ts';
 
@@ -17,24 +17,15 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  */
 async function obtainToken({ settings, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;
-  const answer = await callPos({
-    method: 'POST',
-    url: `${baseUrl}/v1/oauth/token`,
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: clientId,
-      client_secret: clientSecret,
-    }).toString(),
-    signal,
-    fetch,
-  }).catch(quoteRefusal([401], refused));
-  if (answer.status >= 300) throw new NeedsOperator(refused(answer.status), { httpStatus: answer.status });
-  const granted = TokenGranted.safeParse(answer.json);
-  if (!granted.success) throw new TryAgain('Acme granted no token that can be read', { sent: false });
-  return { accessToken: granted.data.access_token, expiresIn: granted.data.expires_in };
-}
-
-function refused(httpStatus: number): string {
-  return `Acme grants no token (${httpStatus}): are clientId, clientSecret and baseUrl right?`;
+  const { access_token, expires_in } = await oauthGrant(
+    { signal, fetch },
+    {
+      pos: 'Acme',
+      url: `${baseUrl}/v1/oauth/token`,
+      form: { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret },
+      granted: TokenGranted,
+      refused: (status) => `Acme grants no token (${status}): are clientId, clientSecret and baseUrl right?`,
+    },
+  );
+  return { accessToken: access_token, expiresIn: expires_in };
 }

@@ -1,7 +1,5 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callPos } from '../call-pos.ts';
-import { quoteRefusal } from '../quote-refusal.ts';
+import { oauthGrant } from '../oauth-grant.ts';
 import { TokenGranted } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -17,28 +15,17 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
  * @param signal not the order's: orders of other locations wait for the same token
  */
 async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
-  const { clientId, clientSecret, baseUrl } = settings;
-  const answer = await callPos({
-    method: 'POST',
-    url: `${baseUrl}/oauth/token`,
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({
-      client_id: clientId,
-      client_secret: clientSecret,
-      audience: baseUrl,
-      grant_type: 'client_credentials',
-    }),
-    signal,
-    fetch,
-  }).catch(quoteRefusal([401, 403], refused));
-  if (answer.status >= 300) throw new NeedsOperator(refused(answer.status), { httpStatus: answer.status });
-  const granted = TokenGranted.safeParse(answer.json);
-  if (!granted.success) throw new TryAgain('Deliverect granted no token that can be read', { sent: false });
-  const { access_token: accessToken, expires_in: expiresIn, expires_at: expiresAt } = granted.data;
+  const { clientId: client_id, clientSecret: client_secret, baseUrl } = settings;
+  const { access_token, expires_in, expires_at } = await oauthGrant(
+    { signal, fetch },
+    {
+      pos: 'Deliverect',
+      url: `${baseUrl}/oauth/token`,
+      json: { client_id, client_secret, audience: baseUrl, grant_type: 'client_credentials' },
+      granted: TokenGranted,
+      refused: (status) => `Deliverect grants no token (${status}): are clientId, clientSecret and baseUrl right?`,
+    },
+  );
   // Neither field is documented as always present. Without both, the token serves this order and is not stored.
-  return { accessToken, expiresIn: expiresIn ?? Math.max(0, (expiresAt ?? 0) - now.getTime() / 1000) };
-}
-
-function refused(httpStatus: number): string {
-  return `Deliverect grants no token (${httpStatus}): are clientId, clientSecret and baseUrl right?`;
+  return { accessToken: access_token, expiresIn: expires_in ?? Math.max(0, (expires_at ?? 0) - now.getTime() / 1000) };
 }

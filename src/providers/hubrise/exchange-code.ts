@@ -1,10 +1,6 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { callPos } from '../call-pos.ts';
-import { quoteRefusal } from '../quote-refusal.ts';
+import { oauthGrant } from '../oauth-grant.ts';
 import { TokenGranted, type Settings } from './payloads.ts';
-
-const REFUSED = 'has authorizationCode been used, or is it older than ten minutes?';
 
 /**
  * The page where the restaurant agrees, which then shows the code: https://www.hubrise.com/developers/api/authentication,
@@ -26,36 +22,26 @@ export function authorisePage({ oauthUrl, clientId = '', customers }: Settings):
  * @throws NeedsOperator if the code is spent or over ten minutes old, or the client is not known by its secret
  */
 export async function exchangeCode(
-  { settings, signal, fetch }: PosContext<Settings>,
+  context: PosContext<Settings>,
   code: string,
 ): Promise<{ settings: Partial<Settings>; did: string }> {
-  const { oauthUrl, clientId = '', clientSecret } = settings;
-  const answer = await callPos({
-    method: 'POST',
+  const { oauthUrl, clientId = '', clientSecret } = context.settings;
+  const { access_token, customer_list_id, customer_list_name } = await oauthGrant(context, {
+    pos: 'HubRise',
     url: `${oauthUrl}/token`,
-    headers: {
-      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-    },
-    body: new URLSearchParams({ code }).toString(),
-    signal,
-    fetch,
-  }).catch(
-    quoteRefusal([401], (status) => `HubRise grants no token (${status}): are clientId and clientSecret right?`),
-  );
-  const { status: httpStatus } = answer;
-  if (httpStatus >= 300) {
-    throw new NeedsOperator(`HubRise grants no token (${httpStatus}): ${REFUSED} Open ${authorisePage(settings)}`, {
-      httpStatus,
-    });
-  }
-  const granted = TokenGranted.safeParse(answer.json);
-  if (!granted.success) throw new TryAgain('HubRise granted no token that can be read', { sent: false });
-  const { access_token: accessToken, customer_list_id, customer_list_name } = granted.data;
+    basic: [clientId, clientSecret],
+    form: { code },
+    granted: TokenGranted,
+    refused: (status) =>
+      `HubRise grants no token (${status}): ` +
+      (status === 401
+        ? 'are clientId and clientSecret right?'
+        : 'has authorizationCode been used, or is it older than ten minutes? ' +
+          `Open ${authorisePage(context.settings)}`),
+  });
   const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
   return {
-    settings: { accessToken, ...(customer_list_id && { customerListId: customer_list_id }) },
+    settings: { accessToken: access_token, ...(customer_list_id && { customerListId: customer_list_id }) },
     did: `HubRise granted a token for authorizationCode${list}; the settings hold it now.`,
   };
 }

@@ -1,7 +1,6 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callPos } from '../call-pos.ts';
-import type { PosAnswer } from '../call-pos.ts';
+import { oauthGrant } from '../oauth-grant.ts';
 import { TokenGranted, TokenRefused } from './payloads.ts';
 import type { Settings } from './payloads.ts';
 
@@ -34,47 +33,28 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
  * @throws NeedsOperator `reconnect needed` if the refresh token is spent or over 14 days old
  */
 async function obtainToken(context: PosContext<Settings>, refreshToken: string): Promise<Grant> {
-  const { settings, signal, fetch } = context;
-  const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = settings;
-  const answer = await callPos({
-    method: 'POST',
+  const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = context.settings;
+  const { access_token, expires_in, refresh_token } = await oauthGrant(context, {
+    pos: 'Lightspeed',
     url: tokenUrl,
-    headers: {
-      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-    },
-    body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }).toString(),
-    signal,
-    fetch,
-  }).catch((error: unknown) => {
-    throw error instanceof NeedsOperator && error.httpStatus === 401 ? notKnown() : error;
+    basic: [clientId, clientSecret],
+    form: { grant_type: 'refresh_token', refresh_token: refreshToken },
+    // Where it cannot be read, the next attempt shows whether this one spent the refresh token.
+    granted: TokenGranted,
+    refused,
   });
-  if (answer.status >= 300) throw refusalOf(answer);
-
-  const granted = TokenGranted.safeParse(answer.json);
-  // The next attempt shows whether this one spent the refresh token.
-  if (!granted.success) throw new TryAgain('Lightspeed granted no token that can be read', { sent: false });
-  const { access_token: accessToken, expires_in: expiresIn, refresh_token: next } = granted.data;
-  return { accessToken, expiresIn, refreshToken: next, lastsS: REFRESH_S };
+  return { accessToken: access_token, expiresIn: expires_in, refreshToken: refresh_token, lastsS: REFRESH_S };
 }
 
-/** The error for a 401, whose meaning is not documented here. In OAuth it is either of the two. */
-function notKnown(): NeedsOperator {
-  return new NeedsOperator(
-    `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`,
-    { httpStatus: 401 },
-  );
-}
-
-function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator {
+function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
   const { error = '' } = TokenRefused.safeParse(json).data ?? {};
   if (error === 'invalid_grant') {
     return new NeedsOperator(RECONNECT, { httpStatus, cause: { code: 'reconnect_needed', httpStatus } });
   }
+  // What it means here is not documented. In OAuth it is either of the two.
+  if (httpStatus === 401) {
+    return `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`;
+  }
   const named = /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
-  return new NeedsOperator(
-    `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`,
-    { httpStatus },
-  );
+  return `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`;
 }

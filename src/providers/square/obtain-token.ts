@@ -1,6 +1,6 @@
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callPos, type PosAnswer } from '../call-pos.ts';
+import { oauthGrant } from '../oauth-grant.ts';
 import { API_VERSION, TokenGranted, type Settings } from './payloads.ts';
 
 type Asking = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal' | 'fetch'>;
@@ -55,30 +55,21 @@ export async function exchangeCode(context: Asking, code: string): Promise<strin
  * @param context.signal not the order's: others wait for the same token
  */
 async function obtainToken(
-  { settings, now, signal, fetch }: Asking,
+  context: Asking,
   proof: Readonly<Record<string, string>>,
-  explain: (httpStatus: number) => NeedsOperator,
+  refused: (httpStatus: number) => NeedsOperator,
 ): Promise<Grant> {
-  const { baseUrl, clientId, clientSecret } = settings;
-  let answer: PosAnswer;
-  try {
-    answer = await callPos({
-      method: 'POST',
-      url: `${baseUrl}/oauth2/token`,
-      headers: { 'square-version': API_VERSION, accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret, ...proof }),
-      signal,
-      fetch,
-    });
-  } catch (error) {
-    throw error instanceof NeedsOperator && error.httpStatus !== undefined ? explain(error.httpStatus) : error;
-  }
-  if (answer.status >= 300) throw explain(answer.status);
-  const granted = TokenGranted.safeParse(answer.json);
-  if (!granted.success) throw new TryAgain('Square granted no token that can be read', { sent: false });
-  const { access_token: accessToken, refresh_token: refreshToken, expires_at } = granted.data;
-  const expiresIn = secondsUntil(expires_at, now);
-  return { accessToken, refreshToken, expiresIn, lastsS: expiresIn };
+  const { baseUrl, clientId, clientSecret } = context.settings;
+  const { access_token, refresh_token, expires_at } = await oauthGrant(context, {
+    pos: 'Square',
+    url: `${baseUrl}/oauth2/token`,
+    headers: { 'square-version': API_VERSION },
+    json: { client_id: clientId, client_secret: clientSecret, ...proof },
+    granted: TokenGranted,
+    refused,
+  });
+  const expiresIn = secondsUntil(expires_at, context.now);
+  return { accessToken: access_token, refreshToken: refresh_token, expiresIn, lastsS: expiresIn };
 }
 
 /** Seconds until a time of Square's; 0 if it has passed. */
