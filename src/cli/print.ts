@@ -46,6 +46,17 @@ export function readPast(text: string): Date {
   return readTime(text, 'past');
 }
 
+export function readFuture(text: string): string {
+  return readTime(text, 'future').toISOString();
+}
+
+/** The help text of an option that `readList` reads. */
+export const LIST = 'several with commas between, or again';
+
+export function readList(text: string, before: readonly string[] = []): string[] {
+  return [...before, ...text.split(',').map((each) => each.trim())];
+}
+
 type Cell = string | number | boolean | Date | null | undefined;
 
 /** Prints JSON for programs, text for people. */

@@ -19,37 +19,8 @@ import {
   type Options,
   type Settings,
 } from './operation.ts';
+import { GROUPS } from './registry.ts';
 import { PAGE_MAX } from './requests.ts';
-
-/** Groups of commands, by their names. */
-const GROUPS: Readonly<Record<string, { about: string; examples: readonly string[] }>> = {
-  order: {
-    about: 'orders on their way to a POS and back',
-    examples: ['expediter order list --needs-operator', 'expediter order show order-4711'],
-  },
-  location: {
-    about: 'clubs and restaurants, each served by one integration',
-    examples: [
-      'expediter location put --location club-1 --integration standard --settings club-1.json',
-      'expediter location show club-1',
-    ],
-  },
-  token: {
-    about: "what lets a location's POS through the webhook door",
-    examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
-  },
-  audit: {
-    about: 'what operators did, looked into and were refused',
-    examples: ['expediter audit list --since 1d'],
-  },
-  webhook: {
-    about: 'webhooks as they arrived, what became of them, and replaying them',
-    examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
-  },
-};
-
-/** What a command reads beside the database, for what reads settings: as the service has it. */
-const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
 
 /** Adds a command for each operation that has one. */
 export function addOperations(program: Command, operations: readonly Operation[]): void {
@@ -70,7 +41,7 @@ function addCommand(program: Command, operation: Operation, about: CommandAbout)
   command.action(async (...given: unknown[]) => {
     const [options, self] = given.slice(-2) as [Options, Command];
     const typed = { ...options, ...(argument !== undefined && { [argument.field]: given[0] }) };
-    const read = about.read?.(typed) ?? typed;
+    const read = (await about.read?.(typed)) ?? typed;
     const asked = isOther(read) ? read : { operation, input: read };
     await run(asked.operation, asked.input, about, self, argument && (given[0] as string | undefined));
   });
@@ -89,12 +60,12 @@ export function groupAt(program: Command, path: readonly string[]): Command {
     return group
       .command(name)
       .description(about.about)
-      .addHelpText('after', examples(...about.examples));
+      .addHelpText('after', `${about.more ?? ''}${examples(...about.examples)}`);
   }, program);
 }
 
-function optionOf({ flags, about, choices, read, conflicts }: CommandOption): Option {
-  const option = new Option(flags, about);
+function optionOf({ flags, about, required, choices, read, conflicts }: CommandOption): Option {
+  const option = new Option(flags, about).makeOptionMandatory(required === true);
   if (choices !== undefined) option.choices(choices);
   if (conflicts !== undefined) option.conflicts(conflicts);
   if (read === 'past') {
@@ -104,6 +75,9 @@ function optionOf({ flags, about, choices, read, conflicts }: CommandOption): Op
   if (read === 'limit') {
     option.description += `, up to ${LIST_LIMIT_MAX}`;
     option.argParser(readLimit).default(LIST_LIMIT);
+  }
+  if (typeof read === 'function') {
+    option.argParser((text: string, before: unknown) => read(text, before as string[] | undefined));
   }
   return option;
 }
@@ -190,13 +164,13 @@ function readInput({ params, query, body }: Operation, typed: Options): Options 
 type Noting = Caller & { noted(): string | undefined };
 
 async function withCaller<Result>(operation: Operation, work: (caller: Noting) => Promise<Result>): Promise<Result> {
-  const reads = operation.reads === 'settings' ? SETTINGS : [];
-  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads);
-  const settings = reads.length > 0 ? await settingsOf(env as Config) : undefined;
+  const env = readConfigOf(process.env, 'DATABASE_URL', ...(operation.reads ?? [])) as Config;
+  const settings = operation.reads?.includes('SETTINGS_KEY') === true ? await settingsOf(env) : undefined;
   let after: string | undefined;
   return withDatabase(env.DATABASE_URL, (pool) =>
     work({
       pool,
+      config: env,
       by: commandLineActor(),
       within: (asked) => (asked === undefined ? undefined : [asked]),
       note: (code) => void (after = code),

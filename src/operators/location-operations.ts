@@ -13,23 +13,18 @@ import {
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ShownLocation, showLocation } from '../core/locations/show-location.ts';
 import { RevokedToken, listTokens, revokeToken } from '../core/locations/webhook-tokens.ts';
-import { operation, type Operation } from './operation.ts';
+import { SETTINGS, operation, type Operation } from './operation.ts';
+import { EXAMPLE_ID, idOf } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'locationId' };
-const EXAMPLE = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 /** Time for all calls to its POS together: an operator waits. */
 const CHECK_MS = 8_000;
 
 const LocationParams = z.strictObject({
   locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
 });
-const TokenParams = LocationParams.extend({
-  tokenId: z.uuid({ error: `is not the id of a token, such as ${EXAMPLE}; never the token itself` }).meta({
-    description: 'Its id, as the location shows it; never the token itself.',
-    examples: [EXAMPLE],
-  }),
-});
+const TokenParams = LocationParams.extend({ tokenId: idOf('token') });
 
 const list = operation({
   id: 'listLocations',
@@ -78,7 +73,7 @@ const show = operation({
     answer: 'The location.',
   },
   params: LocationParams,
-  reads: 'settings',
+  reads: SETTINGS,
   run: async ({ pool, settings, service }, { locationId }) =>
     service && showLocation({ ...settings, pool, now: service.now }, locationId),
 });
@@ -97,7 +92,7 @@ const check = operation({
     answer: 'What the POS says.',
   },
   params: LocationParams,
-  reads: 'settings',
+  reads: SETTINGS,
   async run({ pool, settings, service, note }, { locationId }) {
     if (service === undefined) return undefined;
     const { closing } = service;
@@ -221,7 +216,7 @@ const revoke = operation({
     name: 'token revoke',
     about: 'shut a token out, within five seconds',
     argument: { flags: '<tokenId>', about: 'see: expediter token list', field: 'tokenId' },
-    examples: [`expediter token revoke ${EXAMPLE}`],
+    examples: [`expediter token revoke ${EXAMPLE_ID}`],
     async complete(pool, { tokenId }) {
       const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
       return known === undefined

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } fro
 import { failures, json } from '../http/operator/answers.ts';
 import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import type { OperatorDeps } from '../http/operator/mount-routes.ts';
-import { addressOf } from '../http/request.ts';
+import { actFrom } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 
 /**
@@ -22,7 +22,8 @@ export function mountOperations(
     ...deps,
     service,
     settings,
-    by: { ...operatorOf(request), source: addressOf(request), requestId: request.id },
+    config: { OPERATOR_TOKEN: deps.operatorToken },
+    by: { ...operatorOf(request), ...actFrom(request) },
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (asked) => locationsWithin(request, asked),
     note(after) {

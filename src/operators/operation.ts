@@ -9,6 +9,7 @@ import type { PosDeps } from '../core/locations/ask-pos.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
+import type { Config } from '../server/config.ts';
 
 /** Who may use a route, and what is written down of it. */
 export type Access = {
@@ -34,6 +35,8 @@ export type Access = {
   reveals?: { did: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
 };
 
+/** What settings are read with, as the service has it. */
+export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry; parkTtlS: number };
 
 /** Who runs an operation, and what it runs with: the same for a request and for a command. */
@@ -44,10 +47,14 @@ export type Caller = {
   within(asked?: string): readonly string[] | undefined;
   /** Says for the audit what came of it, as a code: by default the state of the order or location. */
   note(after: string): void;
-  /** What settings are read with. Only for an operation that says `reads: 'settings'`: a command starts quicker without. */
+  /** What settings are read with. Only for an operation that reads `SETTINGS`: a command starts quicker without. */
   settings: Settings;
+  /** Of the variables that the operation reads, those that are set. */
+  config: Partial<Config>;
   /** What the process has beside the database. A command has none of it. */
   service?: PosDeps & {
+    /** Has everybody looked up again, after this process has changed who may what. */
+    identify: { lookAnew(): void };
     allowedHosts: AllowedHosts;
     now: Now;
     /** Aborts at the end of a drain. */
@@ -65,9 +72,10 @@ export type Caller = {
 export type CommandOption = {
   flags: string;
   about: string;
+  required?: true;
   choices?: readonly string[];
-  /** `past`: a time, or a while ago. `limit`: rows of a list. */
-  read?: 'past' | 'limit';
+  /** `past`: a time, or a while ago. `limit`: rows of a list. Otherwise a function of the text, and of what was there. */
+  read?: 'past' | 'limit' | ((text: string, before?: string[]) => unknown);
   conflicts?: string;
 };
 export type Options = Readonly<Record<string, unknown>>;
@@ -95,7 +103,7 @@ export type CommandAbout = {
    * @returns what another operation is to do, where the options say so
    * @throws NotDone
    */
-  read?(typed: Options): Typed;
+  read?(typed: Options): Typed | Promise<Typed>;
   /** The field of the output that holds the rows: these are printed as JSON, and all pages of them are read. */
   rows?: string;
 };
@@ -126,7 +134,8 @@ type About<S extends Shapes, Input, Result> = Access &
     id: string;
     /** What is said where there is no such thing, if it is none of `noSuch`. */
     missing?: string;
-    reads?: 'settings';
+    /** What a command needs of the environment, beside the database. */
+    reads?: readonly (keyof Config)[];
     /** True if it makes work for the workers of this process. */
     wakes?: true;
     /** @returns a refusal, or undefined if there is no such thing */

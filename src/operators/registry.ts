@@ -1,6 +1,7 @@
 import type { Access, Operation } from './operation.ts';
 import { LOCATION_OPERATIONS, TOKEN_OPERATIONS } from './location-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
+import { RIGHTS_OPERATIONS } from './rights-operations.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
@@ -10,22 +11,70 @@ export const OPERATIONS: readonly Operation[] = [
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...RIGHTS_OPERATIONS,
   ...READING_OPERATIONS,
 ];
+
+/** Groups of commands, by their names. */
+export const GROUPS: Readonly<Record<string, { about: string; more?: string; examples: readonly string[] }>> = {
+  order: {
+    about: 'orders on their way to a POS and back',
+    examples: ['expediter order list --needs-operator', 'expediter order show order-4711'],
+  },
+  location: {
+    about: 'clubs and restaurants, each served by one integration',
+    examples: [
+      'expediter location put --location club-1 --integration standard --settings club-1.json',
+      'expediter location show club-1',
+    ],
+  },
+  token: {
+    about: "what lets a location's POS through the webhook door",
+    examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
+  },
+  audit: {
+    about: 'what operators did, looked into and were refused',
+    examples: ['expediter audit list --since 1d'],
+  },
+  webhook: {
+    about: 'webhooks as they arrived, what became of them, and replaying them',
+    examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
+  },
+  operator: {
+    about: 'who may what: named tokens, the roles of people who sign in, and where they are signed in',
+    more: `
+Roles: viewer (in each) reads what is not member data; operator retries, resolves, cancels, replays and pauses;
+member-data reads what a member ordered or wrote; admin says who may what. None includes another.
+`,
+    examples: [
+      'expediter operator token issue --name nightly-report --role viewer --expires 90d',
+      'expediter operator grant add --email anna@example.com --role operator,member-data --locations club-1',
+    ],
+  },
+  'operator token': {
+    about: 'tokens with a name, for programs, and for people where there is no OIDC',
+    examples: ['expediter operator token issue --name anna --role admin', 'expediter operator token list'],
+  },
+  'operator grant': {
+    about: 'the roles of people who sign in by OIDC: of an address, or of all of a group',
+    examples: [
+      'expediter operator grant add --group kitchen-managers --role operator',
+      'expediter operator grant list',
+    ],
+  },
+  'operator session': {
+    about: 'the browsers that are signed in at the console',
+    examples: [
+      'expediter operator session list',
+      'expediter operator session revoke 0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11',
+    ],
+  },
+};
 
 /** Routes that are no operations: streams, and what programs read. */
 const BY_HAND: Readonly<Record<string, Access>> = {
   'GET /orders/:serviceOrderId/live': { role: 'viewer', of: 'order' },
   'GET /live': { role: 'viewer', of: 'list' },
-
-  'GET /operators/sessions': { role: 'admin', of: 'all' },
-  'POST /operators/sessions/:sessionId/revoke': { role: 'admin', of: 'all', does: 'revoke session' },
-  'GET /operators/tokens': { role: 'admin', of: 'list' },
-  'POST /operators/tokens': { role: 'admin', of: 'given', does: 'issue token' },
-  'POST /operators/tokens/:tokenId/revoke': { role: 'admin', of: 'list', does: 'revoke token' },
-  'GET /operators/grants': { role: 'admin', of: 'list' },
-  'POST /operators/grants': { role: 'admin', of: 'given', does: 'give roles' },
-  'POST /operators/grants/:grantId/remove': { role: 'admin', of: 'list', does: 'take roles' },
 
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },

@@ -35,6 +35,19 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
   cursor: cursor.optional().meta({ description: 'The `next` of the page before.' }),
 });
 
+export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+
+/** The id of what has a secret beside it, which may stand in its place by mistake: no error repeats it. */
+export const idOf = (thing: 'token' | 'session' | 'grant') => {
+  const but = thing === 'token' ? '; never the token itself' : '';
+  return z.uuid({ error: `is not the id of a ${thing}, such as ${EXAMPLE_ID}${but}` }).meta({
+    description: `Its id, as the list shows it${but}.`,
+    examples: [EXAMPLE_ID],
+  });
+};
+
+export const SessionParams = z.strictObject({ sessionId: idOf('session') });
+
 /** Options of commands for the same fields. @param did such as `received` */
 export const spanOptions = (did: string): CommandOption[] => [
   { flags: '--since <when>', about: `${did} since then`, read: 'past' },

@@ -10,6 +10,7 @@ import { findThing } from './act-of.ts';
 import {
   NotDone,
   PartlyDone,
+  SETTINGS,
   noSuch,
   operation,
   type Caller,
@@ -105,7 +106,7 @@ const show = operation({
   },
   params: WebhookParams,
   query: WebhookQuery,
-  reads: 'settings',
+  reads: SETTINGS,
   async run({ pool, settings }, { webhookId, contents = true }) {
     const shown = await showWebhook({ ...settings, pool }, webhookId);
     return shown === undefined || contents ? shown : withoutContents(shown);
@@ -138,7 +139,7 @@ const replayMany = operation({
   },
   body: ReplayMany,
   wakes: true,
-  reads: 'settings',
+  reads: SETTINGS,
   about: ({ pool, within }, { location, again, ...filter }) =>
     runAsAct(pool, { ...filter, locations: within(location), replayable: again ? 'all' : 'open' }),
   async run(caller, { dryRun, again, limit, location, cursor, ...filter }) {
@@ -206,7 +207,7 @@ const replay = operation({
   params: WebhookParams,
   body: Replay,
   wakes: true,
-  reads: 'settings',
+  reads: SETTINGS,
   async run(caller, { webhookId, dryRun }) {
     const replayed = await replayWebhook(await replayingFor(caller, dryRun), webhookId);
     if (replayed !== undefined) caller.note('refused' in replayed ? replayed.cause.code : replayed.outcome);

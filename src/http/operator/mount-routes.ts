@@ -20,8 +20,6 @@ import type { Operator } from '../../core/operators/operator.ts';
 import type { Identify } from './identify.ts';
 import { liveRoutes } from './live-routes.ts';
 import type { RenderMetrics } from './metrics-route.ts';
-import { operatorSessionRoutes } from './operator-session-routes.ts';
-import { rightsRoutes } from './rights-routes.ts';
 
 export type OperatorDeps = {
   identify: Identify;
@@ -82,8 +80,6 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
     mountOperations(scope, OPERATIONS, deps, shared.closing);
     liveRoutes(scope, deps, shared);
     boardRoutes(scope, deps, shared);
-    operatorSessionRoutes(scope, deps);
-    rightsRoutes(scope, deps);
   };
 }
 

@@ -1,0 +1,340 @@
+import { z } from 'zod';
+import { LIST, facts, readFuture, readList, table } from '../cli/print.ts';
+import type { Act } from '../core/operators/audit.ts';
+import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
+import { ROLES } from '../core/operators/operator.ts';
+import {
+  NewOperatorGrant,
+  OperatorGrant,
+  addOperatorGrant,
+  listOperatorGrants,
+  removeOperatorGrant,
+} from '../core/operators/operator-grants.ts';
+import { OpenSession, endSession, listSessions } from '../core/operators/operator-sessions.ts';
+import {
+  NewOperatorToken,
+  OperatorToken,
+  issueOperatorToken,
+  listOperatorTokens,
+  revokeOperatorToken,
+} from '../core/operators/operator-tokens.ts';
+import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
+import { EXAMPLE_ID, SessionParams, When, idOf } from './requests.ts';
+
+const tag = 'Operators';
+
+const TokenParams = z.strictObject({ tokenId: idOf('token') });
+const GrantParams = z.strictObject({ grantId: idOf('grant') });
+const IssueToken = NewOperatorToken.extend({
+  expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'is not in the future' })
+    .nullable()
+    .optional()
+    .meta({ description: 'By default in 90 days; with null it never ends.' }),
+});
+
+const RIGHT: readonly CommandOption[] = [
+  { flags: '--role <role>', about: `of ${ROLES.join(', ')}; ${LIST}`, read: readList, required: true },
+  { flags: '--locations <ids>', about: `there alone; ${LIST}; without it, at all locations`, read: readList },
+];
+const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
+
+/** Says in the audit who got or lost what. It acts at once in this process. */
+async function recordGiven(
+  { pool, by, note, service }: Caller,
+  act: Pick<Act, 'did' | 'subject'>,
+  given: OperatorToken | OperatorGrant,
+): Promise<void> {
+  service?.identify.lookAnew();
+  note(givenInWords(given));
+  const { source, requestId, log } = by;
+  await recordAtEach(pool, by, { ...act, source, requestId, log }, given);
+}
+
+const listTokens = operation({
+  id: 'listOperatorTokens',
+  role: 'admin',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /operators/tokens',
+    summary: 'Named tokens',
+    description: 'Those that are over as well; never a token itself.',
+    output: z.object({ tokens: z.array(OperatorToken) }),
+    answer: 'All of them.',
+  },
+  run: async ({ pool, within }) => ({ tokens: await listOperatorTokens(pool, within()) }),
+  print: ({ tokens }) =>
+    table(
+      tokens.map((each) => ({
+        token: each.tokenId,
+        name: each.name,
+        may: rightInWords(each),
+        state: each.state,
+        created: each.createdAt,
+        expires: each.expiresAt,
+        'last used': each.lastUsedAt,
+      })),
+      'no named tokens yet; see: expediter operator token issue --help',
+    ),
+  command: {
+    name: 'operator token list',
+    about: 'named tokens, what they may, whether they are valid, and when each was used last; never a token itself',
+    examples: ['expediter operator token list', 'expediter operator token list --json'],
+    rows: 'tokens',
+  },
+});
+
+const issueToken = operation({
+  id: 'issueOperatorToken',
+  role: 'admin',
+  of: 'given',
+  does: 'issue token',
+  api: {
+    tag,
+    route: 'POST /operators/tokens',
+    summary: 'Make a named token',
+    description: 'It is in this answer, and nowhere else: only its SHA-256 is stored.',
+    output: OperatorToken.extend({ token: z.string() }).meta({ id: 'IssuedOperatorToken' }),
+    answer: 'The token.',
+    refuses: true,
+  },
+  body: IssueToken,
+  async run(caller, { name, roles, locations, expiresAt }) {
+    const wanted = { name, roles, locations, expiresAt };
+    caller.note(givenInWords(wanted));
+    const issued = await issueOperatorToken(caller.pool, wanted, caller.within());
+    if (!('refused' in issued)) await recordGiven(caller, { did: 'issue token' }, issued);
+    return issued;
+  },
+  print: ({ token, tokenId, name, expiresAt, ...right }) =>
+    facts({ token, tokenId, name, may: rightInWords(right), expires: expiresAt }),
+  command: {
+    name: 'operator token issue',
+    about: 'make a named token, shown this once: for the operator API as Bearer, and to sign in at the console',
+    options: [
+      {
+        flags: '--name <name>',
+        about: 'whose it is, as the audit names them; of no other valid token',
+        required: true,
+      },
+      ...RIGHT,
+      {
+        flags: '--expires <when>',
+        about: 'after a while (12h, 30m, 45s), at a time (2027-01-31T00:00:00Z), or never; by default after 90d',
+        read: (text) => (text === 'never' ? text : readFuture(text)),
+      },
+    ],
+    examples: [
+      'expediter operator token issue --name nightly-report --role viewer --expires 30d --json',
+      'expediter operator token issue --name anna --role operator --role member-data --locations club-1,club-2',
+    ],
+    read: ({ expires, ...typed }) => ({ ...withRight(typed), expiresAt: expires === 'never' ? null : expires }),
+  },
+});
+
+const revokeToken = operation({
+  id: 'revokeOperatorToken',
+  role: 'admin',
+  of: 'list',
+  does: 'revoke token',
+  missing: 'no named token has this id',
+  api: {
+    tag,
+    route: 'POST /operators/tokens/:tokenId/revoke',
+    summary: 'Shut a named token out, with the sessions that it opened, within five seconds',
+    description: 'For good; also where it was already.',
+    output: OperatorToken,
+    answer: 'It opens nothing any more.',
+  },
+  params: TokenParams,
+  async run(caller, { tokenId }) {
+    const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.within());
+    if (revoked !== undefined) await recordGiven(caller, { did: 'revoke token', subject: tokenId }, revoked);
+    return revoked;
+  },
+  print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
+  command: {
+    name: 'operator token revoke',
+    about: 'shut a named token out, with the sessions that it opened, within five seconds',
+    argument: { flags: '<tokenId>', about: 'see: expediter operator token list', field: 'tokenId' },
+    examples: [`expediter operator token revoke ${EXAMPLE_ID}`],
+  },
+});
+
+const listGrants = operation({
+  id: 'listOperatorGrants',
+  role: 'admin',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /operators/grants',
+    summary: 'Roles that people have who sign in',
+    description: 'Somebody has those of their address and of all their groups.',
+    output: z.object({ grants: z.array(OperatorGrant) }),
+    answer: 'All of them.',
+  },
+  run: async ({ pool, within }) => ({ grants: await listOperatorGrants(pool, within()) }),
+  print: ({ grants }) =>
+    table(
+      grants.map(({ grantId, email, group, createdAt, ...right }) => ({
+        grant: grantId,
+        email,
+        group,
+        may: rightInWords(right),
+        created: createdAt,
+      })),
+      'no grants yet; see: expediter operator grant add --help',
+    ),
+  command: {
+    name: 'operator grant list',
+    about: 'who has which roles, and where',
+    examples: ['expediter operator grant list', 'expediter operator grant list --json'],
+    rows: 'grants',
+  },
+});
+
+const addGrant = operation({
+  id: 'addOperatorGrant',
+  role: 'admin',
+  of: 'given',
+  does: 'give roles',
+  api: {
+    tag,
+    route: 'POST /operators/grants',
+    summary: 'Give roles to an address or to a group, within five seconds',
+    description: 'Once: giving the same again changes nothing.',
+    output: OperatorGrant,
+    answer: 'They are given.',
+    refuses: true,
+  },
+  body: NewOperatorGrant,
+  async run(caller, { email, group, roles, locations }) {
+    const wanted = { email, group, roles, locations };
+    caller.note(givenInWords(wanted));
+    const added = await addOperatorGrant(caller.pool, wanted);
+    if (!('refused' in added)) await recordGiven(caller, { did: 'give roles' }, added);
+    return added;
+  },
+  print: ({ grantId, email, group, ...right }) => facts({ grantId, to: email ?? group, may: rightInWords(right) }),
+  command: {
+    name: 'operator grant add',
+    about: 'give roles to an address, or to all of a group, within five seconds',
+    options: [
+      { flags: '--email <address>', about: 'of whom signs in, as the issuer has verified it' },
+      { flags: '--group <name>', about: 'all of a group, as the issuer names it' },
+      ...RIGHT,
+    ],
+    examples: [
+      'expediter operator grant add --email anna@example.com --role viewer --locations club-1',
+      'expediter operator grant add --group kitchen-managers --role operator --role member-data --json',
+    ],
+    read: withRight,
+  },
+});
+
+const removeGrant = operation({
+  id: 'removeOperatorGrant',
+  role: 'admin',
+  of: 'list',
+  does: 'take roles',
+  missing: 'no grant has this id',
+  api: {
+    tag,
+    route: 'POST /operators/grants/:grantId/remove',
+    summary: 'Take roles back, within five seconds',
+    description: 'Sessions go on with what is left.',
+    output: OperatorGrant,
+    answer: 'What was taken.',
+  },
+  params: GrantParams,
+  async run(caller, { grantId }) {
+    const removed = await removeOperatorGrant(caller.pool, grantId, caller.within());
+    if (removed !== undefined) await recordGiven(caller, { did: 'take roles', subject: grantId }, removed);
+    return removed;
+  },
+  print: (removed) => `${givenInWords(removed)}: taken back, from five seconds on`,
+  command: {
+    name: 'operator grant remove',
+    about: 'take roles back, within five seconds',
+    argument: { flags: '<grantId>', about: 'see: expediter operator grant list', field: 'grantId' },
+    examples: [`expediter operator grant remove ${EXAMPLE_ID}`],
+  },
+});
+
+const listOpen = operation({
+  id: 'listSessions',
+  role: 'admin',
+  of: 'all',
+  api: {
+    tag,
+    route: 'GET /operators/sessions',
+    summary: 'The browsers that are signed in',
+    description: 'By when they were seen last. What they may do is what their tokens or grants say by now.',
+    output: z.object({ sessions: z.array(OpenSession) }),
+    answer: 'All open sessions.',
+  },
+  reads: ['OPERATOR_TOKEN'],
+  async run({ pool, config }) {
+    return { sessions: await listSessions(pool, { operatorToken: config.OPERATOR_TOKEN }) };
+  },
+  print: ({ sessions }) =>
+    table(
+      sessions.map((each) => ({
+        session: each.sessionId,
+        name: each.name,
+        kind: each.kind,
+        from: each.source,
+        browser: each.userAgent,
+        'signed in': each.signedInAt,
+        'last seen': each.lastSeenAt,
+        expires: each.expiresAt,
+      })),
+      'nobody is signed in',
+    ),
+  command: {
+    name: 'operator session list',
+    about: 'who is signed in, from where, since when, and when they were seen last',
+    examples: ['expediter operator session list', 'expediter operator session list --json'],
+    rows: 'sessions',
+  },
+});
+
+const revokeSession = operation({
+  id: 'revokeSession',
+  role: 'admin',
+  of: 'all',
+  does: 'revoke session',
+  missing: 'no session has this id',
+  api: {
+    tag,
+    route: 'POST /operators/sessions/:sessionId/revoke',
+    summary: 'Shut a browser out, within five seconds',
+    description: 'For good, its open streams as well; also where it was already. Whoever it is may sign in again.',
+    output: z.object({ sessionId: z.string(), revoked: z.literal(true) }),
+    answer: 'It opens nothing any more.',
+  },
+  params: SessionParams,
+  async run({ pool, service }, { sessionId }) {
+    if (!(await endSession(pool, sessionId))) return undefined;
+    service?.identify.lookAnew();
+    return { sessionId, revoked: true as const };
+  },
+  print: ({ sessionId }) => `${sessionId} is over; it opens nothing from five seconds on`,
+  command: {
+    name: 'operator session revoke',
+    about: 'shut a browser out, within five seconds; whoever it is may sign in again',
+    argument: { flags: '<sessionId>', about: 'see: expediter operator session list', field: 'sessionId' },
+    examples: [`expediter operator session revoke ${EXAMPLE_ID}`],
+  },
+});
+
+export const RIGHTS_OPERATIONS: readonly Operation[] = [
+  listOpen,
+  revokeSession,
+  listTokens,
+  issueToken,
+  revokeToken,
+  listGrants,
+  addGrant,
+  removeGrant,
+];
