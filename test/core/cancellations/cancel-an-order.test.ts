@@ -96,9 +96,9 @@ const dies = async (id: string): Promise<void> => {
 
 it('no transaction is open while the platform or the POS is called', async () => {
   const calls: string[] = [];
-  const sessions = (): Promise<{ pid?: number; waits?: Date | null }[]> =>
+  const sessions = (): Promise<{ pid?: number; waits?: string | null }[]> =>
     system.query(
-      `SELECT pid, CASE WHEN state LIKE 'idle in transaction%' THEN xact_start END AS waits
+      `SELECT pid, CASE WHEN state LIKE 'idle in transaction%' THEN xact_start::text END AS waits
        FROM pg_stat_activity WHERE datname = current_database()`,
     );
   /** Answers once every transaction that was open has ended, and not because Postgres ended its session after 10 s. */
@@ -106,9 +106,7 @@ it('no transaction is open while the platform or the POS is called', async () =>
     const open = (await sessions()).filter(({ waits }) => waits !== null);
     const later = await until(async () => {
       const now = await sessions();
-      const still = now.some(({ pid, waits }) =>
-        open.some((each) => each.pid === pid && +each.waits! === +(waits ?? 0)),
-      );
+      const still = now.some(({ pid, waits }) => open.some((each) => each.pid === pid && each.waits === waits));
       return !still && now.map(({ pid }) => pid);
     });
     calls.push(open.every(({ pid }) => later.includes(pid)) ? call : `${call} within a transaction`);
