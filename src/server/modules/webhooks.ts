@@ -110,8 +110,9 @@ function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pu
   };
 }
 
-function toObserved({ event, ...about }: Conflict): Observed {
-  return { what: 'conflict', ...about, status: event.status };
+/** Named one by one: what an event says else may tell of the member, and this goes into the log. */
+function toObserved({ webhookId, locationId, integration, serviceOrderId, event: { status } }: Conflict): Observed {
+  return { what: 'conflict', webhookId, locationId, integration, serviceOrderId, status };
 }
 
 /** Batches of what arrives; of the spill and of what is refused each their own, so that no webhook waits behind those. */

@@ -406,6 +406,16 @@ describe('a reason', () => {
     expect(await snapshot(missing)).toMatchObject({ memberState: 'failed', reasonCode: 'technical' });
   });
 
+  it('that contradicts what we know goes into the log without its words and items', async () => {
+    const id = await sent();
+    await says({ status: 'completed', serviceOrderId: id });
+    const why = { reasonCode: 'closed' as const, itemIds: ['rare-burger'] };
+    await says({ status: 'failed', serviceOrderId: id, reason: 'no rare buns', ...why });
+    const line = await until(() => system.logged.find((each) => each.includes('conflict') && each.includes(id)));
+    expect(line).toContain('"status":"failed"');
+    expect(line).not.toMatch(/rare|closed/);
+  });
+
   it('keeps its code once its member is erased, and neither its words nor its items', async () => {
     const id = await sent();
     const event = { status: 'failed', serviceOrderId: id, reason: 'no buns', reasonCode: 'closed' } as const;
