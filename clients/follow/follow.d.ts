@@ -33,6 +33,8 @@ export type Update = {
   /** When it will be ready, and when it will be with the member, as the restaurant says now. */
   estimatedReadyAt?: string;
   estimatedDeliveryAt?: string;
+  /** Where the courier is followed: an https: URL. */
+  trackingUrl?: string;
   /** In a message: when it happened, by the POS's clock. */
   occurredAt?: string;
   /** When the service applied it. */

@@ -17,9 +17,10 @@ export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
     (signal) =>
       ask<ShownOrder>('GET', `/orders/${encodeURIComponent(serviceOrderId)}?contents=true`, { signal }).then(
         // They are stored in the canonical shape.
-        ({ contents, changesInFull, history }) => ({
+        ({ contents, changesInFull, history, order }) => ({
           order: (contents ?? null) as CanonicalOrder | null,
           changes: changesInFull?.at(-1)?.changes ?? [],
+          trackingUrl: order?.trackingUrl ?? undefined,
           reasons: history.flatMap(({ reason, status }) => (reason === null ? [] : [`${words(status)}: “${reason}”`])),
         }),
       ),
@@ -27,11 +28,11 @@ export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   );
   return (
     <Loading loaded={loaded}>
-      {({ order, changes, reasons }) =>
+      {({ order, changes, reasons, trackingUrl }) =>
         order === null ? (
           <p class="faint">It was erased meanwhile.</p>
         ) : (
-          <Contents order={order} changes={changes} reasons={reasons} />
+          <Contents order={order} changes={changes} reasons={reasons} trackingUrl={trackingUrl} />
         )
       }
     </Loading>
@@ -43,8 +44,10 @@ function inFull(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
+type Shown = { order: CanonicalOrder; changes: Changes; reasons: string[]; trackingUrl: string | undefined };
+
 /** What what was ordered does not say. */
-function Contents({ order, changes, reasons }: { order: CanonicalOrder; changes: Changes; reasons: string[] }) {
+function Contents({ order, changes, reasons, trackingUrl }: Shown) {
   const notes = [
     ...(order.notes === undefined ? [] : [order.notes]),
     ...(order.cancelReason === undefined ? [] : [`Cancelled: ${order.cancelReason}`]),
@@ -70,6 +73,13 @@ function Contents({ order, changes, reasons }: { order: CanonicalOrder; changes:
           {pathInWords(path)}: {inFull(was)} → {inFull(is)}
         </p>
       ))}
+      {trackingUrl !== undefined && (
+        <p>
+          <a href={trackingUrl} target="_blank" rel="noreferrer">
+            Where the courier is
+          </a>
+        </p>
+      )}
       <h3>Member</h3>
       <Who order={order} />
     </div>

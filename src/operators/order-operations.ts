@@ -11,7 +11,7 @@ import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
 import { raiseSequences } from '../core/live/outbox.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
-import { showOrder, withoutReasons } from '../core/orders/show-order.ts';
+import { showOrder, withoutMemberData } from '../core/orders/show-order.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
 import { NotDone, operation, type Operation } from './operation.ts';
@@ -98,8 +98,8 @@ const show = operation({
   async run({ pool, by }, { serviceOrderId, contents = false, ordered = false }) {
     const found = await showOrder(pool, serviceOrderId);
     if (found === undefined) return undefined;
-    // Who has the database itself reads why in the POS's words, which may quote the member.
-    const shown = contents || by.kind === 'command_line' ? found : withoutReasons(found);
+    // Who has the database itself reads why in the POS's words, which may quote the member, and the link.
+    const shown = contents || by.kind === 'command_line' ? found : withoutMemberData(found);
     return {
       ...shown,
       traceId: traceId(serviceOrderId),

@@ -38,6 +38,7 @@ export function orderInWords(shown: ShownOrder): string {
       items: order?.itemIds?.join(', '),
       'estimated ready': time(order?.estimatedReadyAt ?? null),
       'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
+      tracking: order?.trackingUrl,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
       told: shown.told,
       cancel: cancelInWords(shown.cancellation),

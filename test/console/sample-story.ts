@@ -32,6 +32,7 @@ export function sampleStory(): ShownOrder {
     itemIds: null,
     estimatedReadyAt: null,
     estimatedDeliveryAt: null,
+    trackingUrl: null,
     failedByUs: false,
     leftOut: [],
     requestedAt: null,

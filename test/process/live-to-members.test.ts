@@ -66,7 +66,7 @@ it('the events of the page are such as we send, with all fields that there are',
   const [unread = ''] = /\{"sequence":0.+?\}/.exec(page) ?? [];
   expect(schemas.snapshot.parse(JSON.parse(unread))).toEqual(JSON.parse(unread));
   // Of a pickup; and what only a message of the page has.
-  const all = [...fields.orderStatusChanged, 'estimatedDeliveryAt'];
+  const all = [...fields.orderStatusChanged, 'estimatedDeliveryAt', 'trackingUrl'];
   expect(all.sort()).toEqual(Object.keys(MemberMessage.shape).sort());
   expect(all.filter((field) => field !== 'occurredAt')).toEqual(Object.keys(MemberSnapshot.shape).sort());
 });

@@ -949,6 +949,33 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state: unassigned })).toEqual([]);
   });
 
+  it('reads where a courier is followed, once it is known, with the order’s own status and with the delivery’s', () => {
+    const trackingUrl = 'https://courier.example/1';
+    const pending = { status: 'pending', tracking_url: trackingUrl };
+    const order = { ...now, status: 'awaiting_shipment', delivery: pending };
+    expect(translate({ ...event, new_state: order })).toMatchObject([{ status: 'ready', trackingUrl }]);
+    const under = { ...before, delivery: { status: 'pickup_enroute', tracking_url: null } };
+    const known = { ...under, delivery: { ...under.delivery, tracking_url: trackingUrl } };
+    const changed = { ...event, previous_state: under, new_state: known };
+    expect(translate(changed)).toMatchObject([{ status: 'received', nativeStatus: 'pickup_enroute', trackingUrl }]);
+    expect(translate({ ...changed, previous_state: known })).toEqual([]);
+    const delivery = { status: 'dropoff_enroute', tracking_url: trackingUrl };
+    const alone = {
+      ...event,
+      resource_type: 'delivery',
+      order_id: 'o-1',
+      previous_state: pending,
+      new_state: delivery,
+    };
+    expect(translate(alone)).toMatchObject([{ status: 'en_route', trackingUrl, occurredAt: event.created_at }]);
+  });
+
+  it.each(['javascript:alert(1)', 7, ''])('drops no event for a link that is none: %j', (tracking_url) => {
+    const new_state = { ...before, delivery: { status: 'dropoff_enroute', tracking_url } };
+    const [said] = translate({ ...event, new_state });
+    expect([said?.status, said?.trackingUrl]).toEqual(['en_route', undefined]);
+  });
+
   it('does not take a cancelled delivery for a cancelled order', () => {
     expect(translate({ ...event, new_state: { ...before, delivery: { status: 'cancelled' } } })).toEqual([]);
   });

@@ -119,6 +119,7 @@ describe('translateWebhook', () => {
       occurredAt: '2026-01-31T19:30:00+01:00',
       estimatedReadyAt: '2026-01-31T19:45:00+01:00',
       estimatedDeliveryAt: '2026-01-31T20:00:00+01:00',
+      trackingUrl: 'https://courier.example/1',
     };
     expect(translate(webhookOf(statusOf(order)))).toEqual([
       {
@@ -131,6 +132,7 @@ describe('translateWebhook', () => {
         occurredAt: '2026-01-31T19:30:00+01:00',
         estimatedReadyAt: '2026-01-31T19:45:00+01:00',
         estimatedDeliveryAt: '2026-01-31T20:00:00+01:00',
+        trackingUrl: 'https://courier.example/1',
         nativeStatus: 'CANCELLED',
       },
     ]);
@@ -149,6 +151,8 @@ describe('translateWebhook', () => {
     [{ reasonCode: 'closed', itemIds: 'pizza' }, { reasonCode: 'closed' }],
     [{ itemIds: [7] }, {}],
     [{ estimatedReadyAt: 'in a minute', estimatedDeliveryAt: 1_770_000_000 }, {}],
+    [{ trackingUrl: 'http://courier.example/1' }, {}],
+    [{ trackingUrl: null }, {}],
   ])('loses no status for what it cannot read of the rest: %j', (order, rest) => {
     expect(translate(webhookOf(statusOf({ status: 'FAILED', ...order })))).toEqual([
       { status: 'failed', serviceOrderId: 'o-1', nativeStatus: 'FAILED', ...rest },

@@ -4,6 +4,7 @@ export function statusWebhook(order: {
   providerOrderId?: string;
   status: string;
   reason?: string;
+  trackingUrl?: string;
 }): object {
   return {
     eventType: 'order.status',
@@ -12,6 +13,7 @@ export function statusWebhook(order: {
       ...(order.providerOrderId !== undefined && { id: order.providerOrderId }),
       status: order.status,
       ...(order.reason !== undefined && { reason: order.reason }),
+      ...(order.trackingUrl !== undefined && { trackingUrl: order.trackingUrl }),
     },
   };
 }

@@ -9,7 +9,13 @@ import type { QuietOrder } from './claim-quiet.ts';
 /** What an answer was worth. `toldMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
 export type Recorded = { toldMore: boolean; applied: Applied | undefined };
 
-type Known = { rank: number; providerOrderId: string | null; estimate: (Date | null)[] | null; now: Date };
+type Known = {
+  rank: number;
+  providerOrderId: string | null;
+  estimate: (Date | null)[] | null;
+  tracking: string[] | null;
+  now: Date;
+};
 
 /**
  * Applies what the POS answered, as a webhook would have been, if it says more than we know, in one commit with that its
@@ -24,7 +30,7 @@ export async function recordAnswer(
 ): Promise<Recorded> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<Known>(
-      `SELECT rank, provider_order_id AS "providerOrderId", estimate, clock_timestamp() AS now
+      `SELECT rank, provider_order_id AS "providerOrderId", estimate, tracking, clock_timestamp() AS now
        FROM orders WHERE service_order_id = $1::text FOR UPDATE`,
       [serviceOrderId],
     );
@@ -32,7 +38,7 @@ export async function recordAnswer(
     if (known === undefined) return { toldMore: false, applied: undefined };
     const toldMore = events.some(({ status }) => rankOf(status) > known.rank);
     const tellsPosId = known.providerOrderId === null && events.some((event) => event.providerOrderId !== undefined);
-    if (!toldMore && !tellsPosId && !events.some((event) => tellsTime(event, known)))
+    if (!toldMore && !tellsPosId && !events.some((event) => tellsMore(event, known)))
       return { toldMore, applied: undefined };
     const answer = {
       id: randomUUIDv7(),
@@ -59,11 +65,12 @@ export async function recordAnswer(
   });
 }
 
-/** Whether the POS says another time than it said last. */
-function tellsTime(
-  { estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: StatusEvent,
-  { estimate }: Known,
+/** Whether the POS says another time or link than it said last. */
+function tellsMore(
+  { estimatedReadyAt: ready, estimatedDeliveryAt: delivery, trackingUrl }: StatusEvent,
+  { estimate, tracking }: Known,
 ): boolean {
+  if (trackingUrl !== undefined && trackingUrl !== tracking?.[1]) return true;
   if (ready === undefined && delivery === undefined) return false;
   return [ready, delivery].some((time, nth) => (time && Date.parse(time)) !== estimate?.[nth + 1]?.getTime());
 }

@@ -65,6 +65,9 @@ export const LiveMessage = z
         'When the food will be ready, as the POS says now. Missing where it says nothing, and after the end.',
     }),
     estimatedDeliveryAt: Instant.exactOptional().meta({ description: 'The same of when it will be with the member.' }),
+    trackingUrl: z.url().exactOptional().meta({
+      description: 'Where the member follows the courier, as the POS said last: https:. Missing as the two times are.',
+    }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
     firstReceivedAt: Instant.exactOptional().meta({
       description:
@@ -114,6 +117,7 @@ export type LiveRow = {
   itemIds: string[] | null;
   estimatedReadyAt: string | null;
   estimatedDeliveryAt: string | null;
+  trackingUrl: string | null;
   occurredAt: string | null;
   /** Null where it was applied as it came, or came from no webhook. */
   firstReceivedAt: string | null;
@@ -145,6 +149,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.itemIds !== null && { itemIds: row.itemIds }),
     ...(row.estimatedReadyAt !== null && { estimatedReadyAt: row.estimatedReadyAt }),
     ...(row.estimatedDeliveryAt !== null && { estimatedDeliveryAt: row.estimatedDeliveryAt }),
+    ...(row.trackingUrl !== null && { trackingUrl: row.trackingUrl }),
     ...(row.occurredAt !== null && { occurredAt: row.occurredAt }),
     ...(row.firstReceivedAt !== null && { firstReceivedAt: row.firstReceivedAt }),
     appliedAt: row.appliedAt,

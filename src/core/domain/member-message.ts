@@ -19,6 +19,7 @@ export const MemberMessage = LiveMessage.pick({
   itemIds: true,
   estimatedReadyAt: true,
   estimatedDeliveryAt: true,
+  trackingUrl: true,
   occurredAt: true,
   appliedAt: true,
 }).extend({
@@ -36,7 +37,10 @@ export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: 
 export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
 
 /** How far an order is, as stored. */
-export type StateRow = Pick<LiveRow, 'reasonCode' | 'itemIds' | 'estimatedReadyAt' | 'estimatedDeliveryAt'> & {
+export type StateRow = Pick<
+  LiveRow,
+  'reasonCode' | 'itemIds' | 'estimatedReadyAt' | 'estimatedDeliveryAt' | 'trackingUrl'
+> & {
   sequence: number;
   rank: number;
   /** Null for an order that was never read. */
@@ -65,6 +69,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
     ...(state.itemIds !== null && { itemIds: state.itemIds }),
     ...(state.estimatedReadyAt !== null && { estimatedReadyAt: state.estimatedReadyAt }),
     ...(state.estimatedDeliveryAt !== null && { estimatedDeliveryAt: state.estimatedDeliveryAt }),
+    ...(state.trackingUrl !== null && { trackingUrl: state.trackingUrl }),
     ...(state.appliedAt !== null && { appliedAt: state.appliedAt }),
   };
 }
@@ -73,7 +78,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
 export function toMemberMessage(message: LiveMessage, requestedAt: string | null): MemberMessage {
   const { sequence, status, memberState, fulfillment, callOutCode, cancellation, reason, reasonCode, itemIds } =
     message;
-  const { estimatedReadyAt, estimatedDeliveryAt, occurredAt, appliedAt } = message;
+  const { estimatedReadyAt, estimatedDeliveryAt, trackingUrl, occurredAt, appliedAt } = message;
   return {
     sequence,
     status,
@@ -87,6 +92,7 @@ export function toMemberMessage(message: LiveMessage, requestedAt: string | null
     ...(itemIds !== undefined && { itemIds }),
     ...(estimatedReadyAt !== undefined && { estimatedReadyAt }),
     ...(estimatedDeliveryAt !== undefined && { estimatedDeliveryAt }),
+    ...(trackingUrl !== undefined && { trackingUrl }),
     ...(occurredAt !== undefined && { occurredAt }),
     appliedAt,
   };

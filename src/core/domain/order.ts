@@ -191,8 +191,21 @@ export const OrderRef = z.object({
 });
 export type OrderRef = z.infer<typeof OrderRef>;
 
-/** Characters of a reason. A member reads it. */
+/** Characters of a reason, and of a link. A member gets both. */
 const REASON_MAX = 500;
+const LINK_MAX = 500;
+
+/** An absolute https: URL without a user and a password, as a browser writes it. */
+const Link = z
+  .string()
+  .max(LINK_MAX)
+  .transform((text) => URL.parse(text)?.href ?? '')
+  .pipe(
+    z
+      .string()
+      .max(LINK_MAX)
+      .regex(/^https:\/\/[^/@]+\//),
+  );
 
 /** A POS's report about one order, which it names by our id, its own, or both. */
 export const StatusEvent = z
@@ -208,6 +221,8 @@ export const StatusEvent = z
     /** When the food will be ready, and when it will be with the member, as the POS now says. */
     estimatedReadyAt: Time.optional(),
     estimatedDeliveryAt: Time.optional(),
+    /** Where the member follows the courier. Any other than a `Link` is left out, and the event kept. */
+    trackingUrl: Link.optional().catch(undefined),
     occurredAt: Time.optional(),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),
   })

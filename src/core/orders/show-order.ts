@@ -67,6 +67,9 @@ export const ShownOrder = z.object({
       itemIds: ItemIds,
       estimatedReadyAt: Instant.nullable().meta({ description: 'As its POS said last.' }),
       estimatedDeliveryAt: Instant.nullable(),
+      trackingUrl: z.string().nullable().meta({
+        description: 'Where its member follows the courier. By HTTP only with `contents=true`, and else null.',
+      }),
       failedByUs: z
         .boolean()
         .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
@@ -177,7 +180,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           SELECT location_id AS "locationId", integration, fulfillment, call_out_code AS "callOutCode", rank, sequence,
                  provider_order_id AS "providerOrderId", reason, ${reasonCodeAt('rank')} AS "reasonCode",
                  item_ids AS "itemIds", ${ESTIMATED.ready} AS "estimatedReadyAt",
-                 ${ESTIMATED.delivery} AS "estimatedDeliveryAt", failed_by_us AS "failedByUs",
+                 ${ESTIMATED.delivery} AS "estimatedDeliveryAt", tracking[2] AS "trackingUrl", failed_by_us AS "failedByUs",
                  coalesce(left_out, '[]') AS "leftOut",
                  requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
                  ended_at AS "endedAt", erased_at AS "erasedAt"
@@ -259,9 +262,9 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
 }
 
 /** @returns it as somebody may read it who may not read member data */
-export function withoutReasons(shown: ShownOrder): ShownOrder {
+export function withoutMemberData(shown: ShownOrder): ShownOrder {
   const history = shown.history.map((event) => ({ ...event, reason: null }));
-  return { ...shown, order: shown.order && { ...shown.order, reason: null }, history };
+  return { ...shown, order: shown.order && { ...shown.order, reason: null, trackingUrl: null }, history };
 }
 
 function withMemberState<Ranked extends { rank: number }>(

@@ -120,7 +120,7 @@ export async function eraseOrders(
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
   // Parked events are locked before orders, as in the re-drive.
   await client.query(
-    `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds'
+    `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds', tracking = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
      WHERE p.service_order_id = ANY ($1::text[]) AND ${isOver} AND e.location_id = p.location_id
        AND e.integration = p.integration AND e.provider_order_id = p.provider_order_id`,
@@ -198,7 +198,7 @@ const ERASE = `
     SELECT w.location_id, w.webhook_id, w.webhook_day
     FROM provider_orders p JOIN parked_events w USING (location_id, integration, provider_order_id)
     WHERE p.service_order_id = ANY ($1::text[])`)}
-  UPDATE orders SET reason = NULL, item_ids = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;
+  UPDATE orders SET reason = NULL, item_ids = NULL, tracking = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;
 
 /** Time to wait for locks. A webhook locks an order for milliseconds, the hourly erasure for seconds. */
 const ONE_MEMBER_PATIENCE_MS = 20_000;

@@ -26,8 +26,8 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * Orders are looked up and locked one by one in the order of their keys, so that two batches cannot deadlock. Nothing
  * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
  *
- * The newest estimate wins by the POS's own time, also that of an event that moves nothing. `tellEstimates` tells it where
- * no status does.
+ * The newest estimate wins by the POS's own time, also that of an event that moves nothing, and so does the newest link,
+ * for itself. `tellEstimates` tells them where no status does.
  *
  * Sequence numbers are assigned under that lock, so they commit in order, without gaps but the one that
  * `raiseSequences` makes.
@@ -36,8 +36,8 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * @param firstReceivedAt SQL of when the webhook of an event of `ruled` first came, NULL for one that came just now
  * @param about.tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id.
  *   Then each sees what the ones before it told, as if they had been committed. Most batches do without.
- * @param about.says whether an event has a reason's code, or an estimate. Most have neither, and their statement pays for
- *   neither.
+ * @param about.says whether an event has a reason's code, an estimate or a link. Most have none, and their statement pays
+ *   for none.
  */
 export function applyingEvents(
   source: (alias: string) => string,
@@ -206,26 +206,29 @@ const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS
 export const asCompared = (estimate: string): string => `array_replace(${estimate}, NULL, '-infinity')`;
 /** SQL of the same as it is stored. */
 export const asStored = (estimate: string): string => `array_replace(${estimate}, '-infinity', NULL)`;
-/** Of an event about a POS id of another order, the estimate is that one's. */
-const IS_NEWER = `estimate > coalesce(order_estimate, '{}') AND NOT foreign_id`;
+/** SQL that tells whether an event's is newer than the order's. About a POS id of another order, it is that one's. */
+const isNewer = (column: string): string => `${column} > coalesce(order_${column}, '{}') AND NOT foreign_id`;
 
-/** SQL of the parts that only events with a code or an estimate need. */
+/** SQL of the parts that only events with a code, an estimate or a link need. */
 const MORE = {
-  matched: `${asCompared('o.estimate')} AS order_estimate,`,
+  matched: `${asCompared('o.estimate')} AS order_estimate, o.tracking AS order_tracking,`,
   ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may they
-         ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate`,
+         ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate,
+         CASE WHEN order_erased THEN NULL ELSE tracking::text[] END COLLATE "C" AS tracking, order_tracking`,
   moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
-         max(estimate) FILTER (WHERE ${IS_NEWER}) AS estimate,
-         bool_or(estimate[2:3] IS DISTINCT FROM order_estimate[2:3]) FILTER (WHERE ${IS_NEWER}) AS tells_time`,
+         max(estimate) FILTER (WHERE ${isNewer('estimate')}) AS estimate,
+         max(tracking) FILTER (WHERE ${isNewer('tracking')}) AS tracking,
+         bool_or(${isNewer('estimate')} AND estimate[2:3] IS DISTINCT FROM order_estimate[2:3]
+                 OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS tells_more`,
   columns: ', reason_code, item_ids, estimate',
   values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
-  // By an estimate alone, or a code, an order does not count as moved.
+  // By an estimate alone, a link or a code, an order does not count as moved.
   updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
   updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
       item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
-      estimate = coalesce(${asStored('m.estimate')}, o.estimate)`,
-  due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL)
-  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_time AS is_untold
+      estimate = coalesce(${asStored('m.estimate')}, o.estimate), tracking = coalesce(m.tracking, o.tracking)`,
+  due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL OR m.tracking IS NOT NULL)
+  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_more AS is_untold
 ), due AS (
   INSERT INTO estimates_due (service_order_id, sequence)
   SELECT service_order_id, sequence FROM updated WHERE is_untold

@@ -59,7 +59,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 const WEBHOOKS = unnestRows(STORED);
 
 /** An event with the number of its webhook in this batch, and what it says beside its status, as a parameter. */
-type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null };
+type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null; tracking: string | null };
 
 const EVENTS = unnestRows<PlacedEvent>(
   [
@@ -76,6 +76,7 @@ const EVENTS = unnestRows<PlacedEvent>(
     ['occurred_at', 'text', (item) => item.event.occurredAt],
     ['why', 'text', (item) => item.why],
     ['estimate', 'text', (item) => item.estimate],
+    ['tracking', 'text', (item) => item.tracking],
   ],
   WEBHOOKS.next,
 );
@@ -107,7 +108,7 @@ const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN
 /**
  * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
  * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a newer
- * estimate, and a reason or a time that is missing.
+ * estimate or link, and a reason or a time that is missing.
  * @param about.tells see `applyingEvents`, as of `says`
  * @param about.busy whether one of them says that its kitchen takes orders, or not
  */
@@ -115,14 +116,14 @@ const applyStatement = ({ tells = false, says = false, busy = false }): string =
 -- guard: outbox-in-commit
 WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, ${says ? 'why, estimate, ' : ''}parked_at)
+                                  native_status, reason, occurred_at, ${says ? 'why, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ',' : ''}
+         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
          now() + min(nth) * interval '1 us' -- which keeps their order
   FROM ruled
   -- One that names an order by our id is about that order, whoever's the POS id may become.
@@ -132,10 +133,10 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-      ${says ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END' : ''}
+      ${says ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')}` : ''}
+     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
@@ -195,8 +196,9 @@ export async function applyWebhooks(
     events.map((event): PlacedEvent => {
       const rank = rankOf(event.status);
       const why = rank >= RANK_FAILED ? whyOf(event) : null;
-      const estimate = estimateOf(event, replayOf?.receivedAt ?? receivedAt);
-      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, why, estimate };
+      const saidAt = saidAtOf(event, replayOf?.receivedAt ?? receivedAt);
+      const about = { estimate: estimateOf(event, saidAt), tracking: trackingOf(event, saidAt) };
+      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, why, ...about };
     }),
   );
   const words = without.flatMap((webhook, index): Word[] =>
@@ -215,7 +217,7 @@ export async function applyWebhooks(
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
       : doTell(arrived)
         ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
-        : arrived.some(({ why, estimate }) => why !== null || estimate !== null)
+        : arrived.some(({ why, estimate, tracking }) => (why ?? estimate ?? tracking) !== null)
           ? { name: 'apply-saying-webhooks', text: APPLY_SAYING }
           : { name: 'apply-webhooks', text: APPLY }),
     values: [
@@ -254,13 +256,23 @@ function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
 }
 
 /**
- * An array as Postgres writes it: as of when, ready, with the member. A till whose clock is ahead would pin its estimate.
  * @param heardAt of a replay, the first time
+ * @returns when the POS said it. A till whose clock is ahead would pin its estimate
  */
-function estimateOf({ estimatedReadyAt, estimatedDeliveryAt, occurredAt }: StatusEvent, heardAt: Date): string | null {
-  if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
+function saidAtOf({ occurredAt }: StatusEvent, heardAt: Date): string {
   const saidAt = Math.min(Date.parse(occurredAt ?? ''), heardAt.getTime()) || heardAt.getTime();
-  return `{${new Date(saidAt).toISOString()},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
+  return new Date(saidAt).toISOString();
+}
+
+/** An array as Postgres writes it: as of when, ready, with the member. */
+function estimateOf({ estimatedReadyAt, estimatedDeliveryAt }: StatusEvent, saidAt: string): string | null {
+  if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
+  return `{${saidAt},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
+}
+
+/** The same of a link, which is ASCII: as of when, and where. */
+function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null {
+  return trackingUrl === undefined ? null : `{${saidAt},${JSON.stringify(trackingUrl)}}`;
 }
 
 /** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */

@@ -71,7 +71,7 @@ const STATUS_AT_RANK = `CASE ${LIFECYCLE.toReversed()
 const SOURCE = (alias: string): string => `(
     SELECT row_number() OVER (ORDER BY parked_at) AS nth, 0 AS webhook_nth, webhook_id, location_id, integration,
            NULL::text AS service_order_id, provider_order_id, rank, ${STATUS_AT_RANK} AS status, native_status, reason,
-           occurred_at, why, estimate
+           occurred_at, why, estimate, tracking
     FROM gone
   ) AS ${alias}`;
 

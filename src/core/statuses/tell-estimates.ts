@@ -2,14 +2,15 @@ import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
-/** Seconds between two messages of an order that tell nothing but its estimate. */
+/** Seconds between two messages of an order that tell nothing but its estimate or link. */
 export const TOLD_EVERY_S = 60;
 /** Orders of a round. */
 const BATCH = 500;
 
 /**
- * Tells estimates that no status tells: with the order's status, and its next sequence. What changes within a minute is
- * held back until its end, and not told at all where a status message has told it meanwhile, or the order has ended.
+ * Tells estimates and links that no status tells: with the order's status, and its next sequence. What changes within a
+ * minute is held back until its end, and not told at all where a status message has told it meanwhile, or the order has
+ * ended.
  *
  * The order's lock comes first, as everywhere. An order that is locked is left to the next round.
  * @returns the number of messages

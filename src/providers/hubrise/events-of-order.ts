@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
@@ -47,7 +48,7 @@ const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_waiting', 'en_route'],
   ['delivered', 'completed'],
 ]);
-/** A courier on the way to the restaurant comes for an order that it has, which is inferred. It matters for the times. */
+/** A courier on the way to the restaurant comes for an order that it has, which is inferred. It matters for what is said then. */
 const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
   ['pickup_enroute', 'pickup_approaching', 'pickup_waiting'].map((status) => [status, 'received']),
 );
@@ -70,6 +71,8 @@ export function eventsOfOrder(
   const ofOrder = eventOf(now, isNews ? undefined : before, ORDER_STATUSES, about).map((event) => ({
     ...event,
     ...estimates,
+    // Of a delivery whose own status tells nothing yet, such as `pending`.
+    trackingUrl: now.delivery?.tracking_url,
     reasonCode: reasonOf(event.nativeStatus, now),
   }));
   return [
@@ -83,14 +86,17 @@ export function eventsOfDelivery(
   before: Before<typeof DeliveryState>,
   about: About,
 ): StatusEvent[] {
-  const { estimated_pickup_at: estimatedReadyAt, estimated_dropoff_at: estimatedDeliveryAt } = now ?? {};
-  if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) {
-    return eventOf(now, before, DELIVERY_STATUSES, about);
-  }
-  const isNews =
-    estimatedReadyAt !== before?.estimated_pickup_at || estimatedDeliveryAt !== before?.estimated_dropoff_at;
+  const said = saidOf(now);
+  if (Object.values(said).every((each) => each === undefined)) return eventOf(now, before, DELIVERY_STATUSES, about);
+  const isNews = !isDeepStrictEqual(said, saidOf(before));
   const meanings = new Map([...DELIVERY_STATUSES, ...COURIER_COMES]);
-  return eventOf(now, isNews ? undefined : before, meanings, { ...about, estimatedReadyAt, estimatedDeliveryAt });
+  return eventOf(now, isNews ? undefined : before, meanings, { ...about, ...said });
+}
+
+/** What a delivery says beside its status. */
+function saidOf(delivery: Before<typeof DeliveryState>) {
+  const { estimated_pickup_at: estimatedReadyAt, estimated_dropoff_at: estimatedDeliveryAt } = delivery ?? {};
+  return { estimatedReadyAt, estimatedDeliveryAt, trackingUrl: delivery?.tracking_url };
 }
 
 /** Returns an event only if the status changed: an order is updated for many reasons. */

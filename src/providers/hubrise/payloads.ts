@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../../core/domain/order.ts';
+import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { absentable } from '../absentable.ts';
 import { asked } from '../read-state.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
@@ -84,7 +84,11 @@ const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });
 
 export const State = z.object({ status: z.string().nullish() });
 /** https://www.hubrise.com/developers/api/deliveries */
-export const DeliveryState = State.extend({ estimated_pickup_at: timeIfAny, estimated_dropoff_at: timeIfAny });
+export const DeliveryState = State.extend({
+  estimated_pickup_at: timeIfAny,
+  estimated_dropoff_at: timeIfAny,
+  tracking_url: StatusEvent.shape.trackingUrl,
+});
 export const OrderState = State.extend({
   delivery: DeliveryState.nullish(),
   service_type: z.string().nullish().catch(undefined),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../../core/domain/order.ts';
+import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { ReasonCode } from '../../core/domain/reason-code.ts';
 import { absentable } from '../absentable.ts';
 import { asked } from '../read-state.ts';
@@ -87,6 +87,7 @@ export const OrderStatusEvent = z.object({
     occurredAt: absentable(Time),
     estimatedReadyAt: timeIfAny,
     estimatedDeliveryAt: timeIfAny,
+    trackingUrl: StatusEvent.shape.trackingUrl,
   }),
 });
 

@@ -6,7 +6,7 @@ import { AnyEvent, OrderStatusEvent } from './payloads.ts';
 
 /**
  * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode", "itemIds",
- * "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt"}}`.
+ * "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt", "trackingUrl"}}`.
  * `status` is one of ours in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least
  * one of `thirdPartyReference` (our id) and `id` (the POS's) is required; `occurredAt` is RFC 3339 with offset. Other
  * event types and other statuses are ignored.

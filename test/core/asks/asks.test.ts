@@ -186,6 +186,15 @@ it('asks about an order that is past the time that its POS says, and takes a new
   await pass(25 * MINUTE);
   await ask();
   expect(await system.query(count, [id])).toEqual(before);
+  // But another link alone.
+  const trackingUrl = 'https://courier.example/1';
+  says.set(id, [{ status: 'received', estimatedReadyAt: second, trackingUrl }]);
+  for (let time = 0; time < 2; time++) {
+    await pass(65 * MINUTE);
+    await ask();
+    expect((await system.order(id))?.['tracking']).toEqual([expect.any(String), trackingUrl]);
+    expect(await system.query(count, [id])).toEqual([{ n: Number(before[0]?.['n']) + 1 }]);
+  }
 });
 
 it('asks a location that alone of its vendor has gone silent', async () => {

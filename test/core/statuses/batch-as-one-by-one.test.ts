@@ -27,6 +27,7 @@ type Said = {
   code?: ReasonCode | undefined;
   /** Said where `occurredAt` is: it counts from then. */
   readyAt?: string | undefined;
+  link?: string | undefined;
 };
 
 const said: fc.Arbitrary<Said> = fc
@@ -38,6 +39,7 @@ const said: fc.Arbitrary<Said> = fc
     occurredAt: fc.constantFrom(undefined, '2026-01-31T18:30:00.000Z', '2026-01-31T18:31:00.000Z'),
     code: fc.constantFrom(undefined, 'closed', 'other'),
     readyAt: fc.constantFrom(undefined, '2026-01-31T19:00:00.000Z', '2026-01-31T19:05:00.000Z'),
+    link: fc.constantFrom(undefined, 'https://courier.example/a', 'https://courier.example/B'),
   })
   .filter(({ order, posId }) => order !== undefined || posId !== undefined);
 
@@ -77,13 +79,13 @@ function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
     headers: {},
     body: Buffer.from('{}'),
     truncated: false,
-    events: events.map(({ order, posId, status, reason, occurredAt, code, readyAt }): StatusEvent => ({
+    events: events.map(({ order, posId, status, reason, occurredAt, code, readyAt, link }): StatusEvent => ({
       status,
       nativeStatus: status,
       ...(order !== undefined && { serviceOrderId: `${world}-${order}` }),
       ...(posId !== undefined && { providerOrderId: `${world}-${posId}` }),
       ...(reason !== undefined && { reason }),
-      ...(occurredAt !== undefined && { occurredAt, estimatedReadyAt: readyAt }),
+      ...(occurredAt !== undefined && { occurredAt, estimatedReadyAt: readyAt, trackingUrl: link }),
       ...(code !== undefined && { reasonCode: code, itemIds: [code] }),
     })),
   };
@@ -117,7 +119,7 @@ async function read(world: string): Promise<Record<string, unknown>> {
   const { rows } = await pool.query<{ all: string }>(
     `SELECT jsonb_build_object(
        'orders', (SELECT jsonb_agg(jsonb_build_array(service_order_id, rank, sequence, provider_order_id, reason,
-                                                     reason_code, item_ids, estimate, ended_at IS NOT NULL) ORDER BY service_order_id)
+                                                     reason_code, item_ids, estimate, tracking, ended_at IS NOT NULL) ORDER BY service_order_id)
                   FROM orders WHERE location_id = $1),
        'history', (SELECT jsonb_agg(to_jsonb(e) - '{event_id,webhook_id,recorded_at}'::text[]
                                     ORDER BY service_order_id, event_id)

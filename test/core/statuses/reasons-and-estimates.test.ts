@@ -26,6 +26,7 @@ import { until } from '../../support/until.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const MINUTE = 60;
+const LINK = 'https://courier.example/track/1';
 const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
 
 /** What the till answers to an order, by its id: nothing but a refusal. */
@@ -70,6 +71,18 @@ const sent = async (): Promise<string> => {
   const { serviceOrderId } = await system.placeOrder({ locationId: 'till-1' });
   await told(serviceOrderId, ({ memberState }) => memberState === 'sent');
   return serviceOrderId;
+};
+/** One that its POS was asked to take, and has not answered. */
+const asked = async (): Promise<string> => {
+  const id = randomUUID();
+  await system.query(
+    `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
+                VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
+     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
+     VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
+    [id],
+  );
+  return id;
 };
 const told = (serviceOrderId: string, isMeant: (message: LiveMessage) => boolean): Promise<LiveMessage> =>
   until(() => system.live(serviceOrderId).find(isMeant));
@@ -258,25 +271,19 @@ describe('an estimate', () => {
     expect((await shown(id)).order).toMatchObject({ estimatedReadyAt: toInstant(at(30)) });
   });
 
-  it(`that is the newest by the POS's time wins, in whatever order the webhooks come (SEED=${SEED})`, async () => {
+  it(`or a link that is the newest by the POS's time wins, in whatever order the webhooks come (SEED=${SEED})`, async () => {
     const event = fc.record({
       status: fc.constantFrom('received', 'in_progress', 'ready', 'completed'),
       by: fc.constantFrom('ours', 'theirs'),
       minute: fc.integer({ min: 1, max: 4 }),
       ready: fc.option(fc.integer({ min: 20, max: 22 })),
       delivery: fc.option(fc.integer({ min: 30, max: 31 })),
+      courier: fc.option(fc.constantFrom('?a="{,}"', 'B\\c')),
     });
     const cases = fc.sample(fc.array(event, { minLength: 2, maxLength: 6 }), { numRuns: 60, seed: SEED });
     const estimateAfter = async (events: (typeof cases)[number], answerAt: number): Promise<unknown> => {
-      const id = randomUUID();
-      await system.query(
-        `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
-                    VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
-         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-         VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
-        [id],
-      );
-      for (const [nth, { status, by, minute, ready, delivery }] of events.entries()) {
+      const id = await asked();
+      for (const [nth, { status, by, minute, ready, delivery, courier }] of events.entries()) {
         if (nth === answerAt) {
           const { awaited } = await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
           for (const posId of awaited) await redriveParked(system.pool, posId);
@@ -287,9 +294,11 @@ describe('an estimate', () => {
           occurredAt: before(minute),
           ...(ready !== null && { estimatedReadyAt: at(ready) }),
           ...(delivery !== null && { estimatedDeliveryAt: at(delivery) }),
+          ...(courier !== null && { trackingUrl: `${LINK}${courier}` }),
         });
       }
-      return (await system.order(id))?.['estimate'];
+      const { estimate, tracking } = (await system.order(id)) ?? {};
+      return { estimate, tracking };
     };
     await Promise.all(
       cases.map(async (events, nth) => {
@@ -297,6 +306,100 @@ describe('an estimate', () => {
         expect(await estimateAfter(events.toReversed(), 0), JSON.stringify(events)).toEqual(there);
       }),
     );
+  });
+});
+
+describe('a tracking link', () => {
+  const api = async (path: string): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+    return (await fetch(`${system.operatorUrls[0]}${path}`, { headers })).json();
+  };
+
+  it('is told with each message and in the snapshot, by itself where no status tells it, until the end', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id, trackingUrl: `${LINK}?a="{,}\\"` });
+    const trackingUrl = `${LINK}?a=%22{,}\\%22`;
+    expect(await told(id, ({ status }) => status === 'received')).toMatchObject({ trackingUrl });
+    // One that names none, or a repeat of it, changes nothing.
+    await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
+    await says({ status: 'in_progress', serviceOrderId: id, trackingUrl });
+    expect(await quiet(id)).toHaveLength(4);
+    expect(system.live(id).at(-1)).toMatchObject({ trackingUrl, estimatedReadyAt: toInstant(at(30)) });
+    const updated = (await system.order(id))?.['updated_at'];
+    expect(await says({ status: 'in_progress', serviceOrderId: id, trackingUrl: `${LINK}2` })).toBe('duplicate');
+    const other = { trackingUrl: `${LINK}2`, estimatedReadyAt: toInstant(at(30)) };
+    expect(await told(id, ({ sequence }) => sequence === 5)).toMatchObject({ status: 'in_progress', ...other });
+    expect((await system.order(id))?.['updated_at']).toEqual(updated);
+    expect(await snapshot(id)).toMatchObject({ sequence: 5, ...other });
+    await says({ status: 'completed', serviceOrderId: id });
+    expect(await told(id, ({ status }) => status === 'completed')).not.toHaveProperty('trackingUrl');
+    expect(await snapshot(id)).not.toHaveProperty('trackingUrl');
+  });
+
+  it.each<[string, unknown]>([
+    ['a script', 'javascript:alert(1)'],
+    ['not encrypted', LINK.replace('https', 'http')],
+    ['relative', '/track/1'],
+    ['with a user', LINK.replace('//', '//sam@')],
+    ['with a password', LINK.replace('//', '//:secret@')],
+    ['10 kB', LINK + 'a'.repeat(10_000)],
+    ['too long once it is encoded', LINK + 'ü'.repeat(200)],
+    ['no text', { href: LINK }],
+  ])('that is %s is left out, and the status is told', async (_what, trackingUrl) => {
+    const id = await sent();
+    const event = { status: 'received', serviceOrderId: id, trackingUrl: trackingUrl as string } as const;
+    expect(await says(event)).toBe('applied');
+    expect(await told(id, ({ status }) => status === 'received')).not.toHaveProperty('trackingUrl');
+    expect(await system.order(id)).toMatchObject({ tracking: null });
+  });
+
+  it('waits with its event for a POS id, the newest of three', async () => {
+    const id = await asked();
+    const event = { status: 'received', providerOrderId: `pos-${id}` } as const;
+    for (const [minute, link] of [
+      [2, `${LINK}2`],
+      [3, `${LINK}3`],
+      [1, `${LINK}1`],
+    ] as const) {
+      expect(await says({ ...event, occurredAt: before(minute), trackingUrl: link })).toBe('parked');
+    }
+    await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
+    expect(await told(id, ({ status }) => status === 'received')).toMatchObject({ trackingUrl: `${LINK}3` });
+  });
+
+  it('of an event about the POS id of another order is not taken', async () => {
+    const [id, other] = [await sent(), await sent()];
+    await says({ status: 'received', serviceOrderId: id, providerOrderId: `pos-${other}`, trackingUrl: LINK });
+    expect(await system.order(id)).toMatchObject({ rank: 20, tracking: null });
+  });
+
+  it('is shown to whoever reads member data, and goes into no log', async () => {
+    const id = await sent();
+    await says({ status: 'received', serviceOrderId: id, trackingUrl: LINK });
+    expect(await api(`/orders/${id}`)).toMatchObject({ order: { trackingUrl: null } });
+    expect(await api(`/orders/${id}?contents=true`)).toMatchObject({ order: { trackingUrl: LINK } });
+    expect(system.logged.join('')).not.toContain('courier.example');
+  });
+
+  it('goes with its member, is not kept later, and waits no longer', async () => {
+    const id = await sent();
+    const link = { serviceOrderId: id, trackingUrl: LINK };
+    await says({ status: 'received', ...link });
+    const waiting = await inTransaction(system.pool, async (client) => {
+      await client.query(
+        `INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
+                                    native_status, parked_at, tracking)
+         VALUES ('till-1', 'till', $1, 20, '2026-01-31', gen_random_uuid(), '', clock.now(), $2)`,
+        [`pos-${id}`, ['2027-01-31T18:00:00.000Z', LINK]],
+      );
+      await eraseOrders(client, [id], true);
+      return client.query('SELECT tracking FROM parked_events WHERE provider_order_id = $1', [`pos-${id}`]);
+    });
+    expect(waiting.rows).toEqual([{ tracking: null }]);
+    expect(await system.order(id)).toMatchObject({ erased_at: expect.any(Date), tracking: null });
+    await says({ status: 'in_progress', ...link }, { status: 'in_progress', ...link });
+    expect(await system.order(id)).toMatchObject({ rank: 30, tracking: null });
+    expect(await told(id, ({ status }) => status === 'in_progress')).not.toHaveProperty('trackingUrl');
   });
 });
 
@@ -354,14 +457,7 @@ describe('a reason', () => {
     await says({ status: 'cancelled', serviceOrderId: id, reasonCode: 'too_busy' });
     expect((await shown(id)).order?.reasonCode).toBe('too_busy');
 
-    const early = randomUUID();
-    await system.query(
-      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
-                  VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-       VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
-      [early],
-    );
+    const early = await asked();
     const event = { status: 'cancelled', providerOrderId: `pos-${early}` } as const;
     expect(await says(event)).toBe('parked');
     expect(await says({ ...event, reasonCode: 'closed', itemIds: ['cola'] })).toBe('parked');
@@ -409,11 +505,11 @@ describe('a reason', () => {
   it('that contradicts what we know goes into the log without its words and items', async () => {
     const id = await sent();
     await says({ status: 'completed', serviceOrderId: id });
-    const why = { reasonCode: 'closed' as const, itemIds: ['rare-burger'] };
+    const why = { reasonCode: 'closed' as const, itemIds: ['rare-burger'], trackingUrl: LINK };
     await says({ status: 'failed', serviceOrderId: id, reason: 'no rare buns', ...why });
     const line = await until(() => system.logged.find((each) => each.includes('conflict') && each.includes(id)));
     expect(line).toContain('"status":"failed"');
-    expect(line).not.toMatch(/rare|closed/);
+    expect(line).not.toMatch(/rare|courier|closed/);
   });
 
   it('keeps its code once its member is erased, and neither its words nor its items', async () => {

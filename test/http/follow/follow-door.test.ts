@@ -113,6 +113,20 @@ describe('a member who follows an order', () => {
     expect(seen).not.toMatch(/club-1|pos-|standard|locationId|providerOrderId|nuisance/);
   });
 
+  it('sees where a courier is followed, in the step that says it and in a snapshot', async () => {
+    const trackingUrl = 'https://courier.example/1';
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    const followed = await follow(serviceOrderId);
+    await report(serviceOrderId, 'EN_ROUTE', { trackingUrl });
+    const told = await until(() => followed.events.find(({ data }) => Object(data).status === 'en_route'));
+    expect(MemberMessage.strict().parse(told.data)).toMatchObject({ trackingUrl });
+    const late = await follow(serviceOrderId);
+    const [snapshot] = await until(() => (late.events.length > 0 ? late.events : undefined));
+    expect(MemberSnapshot.strict().parse(snapshot?.data)).toMatchObject({ status: 'en_route', trackingUrl });
+    await report(serviceOrderId, 'COMPLETED');
+    await Promise.all([followed.ended, late.ended]);
+  });
+
   it('is told `placed` before the signal has come, and every step after it', async () => {
     const followed = await follow('of-tomorrow');
     await until(() => followed.events.length === 1);
