@@ -6,14 +6,15 @@ import { CanonicalOrder } from '../core/domain/order.ts';
 import { type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
-import { WrongLocation } from '../core/locations/locations.ts';
+import { WrongLocation, findLocation } from '../core/locations/locations.ts';
+import { audited } from '../core/operators/audit.ts';
 import type { Certification } from '../diagnostics/certify.ts';
 import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import type { Tell, TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
-import { actAtLocation } from './acts-table.ts';
+import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './print.ts';
-import { WrongInput } from './failures.ts';
+import { NotDone, noSuch } from '../operators/operation.ts';
 import { LOCATION_VARIABLES, settingsRules, withDatabase } from './settings-rules.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
@@ -97,7 +98,9 @@ async function certifyLocation(options: Options, command: Command): Promise<void
         const repeats = !without.includes(REPEATS);
         const asked = { locationId, contents, statuses, repeats, limits, signal };
         const work = (): Promise<Certification> => certify(deps, asked, screen);
-        return actAtLocation(pool, 'certify', locationId, work, ({ order }) => order?.serviceOrderId);
+        if ((await findLocation(pool, locationId)) === undefined) throw new NotDone(404, noSuch.location);
+        const act = { did: 'certify', locationId };
+        return audited(pool, commandLineActor(), act, work, ({ order }) => order?.serviceOrderId);
       },
       CONNECTIONS,
     );
@@ -125,22 +128,22 @@ function inWords({ order, checks }: Certification): string {
   return [...failures, `${sumOf(checks)}${testOrder}`].join('\n\n');
 }
 
-/** @throws WrongInput */
+/** @throws NotDone */
 async function readContents(file: string): Promise<TestContents> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new WrongInput(`--order: the file cannot be read (${error.code})`);
+    throw new NotDone(400, `--order: the file cannot be read (${error.code})`);
   });
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
-    throw new WrongInput('--order: the file is not JSON');
+    throw new NotDone(400, '--order: the file is not JSON');
   }
   const parsed = CanonicalOrder.pick({ items: true, fulfillment: true, money: true }).safeParse(json, {
     reportInput: true,
   });
   if (parsed.success) return parsed.data;
-  throw new WrongInput(`--order: ${shapeIssues(parsed.error).map(issueInWords).join('; ')}`);
+  throw new NotDone(400, `--order: ${shapeIssues(parsed.error).map(issueInWords).join('; ')}`);
 }
 
 function readMissing(text: string): Missing[] {

@@ -4,20 +4,6 @@ import { WrongLocation } from '../core/locations/locations.ts';
 import { NotDone } from '../operators/operation.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
-/** The location, token, order or integration does not exist. */
-export class NotFound extends Error {
-  override readonly name = 'NotFound';
-}
-
-export function noSuchLocation(locationId: string): NotFound {
-  return new NotFound(`no location is called "${locationId}"; see: expediter location list`);
-}
-
-/** The command line or a file is wrong. The message names what is wrong, and never a secret in it. */
-export class WrongInput extends Error {
-  override readonly name = 'WrongInput';
-}
-
 const FAILED = 1;
 const WRONG_INPUT = 2;
 const NOT_FOUND = 3;
@@ -27,8 +13,7 @@ export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
   process.stderr.write(`error: ${terminalText(describe(error))}\n`);
   if (error instanceof NotDone) return { 400: WRONG_INPUT, 404: NOT_FOUND, 409: FAILED }[error.statusCode];
-  if (error instanceof NotFound) return NOT_FOUND;
-  return error instanceof WrongInput || error instanceof WrongLocation ? WRONG_INPUT : FAILED;
+  return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 
 /** Describes an error. A refused connection is one error per address, and has no message of its own. */

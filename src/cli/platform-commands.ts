@@ -9,7 +9,7 @@ import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/read-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { examples, print, table } from './print.ts';
-import { NotFound } from './failures.ts';
+import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
@@ -58,7 +58,7 @@ ${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts e
       const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);
       const platform = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module };
       const checked = await checkOrder({ ...platform, registry, warn }, orderId);
-      if (checked.state === 'missing') throw new NotFound('the ordering platform has no such order');
+      if (checked.state === 'missing') throw new NotDone(404, 'the ordering platform has no such order');
       if (checked.state === 'failed') {
         process.exitCode = 1;
         const { thrown, errors, ...rest } = checked;

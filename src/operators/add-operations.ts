@@ -5,7 +5,8 @@ import { describe } from '../cli/failures.ts';
 import { settingsRules, withDatabase } from '../cli/settings-rules.ts';
 import { readConfigOf, type Config } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
-import { settingsOpener } from '../core/locations/locations.ts';
+import { locationDeps } from '../core/locations/location-deps.ts';
+import { settingsOpener, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import { actOf } from './act-of.ts';
 import {
@@ -114,7 +115,7 @@ async function run(
   print(
     command,
     about.rows === undefined ? json : (done as Record<string, unknown>)[about.rows],
-    operation.print?.(done, input) ?? '',
+    (await operation.print?.(done, input)) ?? '',
   );
   if (stopped !== undefined) throw new Error(`stopped half-way, repeat it to go on: ${stopped}`);
   const failed = operation.fails?.(done, input) ?? false;
@@ -145,7 +146,7 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
       next = (page['next'] as string | null) ?? undefined;
     } while (next !== undefined && rows.length < Number(limit));
   });
-  const words = operation.print?.({ [field]: rows }, filter) ?? '';
+  const words = (await operation.print?.({ [field]: rows }, filter)) ?? '';
   print(command, rows, next === undefined ? words : `${words}\n\nthere may be more: --after ${next}`);
 }
 
@@ -164,11 +165,19 @@ function readInput({ params, query, body }: Operation, typed: Options): Options 
 type Noting = Caller & { noted(): string | undefined };
 
 async function withCaller<Result>(operation: Operation, work: (caller: Noting) => Promise<Result>): Promise<Result> {
-  const env = readConfigOf(process.env, 'DATABASE_URL', ...(operation.reads ?? [])) as Config;
-  const settings = operation.reads?.includes('SETTINGS_KEY') === true ? await settingsOf(env) : undefined;
+  const reads = operation.reads ?? [];
+  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
+  const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
+  const unread = (): never => {
+    throw new Error(`${operation.id} does not say that it reads this`);
+  };
   let after: string | undefined;
-  return withDatabase(env.DATABASE_URL, (pool) =>
-    work({
+  return withDatabase(env.DATABASE_URL, async (pool) => {
+    const pos =
+      rules && reads.includes('ALLOW_PRIVATE_HOSTS')
+        ? await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS)
+        : undefined;
+    return work({
       pool,
       config: env,
       by: commandLineActor(),
@@ -178,17 +187,18 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
       isOver: () => false,
       wake() {},
       get settings() {
-        if (settings === undefined) throw new Error(`${operation.id} does not say that it reads settings`);
-        return settings;
+        return rules === undefined ? unread() : settingsOf(rules, env);
       },
-    }),
-  );
+      get pos() {
+        return pos ?? unread();
+      },
+    });
+  });
 }
 
-async function settingsOf(env: Config): Promise<Settings> {
-  const rules = await settingsRules(env);
-  const { SETTINGS_KEY: keys, PUBLIC_URL: publicUrl = '', PARK_TTL_S: parkTtlS } = env;
-  return { open: settingsOpener(rules), keys, publicUrl, registry: rules.registry, parkTtlS };
+function settingsOf(rules: SettingsRules, { PARK_TTL_S: parkTtlS }: Config): Settings {
+  const { registry, keys, publicUrl = '' } = rules;
+  return { open: settingsOpener(rules), keys, publicUrl, registry, parkTtlS };
 }
 
 /** Performs an operation, and writes it down as an act of whoever runs the command. */

@@ -1,30 +1,32 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Pool } from 'pg';
 import { z } from 'zod';
-import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
+import { connectLocation } from '../core/locations/connect-location.ts';
 import { ListedLocations, listSeenLocations } from '../core/locations/list-locations.ts';
 import {
   PausedLocation,
   WrongLocation,
+  findLocation,
   pauseLocation,
+  putLocation,
   resumeLocation,
-  type LocationRow,
+  type OpenSettings,
 } from '../core/locations/locations.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ShownLocation, showLocation } from '../core/locations/show-location.ts';
-import { RevokedToken, listTokens, revokeToken } from '../core/locations/webhook-tokens.ts';
-import { SETTINGS, operation, type Operation } from './operation.ts';
-import { EXAMPLE_ID, idOf } from './requests.ts';
+import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
+import { describeCheck } from '../diagnostics/print-checks.ts';
+import { locationInWords, locationsTable, type SettingsShown } from './location-text.ts';
+import { NotDone, POS, SETTINGS, operation, type Operation } from './operation.ts';
+import { LocationParams } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'locationId' };
 /** Time for all calls to its POS together: an operator waits. */
 const CHECK_MS = 8_000;
-
-const LocationParams = z.strictObject({
-  locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
-});
-const TokenParams = LocationParams.extend({ tokenId: idOf('token') });
 
 const list = operation({
   id: 'listLocations',
@@ -42,21 +44,75 @@ const list = operation({
     const rows = await listSeenLocations(pool, within());
     return { locations: rows.map((row) => ({ ...row, paused: row.pausedAt !== null })) };
   },
-  print: ({ locations }) =>
-    table(
-      locations.map((row) => ({
-        location: row.locationId,
-        integration: row.integration,
-        paused: pausedInWords(row),
-        updated: row.updatedAt,
-      })),
-      'no locations yet; see: expediter location put --help',
-    ),
+  print: ({ locations }) => locationsTable(locations),
   command: {
     name: 'location list',
     about: 'all locations',
     examples: ['expediter location list', 'expediter location list --json'],
     rows: 'locations',
+  },
+});
+
+const put = operation({
+  id: 'putLocation',
+  role: 'admin',
+  of: 'all',
+  does: 'put',
+  body: z.strictObject({
+    locationId: Id,
+    integration: z.string(),
+    settings: z.unknown(),
+    country: z.string().toUpperCase().optional(),
+  }),
+  reads: POS,
+  wakes: true,
+  about: async ({ pool }, { locationId }) => ({
+    locationId,
+    before: (await findLocation(pool, locationId))?.integration,
+  }),
+  async run({ pool, settings: { registry, keys }, pos, config, note }, { locationId, integration, settings, country }) {
+    // Loaded here, since nothing else needs its tables.
+    const { isSupportedCountry } = await import('libphonenumber-js/min');
+    if (country !== undefined && !isSupportedCountry(country)) {
+      throw new NotDone(400, 'country: is no ISO 3166-1 code such as DE');
+    }
+    const rules = { registry, keys, publicUrl: config.PUBLIC_URL, allowedHosts: pos.allowedHosts };
+    await putLocation(pool, rules, { locationId, integration, settings, country });
+    note(integration);
+    const tokens = await listTokens(pool, locationId);
+    const isValid = (token: TokenRow): boolean => stateOfToken(token, integration, new Date()) === 'valid';
+    return { locationId, integration, validTokens: tokens.filter(isValid).length };
+  },
+  print({ locationId, integration, validTokens }) {
+    const next = validTokens > 0 ? '' : `. For its webhooks: expediter token issue --location ${locationId}`;
+    return `${locationId} is served by ${integration}${next}`;
+  },
+  command: {
+    name: 'location put',
+    about: 'configure a location, or configure it again; orders held for it are tried at once',
+    options: [
+      { flags: '--location <id>', about: 'its id on the ordering platform', required: true },
+      { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
+      {
+        flags: '--settings <file>',
+        about: 'a file of JSON, or - for standard input; see: expediter provider schema',
+        required: true,
+      },
+      {
+        flags: '--country <code>',
+        about: 'such as DE, to read telephone numbers in national form; without it, it stays',
+      },
+    ],
+    examples: [
+      `echo '{"ordersUrl": "https://pos.example.com/orders"}' | expediter location put --location club-1 --integration standard --settings -`,
+      'expediter location put --location club-1 --integration standard --settings club-1.json',
+    ],
+    read: async ({ location, integration, settings, country }) => ({
+      locationId: location,
+      integration,
+      settings: await readSettings(String(settings)),
+      country,
+    }),
   },
 });
 
@@ -74,8 +130,21 @@ const show = operation({
   },
   params: LocationParams,
   reads: SETTINGS,
-  run: async ({ pool, settings, service }, { locationId }) =>
-    service && showLocation({ ...settings, pool, now: service.now }, locationId),
+  async run({ pool, settings, service }, { locationId }) {
+    const shown = await showLocation({ ...settings, pool, now: service?.now ?? (() => new Date()) }, locationId);
+    if (shown === undefined || service !== undefined) return shown;
+    const validTokens = shown.tokens.filter(({ state }) => state === 'valid').length;
+    const fields = await settingsFields(pool, settings.open, locationId);
+    return { ...shown, paused: shown.pausedAt !== null, validTokens, settings: fields };
+  },
+  print: (shown) => ('settings' in shown ? locationInWords(shown) : ''),
+  command: {
+    name: 'location show',
+    about:
+      'one location: integration, state, valid tokens, names of its settings, never a value of them; what operators did',
+    argument,
+    examples: ['expediter location show club-1'],
+  },
 });
 
 const check = operation({
@@ -92,26 +161,50 @@ const check = operation({
     answer: 'What the POS says.',
   },
   params: LocationParams,
-  reads: SETTINGS,
-  async run({ pool, settings, service, note }, { locationId }) {
-    if (service === undefined) return undefined;
-    const { closing } = service;
-    const stopped = Promise.withResolvers<never>();
-    // A drain has no time for a POS.
-    const stop = (): void => stopped.reject(Object.assign(new Error('stops; ask again'), { statusCode: 503 }));
-    closing.addEventListener('abort', stop);
-    if (closing.aborted) stop();
-    try {
-      const checking = checkLocation({ ...service, pool, open: settings.open }, locationId, CHECK_MS);
-      const checked = await Promise.race([checking, stopped.promise]);
-      note(checked.state);
-      return checked;
-    } catch (error) {
-      if (error instanceof WrongLocation) return undefined;
-      throw error;
-    } finally {
-      closing.removeEventListener('abort', stop);
+  reads: POS,
+  async run({ pos, service, note }, { locationId }) {
+    const checking = checkLocation(pos, locationId, CHECK_MS);
+    const checked = await (service === undefined ? checking : unlessDrained(checking, service.closing));
+    note(checked.state);
+    return checked;
+  },
+  fails: ({ state }) => state === 'failed',
+  async print(checked) {
+    // Loaded here, since no other operation needs it.
+    const { judgeReach } = await import('../diagnostics/examine-locations.ts');
+    return describeCheck(judgeReach(checked));
+  },
+  command: {
+    name: 'provider check',
+    about: "ask a location's POS whether its settings reach it; nothing is changed there. Exits 1 if they do not",
+    argument,
+    examples: ['expediter provider check club-1', 'expediter provider check club-1 --json'],
+  },
+});
+
+const connect = operation({
+  id: 'connectLocation',
+  role: 'admin',
+  of: 'location',
+  does: 'connect',
+  params: LocationParams,
+  reads: POS,
+  async run({ pool, settings: { registry, keys, publicUrl }, pos }, { locationId }) {
+    if (publicUrl === '') {
+      throw new NotDone(400, 'PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
     }
+    const rules = { registry, keys, publicUrl };
+    return { locationId, ...(await connectLocation({ ...pos, pool, rules }, locationId)) };
+  },
+  print: ({ done, todo }) =>
+    [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)].join('\n'),
+  command: {
+    name: 'provider connect',
+    about:
+      "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
+      'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
+    argument,
+    examples: ['expediter provider connect club-1'],
   },
 });
 
@@ -194,43 +287,50 @@ any other: with new tokens, and with the history of the same id.
   },
 });
 
-const revoke = operation({
-  id: 'revokeToken',
-  role: 'admin',
-  of: 'location',
-  does: 'revoke',
-  missing: 'the location has no such token',
-  api: {
-    tag,
-    route: 'POST /locations/:locationId/tokens/:tokenId/revoke',
-    summary: 'Shut a token out, within five seconds',
-    description: 'For good; also where it was already.',
-    output: RevokedToken,
-    answer: 'It opens nothing any more.',
-  },
-  params: TokenParams,
-  run: async ({ pool }, { locationId, tokenId }) =>
-    (await revokeToken(pool, tokenId, locationId)) ? { tokenId, revoked: true as const } : undefined,
-  print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
-  command: {
-    name: 'token revoke',
-    about: 'shut a token out, within five seconds',
-    argument: { flags: '<tokenId>', about: 'see: expediter token list', field: 'tokenId' },
-    examples: [`expediter token revoke ${EXAMPLE_ID}`],
-    async complete(pool, { tokenId }) {
-      const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
-      return known === undefined
-        ? 'no token has this id; see: expediter token list'
-        : { tokenId, locationId: known.locationId };
-    },
-  },
-});
+export const LOCATION_OPERATIONS: readonly Operation[] = [put, list, show, check, connect, pause, resume, remove];
 
-export const LOCATION_OPERATIONS: readonly Operation[] = [list, show, check, pause, resume, remove];
-export const TOKEN_OPERATIONS: readonly Operation[] = [revoke];
+/** A drain has no time for a POS. */
+async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(Object.assign(new Error('stops; ask again'), { statusCode: 503 }));
+  closing.addEventListener('abort', stop);
+  if (closing.aborted) stop();
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    closing.removeEventListener('abort', stop);
+  }
+}
 
-export function pausedInWords({ pausedAt, pausedUntil }: Pick<LocationRow, 'pausedAt' | 'pausedUntil'>): string {
-  if (pausedAt === null) return 'no';
-  const byPos = pausedUntil === null ? '' : `, by its POS until ${time(pausedUntil)}`;
-  return `since ${time(pausedAt)}${byPos}`;
+async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<SettingsShown['settings']> {
+  try {
+    const found = await findLocation(pool, locationId);
+    const opened = found && (await open(found));
+    return { fields: Object.keys(opened?.settings ?? {}) };
+  } catch (error) {
+    if (error instanceof WrongLocation) return { fields: [], problem: error.message };
+    throw error;
+  }
+}
+
+/** Reads settings for a command. No message quotes them, since they hold credentials. */
+async function readSettings(source: string): Promise<unknown> {
+  if (/^\s*[{[]/.test(source)) {
+    throw new NotDone(
+      400,
+      '--settings takes a file, or - for standard input: every user of a machine sees its arguments',
+    );
+  }
+  let json: string;
+  try {
+    json = source === '-' ? await text(process.stdin) : await readFile(source, 'utf8');
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new NotDone(400, `--settings: the file cannot be read (${code})`);
+  }
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new NotDone(400, '--settings: what was read is not JSON; see: expediter provider schema <integration>');
+  }
 }

@@ -22,7 +22,11 @@ export function mountOperations(
     ...deps,
     service,
     settings,
-    config: { OPERATOR_TOKEN: deps.operatorToken },
+    pos: { ...deps, open: settings.open },
+    config: {
+      OPERATOR_TOKEN: deps.operatorToken,
+      PUBLIC_URL: settings.publicUrl === '' ? undefined : settings.publicUrl,
+    },
     by: { ...operatorOf(request), ...actFrom(request) },
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (asked) => locationsWithin(request, asked),

@@ -4,8 +4,8 @@ import type { Act } from '../core/operators/audit.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { Actor, Role } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
-import type { AllowedHosts } from '../core/egress/allowed-hosts.ts';
-import type { PosDeps } from '../core/locations/ask-pos.ts';
+import type { LocationDeps } from '../core/locations/check-location.ts';
+import { WrongLocation } from '../core/locations/locations.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-state.ts';
@@ -37,6 +37,8 @@ export type Access = {
 
 /** What settings are read with, as the service has it. */
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
+/** What asks POS systems needs beside them. */
+export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry; parkTtlS: number };
 
 /** Who runs an operation, and what it runs with: the same for a request and for a command. */
@@ -49,13 +51,14 @@ export type Caller = {
   note(after: string): void;
   /** What settings are read with. Only for an operation that reads `SETTINGS`: a command starts quicker without. */
   settings: Settings;
+  /** What asks POS systems. Only for an operation that reads `POS`. */
+  pos: LocationDeps;
   /** Of the variables that the operation reads, those that are set. */
   config: Partial<Config>;
   /** What the process has beside the database. A command has none of it. */
-  service?: PosDeps & {
+  service?: {
     /** Has everybody looked up again, after this process has changed who may what. */
     identify: { lookAnew(): void };
-    allowedHosts: AllowedHosts;
     now: Now;
     /** Aborts at the end of a drain. */
     closing: AbortSignal;
@@ -141,7 +144,7 @@ type About<S extends Shapes, Input, Result> = Access &
     /** @returns a refusal, or undefined if there is no such thing */
     run(caller: Caller, input: Input): Promise<Result>;
     /** Says the output in words. */
-    print?(done: Done<Result>, input: Input): string;
+    print?(done: Done<Result>, input: Input): string | Promise<string>;
     /** Whether a command fails in spite of its output. @returns why, or true where the output says it */
     fails?(done: Done<Result>, input: Input): string | boolean;
     /** What else its act is about. */
@@ -189,7 +192,11 @@ export const noSuch = {
 
 /** Runs an operation, the same for both adapters. @throws NotDone */
 export async function perform(operation: Operation, caller: Caller, input: Options): Promise<object> {
-  const done = await operation.run(caller, input);
+  const done = await operation.run(caller, input).catch((error: unknown) => {
+    if (!(error instanceof WrongLocation)) throw error;
+    if (error.cause?.code === 'no_location') return undefined;
+    throw new NotDone(400, error.message);
+  });
   if (typeof done !== 'object' || done === null)
     throw new NotDone(404, operation.missing ?? noSuch[operation.of as keyof typeof noSuch]);
   if ('refused' in done && typeof done.refused === 'string') {

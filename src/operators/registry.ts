@@ -1,8 +1,10 @@
 import type { Access, Operation } from './operation.ts';
-import { LOCATION_OPERATIONS, TOKEN_OPERATIONS } from './location-operations.ts';
+import { LOCATION_OPERATIONS } from './location-operations.ts';
+import { MEMBER_OPERATIONS } from './member-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
 import { RIGHTS_OPERATIONS } from './rights-operations.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
+import { TOKEN_OPERATIONS } from './token-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
 /** All that operators can do. */
@@ -11,6 +13,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...MEMBER_OPERATIONS,
   ...RIGHTS_OPERATIONS,
   ...READING_OPERATIONS,
 ];
@@ -39,6 +42,19 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   webhook: {
     about: 'webhooks as they arrived, what became of them, and replaying them',
     examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
+  },
+  provider: {
+    about: 'the integrations there are, PROVIDER_MODULES included, and their POS systems',
+    examples: [
+      'expediter provider list',
+      'expediter provider schema standard',
+      'expediter provider check club-1',
+      'expediter provider connect club-1',
+    ],
+  },
+  member: {
+    about: "what is kept of the platform's members",
+    examples: ['expediter member erase member-42', 'expediter member erase - < member-id.txt'],
   },
   operator: {
     about: 'who may what: named tokens, the roles of people who sign in, and where they are signed in',

@@ -35,6 +35,10 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
   cursor: cursor.optional().meta({ description: 'The `next` of the page before.' }),
 });
 
+export const LocationParams = z.strictObject({
+  locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
+});
+
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
 /** The id of what has a secret beside it, which may stand in its place by mistake: no error repeats it. */

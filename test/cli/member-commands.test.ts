@@ -152,7 +152,7 @@ describe('expediter member erase', () => {
 
   it('exits 2 on an id that is none', async () => {
     const { code, error } = await runCli(env, ['member', 'erase', '-'], '\n');
-    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/^error: the member's id: /) });
+    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/^error: memberId: /) });
   });
 
   it('finds the orders of a member without reading them all', async () => {

@@ -122,7 +122,7 @@ it('leaves no token that opens something when the POS refuses', async () => {
 });
 
 it.each([
-  ['no such location', 'nowhere', {}, 3, 'no location is called "nowhere"'],
+  ['no such location', 'nowhere', {}, 3, 'nowhere: no location has this id'],
   ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 2, 'PUBLIC_URL is unset'],
 ])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
   const ended = await connect(locationId, env);

@@ -28,11 +28,13 @@ export const ShownLocation = SeenLocation.extend({
     .meta({ description: 'What operators did there and were refused, newest first, the newest 50.' }),
 }).meta({ id: 'ShownLocation' });
 
+export type ShownLocation = z.infer<typeof ShownLocation>;
+
 /** @returns undefined if there is no such location */
 export async function showLocation(
   { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
   locationId: string,
-): Promise<z.infer<typeof ShownLocation> | undefined> {
+): Promise<ShownLocation | undefined> {
   const [found, tokens, grant, acts] = await Promise.all([
     listSeenLocations(pool, [locationId]),
     listTokens(pool, locationId),

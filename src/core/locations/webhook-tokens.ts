@@ -57,7 +57,9 @@ export async function issueToken(
     [tokenId, Buffer.from(digest(token), 'base64'), about.locationId, about.label ?? null, about.expiresAt ?? null],
   );
   const row = rows[0];
-  if (row === undefined) throw new WrongLocation(`no location is called "${about.locationId}"`);
+  if (row === undefined) {
+    throw new WrongLocation(`no location is called "${about.locationId}"`, { cause: { code: 'no_location' } });
+  }
   return { tokenId, token, integration: row.integration };
 }
 

@@ -1,0 +1,63 @@
+import { actsTable } from '../cli/acts-table.ts';
+import { facts, sections, table, time, titled } from '../cli/print.ts';
+import type { SeenLocation } from '../core/locations/list-locations.ts';
+import type { LocationRow } from '../core/locations/locations.ts';
+import type { ShownGrant } from '../core/locations/renew-connections.ts';
+import type { ShownLocation } from '../core/locations/show-location.ts';
+
+export function locationsTable(rows: readonly LocationRow[]): string {
+  return table(
+    rows.map((row) => ({
+      location: row.locationId,
+      integration: row.integration,
+      paused: pausedInWords(row),
+      updated: row.updatedAt,
+    })),
+    'no locations yet; see: expediter location put --help',
+  );
+}
+
+/** What only a command shows of a location's settings: the names of their fields, and why they cannot be used. */
+export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
+
+export function locationInWords(shown: ShownLocation & SettingsShown): string {
+  const { locationId, settings, oldToken, knows, acts } = shown;
+  return sections(
+    facts({
+      location: locationId,
+      integration: shown.integration,
+      country: shown.country,
+      paused: pausedInWords(shown),
+      updated: shown.updatedAt,
+      'valid tokens': shown.validTokens,
+      settings: settings.fields.join(', '),
+      'connection renewed': shown.grant?.grantedAt,
+      'connection lasts': grantInWords(shown.grant),
+      'cannot be used': settings.problem,
+      'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
+      'mend it by': oldToken && mendOldToken(locationId, oldToken, knows.connect),
+    }),
+    titled('What operators did', actsTable(acts)),
+  );
+}
+
+function mendOldToken(
+  locationId: string,
+  { state }: NonNullable<SeenLocation['oldToken']>,
+  canConnect: boolean,
+): string {
+  if (state === 'of another integration') return 'ending the webhooks at its former POS';
+  return canConnect ? `expediter provider connect ${locationId}` : `expediter token issue --location ${locationId}`;
+}
+
+function pausedInWords({ pausedAt, pausedUntil }: Pick<LocationRow, 'pausedAt' | 'pausedUntil'>): string {
+  if (pausedAt === null) return 'no';
+  const byPos = pausedUntil === null ? '' : `, by its POS until ${time(pausedUntil)}`;
+  return `since ${time(pausedAt)}${byPos}`;
+}
+
+function grantInWords(grant: ShownGrant | null): string | undefined {
+  if (grant === null) return undefined;
+  const { lastsUntil, daysLeft } = grant;
+  return lastsUntil === null ? 'until it is revoked' : `until ${time(lastsUntil)}, ${daysLeft} days left`;
+}
