@@ -18,8 +18,8 @@ export type MainProcess = {
 };
 
 /** Runs the service in a process of its own, so that it can be killed. Resolves when it is ready. It ends with us. */
-export async function runMain(env: Record<string, string>, files?: number): Promise<MainProcess> {
-  const main = spawnMain({ ...env, PORT: '0' }, files);
+export async function runMain(env: Record<string, string>, files?: number, file?: string): Promise<MainProcess> {
+  const main = spawnMain({ ...env, PORT: '0' }, files, file);
   return { ...main, ...(await urlsOf(main)) };
 }
 
@@ -37,10 +37,14 @@ export async function urlsOf(
 }
 
 /** @param files that it may open; by default as many as we */
-export function spawnMain(env: Record<string, string>, files?: number): Omit<MainProcess, 'url' | 'operatorUrl'> {
+export function spawnMain(
+  env: Record<string, string>,
+  files?: number,
+  file = MAIN,
+): Omit<MainProcess, 'url' | 'operatorUrl'> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const limit = files === undefined ? '' : `ulimit -n ${files} && `;
-  const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, MAIN], {
+  const child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, process.execPath, '--enable-source-maps', file], {
     env: { PATH, NODE_COMPILE_CACHE, METADATA_SERVER_DETECTION: 'none', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

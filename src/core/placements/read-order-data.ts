@@ -6,8 +6,8 @@ import { classifyError } from '../domain/classify-error.ts';
 import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { hasValue } from './placement-sql.ts';
 
-/** The functions for mappers. */
-const OURS = fileURLToPath(new URL('../../platform/', import.meta.url));
+/** The functions for mappers. Lines of the bundle are told by its source maps. */
+const OURS = fileURLToPath(new URL('../../../src/platform/', import.meta.url));
 
 /**
  * Runs a function of an order module.

@@ -1,0 +1,59 @@
+/** The bundle of production: what it looks for outside of itself is where it looks. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { compileService } from '../../bench/compile-service.ts';
+import { version } from '../../src/server/version.ts';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { runMain, type MainProcess } from '../support/run-main.ts';
+import { runProgram } from '../support/run-program.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const MAPPER = `
+  import { toMinorUnits } from 'expediter/platform';
+  export const query = 'query Q($id: ID!) { order(id: $id) { serviceOrderId } }';
+  export const toCanonicalOrder = (data) => toMinorUnits(data.order.serviceOrderId, 'EUR', 'total');`;
+
+const folder = mkdtempSync(join(tmpdir(), 'expediter-mapper-'));
+let system: System;
+let main: MainProcess;
+let cli: string;
+
+beforeAll(async () => {
+  const [file, started] = await Promise.all([compileService(), startSystem({ processes: 0 })]);
+  system = started;
+  cli = join(dirname(file), 'cli.js');
+  mkdirSync(join(dirname(file), 'console'));
+  writeFileSync(join(dirname(file), 'console/index.html'), 'the pass');
+  writeFileSync(join(folder, 'mapper.mjs'), MAPPER);
+  const ours = { OPERATOR_TOKEN, OPERATOR_PORT: '0', ORDER_MODULE: join(folder, 'mapper.mjs') };
+  main = await runMain({ ...system.env, ...ours }, undefined, file);
+  system.urls.push(main.url);
+});
+afterAll(async () => {
+  main?.child.kill('SIGTERM');
+  await main?.exited;
+  await system?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+it('knows its version, the console and the migrations', async () => {
+  const get = (path: string): Promise<Response> =>
+    fetch(main.operatorUrl + path, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
+  expect(await (await get('/openapi.json')).json()).toMatchObject({ info: { version } });
+  expect(await (await get('/console/')).text()).toBe('the pass');
+  const { databaseUrl: DATABASE_URL } = system;
+  const migrated = await runProgram(process.execPath, [cli, 'migrate', '--json'], { DATABASE_URL });
+  expect(migrated).toEqual({ code: 0, out: '{"migrated":[]}\n', error: '' });
+});
+
+it('says where in a mapper it went wrong, and not where in our functions for mappers', async () => {
+  const { serviceOrderId } = await system.placeOrder();
+  const placement = await until(async () => {
+    const row = await system.placement(serviceOrderId);
+    return row?.['state'] === 'held' && row;
+  });
+  expect(placement['cause']).toMatchObject({ errorCode: 'amount_unreadable', field: 'total', at: 'mapper.mjs:4' });
+});
