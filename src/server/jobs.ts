@@ -35,18 +35,20 @@ type Job = { name: BackgroundWorkName; every: number; first?: number; work: () =
 /** The work that every process repeats by the clock. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
-  let timers: ReturnType<typeof runEvery>[] = [];
+  let running: Promise<void>[] = [];
   return {
     name: 'jobs',
     start() {
-      timers = tableOf(app, config, modules, stopping.signal).map(({ name, every, first, work }) =>
-        runEvery(every, work, app.observability.observe, name, first),
+      const { signal } = stopping;
+      const { observe } = app.observability;
+      running = tableOf(app, config, modules, signal).map(({ name, every, first = every, work }) =>
+        runEvery(every, work, { observe, name, firstMs: first, signal }),
       );
     },
     async stop() {
       stopping.abort();
       await modules.orders.asker.stop();
-      await Promise.all(timers.map((timer) => timer.stop()));
+      await Promise.all(running);
     },
   };
 }

@@ -4,7 +4,7 @@ import { toLiveMessage, type LiveMessage } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
-import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /**
@@ -19,8 +19,7 @@ const POLL_MS = 1_000;
 /** Failures in a row from which the topic counts as down. Then the relay waits for the topic, not for each message. */
 const DOWN_AFTER = 20;
 const DOWN_WAIT_MS = 1_000;
-const BACKOFF_FIRST_MS = 100;
-const BACKOFF_MAX_MS = 5_000;
+const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
 
 /**
  * Publishes the outbox: the messages of an order strictly one after the other. Only an order's lowest unpublished row
@@ -118,10 +117,9 @@ async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<
 }
 
 async function putBack(pool: Pool, row: OutboxRow): Promise<void> {
-  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(row.attempts, 20));
   await pool.query(
     `UPDATE outbox SET lease_until = now() + make_interval(secs => $3)
      WHERE service_order_id = $1 AND sequence = $2`,
-    [row.serviceOrderId, row.sequence, (ceiling * (0.5 + Math.random() / 2)) / 1000],
+    [row.serviceOrderId, row.sequence, backoff(row.attempts, BACKOFF) / 1000],
   );
 }

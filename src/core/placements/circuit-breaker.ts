@@ -1,13 +1,14 @@
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
-import { BACKOFF_MAX_MS } from './conclude-placement.ts';
 
 /**
  * Silent locations of an integration, without any that answers, from which the vendor counts as down. Fewer are tills
  * that are switched off, and each of those has at most its location's share of the workers.
  */
 const LOCATIONS = 10;
+/** The longest time between two tries of an order. */
+export const BACKOFF_MAX_MS = 60_000;
 
 type Called = Pick<Location, 'locationId' | 'integration'>;
 

@@ -3,7 +3,9 @@ import type { OrderRef } from '../domain/order.ts';
 import { why, type Why } from '../domain/placement-cause.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
 import type { Location } from '../locations/locations.ts';
+import { backoff } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
+import { BACKOFF_MAX_MS } from './circuit-breaker.ts';
 import { endCancelled, failPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
 import type { PlacementDeps, PlacementJob } from './call-provider.ts';
 import { postponePlacement, type Postponed } from './postpone-placement.ts';
@@ -42,8 +44,7 @@ export const FAIL_LATE: Decision = {
 };
 
 export const HELD_RETRY_MS = 30_000;
-const BACKOFF_FIRST_MS = 500;
-export const BACKOFF_MAX_MS = 60_000;
+const BACKOFF = { firstMs: 500, mostMs: BACKOFF_MAX_MS, jitter: 1 };
 
 /** Carries out a decision and reports it. */
 export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decision: Decision): Promise<void> {
@@ -112,10 +113,9 @@ async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
   deps.onLive();
 }
 
-/** Exponential back-off with full jitter, never shorter than the other side asked for. */
+/** Never sooner than the other side asked for. */
 export function backOff({ failures }: { failures: number }, retryAfterMs = 0): number {
-  const ceiling = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** Math.min(failures, 20));
-  return Math.max(retryAfterMs, Math.random() * ceiling);
+  return Math.max(retryAfterMs, backoff(failures, BACKOFF));
 }
 
 /** Reports the result of a try. @param about.entered whether it is a new state; true by default */

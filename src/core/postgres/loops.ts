@@ -7,38 +7,34 @@ export function restAfter(milliseconds: number, rest: { leastMs: number; mostMs:
   return Math.min(rest.mostMs, Math.max(rest.leastMs, rest.times * milliseconds));
 }
 
+/** @returns milliseconds to wait after so many failures: doubled each time up to `mostMs`, less a random share of it */
+export function backoff(failures: number, wait: { firstMs: number; mostMs: number; jitter: number }): number {
+  return Math.min(wait.mostMs, wait.firstMs * 2 ** Math.min(failures, 20)) * (1 - wait.jitter * Math.random());
+}
+
 /**
- * Repeats `work` at an interval, never twice at a time. A failure is reported, and the next round still comes.
- * @param firstMs time until the first round; the interval by default
+ * Repeats `work`, with a rest between two rounds, until `signal` is aborted and the last round is over. A failure is
+ * reported, and the next round still comes.
  */
-export function runEvery(
+export async function runEvery(
   milliseconds: number,
   work: () => Promise<unknown>,
-  observe: Observe,
-  name: BackgroundWorkName,
-  firstMs = milliseconds,
-): { stop(): Promise<void> } {
-  let running: Promise<void> | undefined;
-  const round = (): void => {
-    running ??= work()
-      .then(
-        () => observe({ what: 'background work', work: name, outcome: 'done' }),
-        (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
-      )
-      .finally(() => {
-        running = undefined;
-      });
-  };
-  let timer = setTimeout(() => {
-    timer = setInterval(round, milliseconds);
-    round();
-  }, firstMs);
-  return {
-    async stop() {
-      clearTimeout(timer);
-      await running;
-    },
-  };
+  {
+    observe,
+    name,
+    firstMs,
+    signal,
+  }: { observe: Observe; name: BackgroundWorkName; firstMs: number; signal: AbortSignal },
+): Promise<void> {
+  const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
+  await rest(firstMs);
+  while (!signal.aborted) {
+    await work().then(
+      () => observe({ what: 'background work', work: name, outcome: 'done' }),
+      (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
+    );
+    await rest(milliseconds);
+  }
 }
 
 export type WorkLoop = {
