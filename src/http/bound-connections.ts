@@ -94,9 +94,7 @@ export function boundConnections(most: number, log: Log): Connections {
   // One entry for as long as a connection lives. A Map that changes with every request costs a fifth of the processor:
   // of its tables that are over, old ones hold on to newer ones, and the garbage collector keeps what all of them held.
   const open = new Map<Socket, Connection>();
-  /** In the order in which they came, each with its listener and address. */
-  const strangers = new Map<Socket, string>();
-  const strangersFrom = new Map<string, number>();
+  const strangers = strangersOnly();
   const recognisedBy = new Map<string, number>();
   /** A ring of the recognised ones at rest, longest first, for it changes with every request and a Map must not. */
   const resting = connectionOf();
@@ -106,38 +104,24 @@ export function boundConnections(most: number, log: Log): Connections {
   let watched = 0;
   let toldAt = -Infinity;
 
-  const noStranger = (socket: Socket): void => {
-    const from = strangers.get(socket);
-    if (from === undefined) return;
-    strangers.delete(socket);
-    oneLess(strangersFrom, from);
-  };
   const forget = (socket: Socket): void => {
     const connection = open.get(socket);
     if (connection === undefined) return;
     open.delete(socket);
-    noStranger(socket);
+    strangers.remove(socket);
     place(connection, undefined);
     if (connection.recognisedBy !== undefined) oneLess(recognisedBy, connection.recognisedBy);
-  };
-  /** The stranger that makes room for a new one, which is one itself. */
-  const outstayed = (newcomer: Socket): Socket => {
-    const own = strangers.get(newcomer) ?? '';
-    const crowds = (strangersFrom.get(own) ?? 0) > strangers.size / strangersFrom.size;
-    // guard: among-its-own
-    for (const [socket, from] of strangers) if (!crowds || from === own) return socket;
-    return newcomer;
   };
   const tell = (): void => {
     if (performance.now() - toldAt < TELL_AGAIN_MS) return;
     toldAt = performance.now();
-    const about = { most, strangers: strangers.size };
+    const about = { most, strangers: strangers.count() };
     log.warn(about, 'too many connections: those that never authenticated are closed first');
   };
   const makeRoom = (newcomer: Socket): void => {
     // guard: few-strangers
-    const rested = strangers.size <= most * STRANGERS ? resting.after.socket : undefined;
-    const ending = rested ?? outstayed(newcomer);
+    const rested = strangers.count() <= most * STRANGERS ? resting.after.socket : undefined;
+    const ending = rested ?? strangers.outstayed(newcomer);
     closed[rested === undefined ? 'stranger' : 'recognised'] += 1;
     tell();
     // Its place is free at once; the event of its end comes later.
@@ -151,9 +135,7 @@ export function boundConnections(most: number, log: Log): Connections {
       const listener = watched;
       server.on('connection', (socket: Socket) => {
         open.set(socket, connectionOf(socket, server));
-        const from = `${listener} ${socket.remoteAddress}`;
-        strangers.set(socket, from);
-        strangersFrom.set(from, (strangersFrom.get(from) ?? 0) + 1);
+        strangers.add(socket, `${listener} ${socket.remoteAddress}`);
         socket.once('close', () => forget(socket));
         // guard: makes-room
         if (open.size > most) makeRoom(socket);
@@ -188,14 +170,42 @@ export function boundConnections(most: number, log: Log): Connections {
       if (own > most * OF_ONE) return;
       recognisedBy.set(by, own);
       connection.recognisedBy = by;
-      noStranger(socket);
+      strangers.remove(socket);
       response.shouldKeepAlive = wouldKeep.get(response) ?? response.shouldKeepAlive;
     },
     counts: () => ({
       most,
-      open: { stranger: strangers.size, recognised: open.size - strangers.size },
+      open: { stranger: strangers.count(), recognised: open.size - strangers.count() },
       closed: { ...closed },
     }),
+  };
+}
+
+/** The connections that no request has authenticated yet, each with its listener and address. */
+function strangersOnly() {
+  /** In the order in which they came. */
+  const all = new Map<Socket, string>();
+  const countFrom = new Map<string, number>();
+  return {
+    count: () => all.size,
+    add(socket: Socket, from: string): void {
+      all.set(socket, from);
+      countFrom.set(from, (countFrom.get(from) ?? 0) + 1);
+    },
+    remove(socket: Socket): void {
+      const from = all.get(socket);
+      if (from === undefined) return;
+      all.delete(socket);
+      oneLess(countFrom, from);
+    },
+    /** The one that makes room for a new one, which is one itself. */
+    outstayed(newcomer: Socket): Socket {
+      const own = all.get(newcomer) ?? '';
+      const crowds = (countFrom.get(own) ?? 0) > all.size / countFrom.size;
+      // guard: among-its-own
+      for (const [socket, from] of all) if (!crowds || from === own) return socket;
+      return newcomer;
+    },
   };
 }
 

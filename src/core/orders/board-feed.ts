@@ -67,62 +67,27 @@ type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; atte
 export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadMs = REREAD_MS): BoardFeed {
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
-  const orders = new Map<string, BoardOrder>();
-  const hidden = new Set<string>();
+  const copy = boardCopy();
   /** Undefined until the whole board was read, and after a failed poll. */
   let seen: Seen | undefined;
   let rereadAt = 0;
   let at: string | undefined;
-  let truncated = false;
   let attention: SampledAttention | undefined;
   /** Counts resets. */
   let resets = 0;
 
   const reset = (): void => {
     resets += 1;
-    orders.clear();
-    hidden.clear();
+    copy.clear();
     seen = undefined;
     at = undefined;
     attention = undefined;
   };
 
-  /** Bounds the copy: removes orders that ended long ago, and then the oldest. */
-  const leaveOut = (now: string): void => {
-    const dayAgo = Date.parse(now) - DAY_MS;
-    const [open, ended]: [Dated[], Dated[]] = [[], []];
-    const leaving: Dated[] = [];
-    for (const { serviceOrderId, signalledAt, endedAt } of orders.values()) {
-      const kind = endedAt === null ? open : Date.parse(endedAt) < dayAgo ? leaving : ended;
-      kind.push({ serviceOrderId, time: Date.parse(endedAt ?? signalledAt) });
-    }
-    truncated = open.length > OPEN_MAX || ended.length > ENDED_MAX;
-    leaving.push(...oldestBeyond(OPEN_MAX, open), ...oldestBeyond(ENDED_MAX, ended));
-    for (const { serviceOrderId } of leaving) {
-      orders.delete(serviceOrderId);
-      hidden.delete(serviceOrderId);
-    }
-  };
-
-  const wholeOf = (filter: BoardFilter, now: string): WholeBoard => {
-    const shown = [...orders.values()].filter((order) => isIn(filter, order));
-    const open = shown.filter(({ endedAt }) => endedAt === null).length;
-    return { at: now, orders: shown, open, ended: shown.length - open, truncated };
-  };
-
   const sendBoard = (watching: Watching, now: string): void => {
     watching.hasBoard = true;
-    watching.watcher.whole(wholeOf(watching.filter, now));
-    sendAttention(watching);
-  };
-
-  const sendAttention = (watching: Watching): void => {
-    if (attention === undefined || !watching.hasBoard) return;
-    const visible = within(watching.filter, attention);
-    const text = JSON.stringify(visible);
-    if (text === watching.attention) return;
-    watching.attention = text;
-    watching.watcher.attention(visible);
+    watching.watcher.whole(copy.whole(watching.filter, now));
+    sendAttention(watching, attention);
   };
 
   const poll = async (): Promise<void> => {
@@ -130,22 +95,14 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
     const began = resets;
     seen = undefined;
     // After an interruption, orders that have left the indexes of open orders are read by their ids.
-    const known = since === undefined ? [...orders.keys()] : [...hidden];
+    const known = since === undefined ? copy.ids() : copy.hidden();
     const read = await readBoard(pool, since, known);
     if (began !== resets) return;
     seen = read.seen;
     at = read.seen.at;
     if (since === undefined) rereadAt = performance.now() + rereadMs;
-    const changes: { order: BoardOrder; before: BoardOrder | undefined }[] = [];
-    for (const order of read.orders) {
-      const before = orders.get(order.serviceOrderId);
-      hidden.delete(order.serviceOrderId);
-      if (before !== undefined && JSON.stringify(order) === JSON.stringify(before)) continue;
-      orders.set(order.serviceOrderId, order);
-      changes.push({ order, before });
-    }
-    for (const id of read.hidden) hidden.add(id);
-    if (since === undefined || orders.size > KEPT_MAX) leaveOut(at);
+    const changes = copy.merge(read);
+    if (since === undefined || copy.isLarge()) copy.leaveOut(at);
     for (const watching of watchers) {
       if (!watching.hasBoard) {
         sendBoard(watching, at);
@@ -175,7 +132,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       const sampled = await sampleAttention(pool);
       if (watchers.size === 0) return;
       attention = sampled;
-      for (const watching of watchers) sendAttention(watching);
+      for (const watching of watchers) sendAttention(watching, sampled);
     },
     log,
     failing: 'what needs attention cannot be read for the board; will try again',
@@ -186,7 +143,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       const watching: Watching = { filter, watcher, hasBoard: false };
       watchers.add(watching);
       if (at !== undefined) {
-        leaveOut(at);
+        copy.leaveOut(at);
         sendBoard(watching, at);
       }
       board.wake();
@@ -199,6 +156,67 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
     wake: board.wake,
     async stop() {
       await Promise.all([board.stop(), samples.stop()]);
+    },
+  };
+}
+
+function sendAttention(watching: Watching, attention: SampledAttention | undefined): void {
+  if (attention === undefined || !watching.hasBoard) return;
+  const visible = within(watching.filter, attention);
+  const text = JSON.stringify(visible);
+  if (text === watching.attention) return;
+  watching.attention = text;
+  watching.watcher.attention(visible);
+}
+
+/** An order that changed, and what it was before. */
+type Change = { order: BoardOrder; before: BoardOrder | undefined };
+
+/** The copy of the board that serves all watchers. */
+function boardCopy() {
+  const orders = new Map<string, BoardOrder>();
+  const hidden = new Set<string>();
+  let truncated = false;
+  return {
+    ids: () => [...orders.keys()],
+    hidden: () => [...hidden],
+    isLarge: () => orders.size > KEPT_MAX,
+    clear(): void {
+      orders.clear();
+      hidden.clear();
+    },
+    merge(read: { orders: readonly BoardOrder[]; hidden: readonly string[] }): Change[] {
+      const changes: Change[] = [];
+      for (const order of read.orders) {
+        const before = orders.get(order.serviceOrderId);
+        hidden.delete(order.serviceOrderId);
+        if (before !== undefined && JSON.stringify(order) === JSON.stringify(before)) continue;
+        orders.set(order.serviceOrderId, order);
+        changes.push({ order, before });
+      }
+      for (const id of read.hidden) hidden.add(id);
+      return changes;
+    },
+    /** Bounds the copy: removes orders that ended long ago, and then the oldest. */
+    leaveOut(now: string): void {
+      const dayAgo = Date.parse(now) - DAY_MS;
+      const [open, ended]: [Dated[], Dated[]] = [[], []];
+      const leaving: Dated[] = [];
+      for (const { serviceOrderId, signalledAt, endedAt } of orders.values()) {
+        const kind = endedAt === null ? open : Date.parse(endedAt) < dayAgo ? leaving : ended;
+        kind.push({ serviceOrderId, time: Date.parse(endedAt ?? signalledAt) });
+      }
+      truncated = open.length > OPEN_MAX || ended.length > ENDED_MAX;
+      leaving.push(...oldestBeyond(OPEN_MAX, open), ...oldestBeyond(ENDED_MAX, ended));
+      for (const { serviceOrderId } of leaving) {
+        orders.delete(serviceOrderId);
+        hidden.delete(serviceOrderId);
+      }
+    },
+    whole(filter: BoardFilter, now: string): WholeBoard {
+      const shown = [...orders.values()].filter((order) => isIn(filter, order));
+      const open = shown.filter(({ endedAt }) => endedAt === null).length;
+      return { at: now, orders: shown, open, ended: shown.length - open, truncated };
     },
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import { claimPlacements } from './claim-placements.ts';
 import type { Room } from './choose-lanes.ts';
 import { dueLanes } from './due-lanes.ts';
@@ -51,7 +52,6 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     sending.filter((each) => each.integration === integration).length >= SENDERS_OF_ONE;
   const probesFree = (integration: string): number =>
     Math.max(0, PROBES - sending.filter((each) => each.integration === integration && breaker.isSilent(each)).length);
-  let lost: { leaseId: string; at: number }[] = [];
 
   const place = async (claim: Claim): Promise<void> => {
     let entered: Sending | undefined;
@@ -110,27 +110,10 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     };
   };
 
-  /** A claim whose answer was lost with a broken connection may have succeeded. */
-  const claim = async (limit: number): Promise<Claim[]> => {
-    const leaseId = randomUUID();
-    // An older claim has expired by itself.
-    lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
-    try {
-      return await claimPlacements(deps.pool, due, {
-        leaseId,
-        lost: lost.map((each) => each.leaseId),
-        room: () => roomWithin(limit),
-      });
-    } catch (error) {
-      lost.push({ leaseId, at: performance.now() });
-      throw error;
-    }
-  };
-
   const loop = workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    claim,
+    claim: claimer(deps.pool, due, roomWithin),
     work: place,
     log: deps.log,
     failing: 'placements could not be claimed',
@@ -141,5 +124,26 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
       due.expire();
       loop.wake();
     },
+  };
+}
+
+/** A claim whose answer was lost with a broken connection may have succeeded: the next ones name its lease. */
+function claimer(
+  pool: Pool,
+  due: ReturnType<typeof dueLanes>,
+  roomWithin: (limit: number) => Room,
+): (limit: number) => Promise<Claim[]> {
+  let lost: { leaseId: string; at: number }[] = [];
+  return async (limit) => {
+    const leaseId = randomUUID();
+    // An older claim has expired by itself.
+    lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
+    try {
+      const leases = lost.map((each) => each.leaseId);
+      return await claimPlacements(pool, due, { leaseId, lost: leases, room: () => roomWithin(limit) });
+    } catch (error) {
+      lost.push({ leaseId, at: performance.now() });
+      throw error;
+    }
   };
 }

@@ -47,95 +47,27 @@ const NO_PROVIDER = {};
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };
 type Prepared = Opened & { looked: Looked; webhook: TranslatedWebhook | NotKept };
 
+type DrainDeps = KeepDeps &
+  TranslateRules & {
+    pool: Pool;
+    open: OpenSettings;
+    accept: BatchWebhooks['accept'];
+    observe: Observe;
+    log: Pick<Log, 'error'>;
+  };
+
 /**
  * Applies what waits in the spill: as the door would have done when it came, with the settings of now. A message is
  * acknowledged after its commit, and one that comes again is known by its id, so each is applied once.
  */
-export function drainSpill(
-  deps: KeepDeps &
-    TranslateRules & {
-      pool: Pool;
-      open: OpenSettings;
-      accept: BatchWebhooks['accept'];
-      observe: Observe;
-      log: Pick<Log, 'error'>;
-    },
-): DrainSpill {
+export function drainSpill(deps: DrainDeps): DrainSpill {
   let received: SpillMessage[] = [];
-  const underWay = new Map<SpillMessage, Date | undefined>();
   let running: Promise<void> | undefined;
   let isStopping = false;
   let restUntil = -Infinity;
-
-  const settle = (message: SpillMessage, by: 'ack' | 'nack'): undefined => {
-    message[by]();
-    underWay.delete(message);
-  };
-
-  const putBack = (message: SpillMessage, error: unknown): undefined => {
-    deps.observe({ what: 'drain', outcome: 'put_back', error });
+  const { underWay, settle, putBack, open, prepare, apply } = stepsOf(deps, () => {
     restUntil = performance.now() + REST_MS;
-    return settle(message, 'nack');
-  };
-
-  const open = async (message: SpillMessage): Promise<Opened | undefined> => {
-    try {
-      // guard: spilled-id
-      const spilled = await openSpilled(deps.keys, message.data);
-      underWay.set(message, spilled.receivedAt);
-      return { message, spilled };
-    } catch (error) {
-      deps.observe({ what: 'drain', outcome: 'unopened', error });
-      return settle(message, 'nack');
-    }
-  };
-
-  const prepare = async ({ message, spilled }: Opened, looked: Looked): Promise<Prepared | undefined> => {
-    try {
-      const { provider, translated } = await translate(spilled, looked);
-      const webhook = await keepArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
-      return { message, spilled, looked, webhook };
-    } catch (error) {
-      return putBack(message, error);
-    }
-  };
-
-  const apply = async ({ message, spilled, looked, webhook }: Prepared): Promise<void> => {
-    try {
-      // guard: ack-after-commit
-      const { outcome, serviceOrderIds } =
-        webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
-      settle(message, 'ack');
-      deps.observe({
-        what: 'webhook',
-        outcome,
-        requestId: spilled.requestId,
-        trace: spilled.trace,
-        milliseconds: looked.ageMs,
-        integration: spilled.integration,
-        locationId: spilled.locationId,
-        tokenId: spilled.tokenId,
-        webhookId: webhook.id,
-        serviceOrderIds,
-        dropped: webhook.dropped,
-        fromSpill: true,
-      });
-    } catch (error) {
-      putBack(message, error);
-    }
-  };
-
-  const translate = async (
-    spilled: SpilledWebhook,
-    { wasValid, location }: Looked,
-  ): Promise<{ provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>; translated: Translated }> => {
-    const dropped = whyDropped(spilled, wasValid, location?.integration);
-    if (dropped !== undefined || location === undefined) {
-      return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION } };
-    }
-    const opened = await deps.open({ ...location, locationId: spilled.locationId });
-    return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };
-  };
+  });
 
   /**
    * Pub/Sub delivers in any order. What came first is applied first, as far as it is here, since the member hears nothing
@@ -215,6 +147,85 @@ export function drainSpill(
       await running;
     },
   };
+}
+
+/** What is done with each message, one step after the other. */
+function stepsOf(deps: DrainDeps, onPutBack: () => void) {
+  /** Each with when it came here as a webhook, once that is known. */
+  const underWay = new Map<SpillMessage, Date | undefined>();
+
+  const settle = (message: SpillMessage, by: 'ack' | 'nack'): undefined => {
+    message[by]();
+    underWay.delete(message);
+  };
+
+  const putBack = (message: SpillMessage, error: unknown): undefined => {
+    deps.observe({ what: 'drain', outcome: 'put_back', error });
+    onPutBack();
+    return settle(message, 'nack');
+  };
+
+  const open = async (message: SpillMessage): Promise<Opened | undefined> => {
+    try {
+      // guard: spilled-id
+      const spilled = await openSpilled(deps.keys, message.data);
+      underWay.set(message, spilled.receivedAt);
+      return { message, spilled };
+    } catch (error) {
+      deps.observe({ what: 'drain', outcome: 'unopened', error });
+      return settle(message, 'nack');
+    }
+  };
+
+  const prepare = async ({ message, spilled }: Opened, looked: Looked): Promise<Prepared | undefined> => {
+    try {
+      const { provider, translated } = await translate(spilled, looked, deps);
+      const webhook = await keepArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
+      return { message, spilled, looked, webhook };
+    } catch (error) {
+      return putBack(message, error);
+    }
+  };
+
+  const apply = async ({ message, spilled, looked, webhook }: Prepared): Promise<void> => {
+    try {
+      // guard: ack-after-commit
+      const { outcome, serviceOrderIds } =
+        webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
+      settle(message, 'ack');
+      deps.observe({
+        what: 'webhook',
+        outcome,
+        requestId: spilled.requestId,
+        trace: spilled.trace,
+        milliseconds: looked.ageMs,
+        integration: spilled.integration,
+        locationId: spilled.locationId,
+        tokenId: spilled.tokenId,
+        webhookId: webhook.id,
+        serviceOrderIds,
+        dropped: webhook.dropped,
+        fromSpill: true,
+      });
+    } catch (error) {
+      putBack(message, error);
+    }
+  };
+
+  return { underWay, settle, putBack, open, prepare, apply };
+}
+
+async function translate(
+  spilled: SpilledWebhook,
+  { wasValid, location }: Looked,
+  deps: DrainDeps,
+): Promise<{ provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>; translated: Translated }> {
+  const dropped = whyDropped(spilled, wasValid, location?.integration);
+  if (dropped !== undefined || location === undefined) {
+    return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION } };
+  }
+  const opened = await deps.open({ ...location, locationId: spilled.locationId });
+  return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };
 }
 
 function present<Value>(values: readonly (Value | undefined)[]): Value[] {

@@ -50,15 +50,7 @@ type Waiting = {
   reject(error: Error): void;
 };
 
-/**
- * Batches concurrent webhooks into one statement and one commit. The flusher takes whatever is queued as soon as it is
- * free: at low load a webhook goes alone, at high load the batches grow, and a statement's fixed cost is shared by more.
- * While a batch is late another flusher goes on, so that it holds up nobody else.
- *
- * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
- * and again by one more flusher, and later ones about the same order join them at once.
- */
-export function batchWebhooks(deps: {
+type Batching = {
   /** The flushers' own connections; each flusher uses one at a time, and what waits aside one more. */
   pool: Pool;
   /** The most at once, while batches are late. */
@@ -71,14 +63,25 @@ export function batchWebhooks(deps: {
   onRefused: (about: { code: string | undefined; webhooks: number }) => void;
   /** Called if a webhook waits aside whose orders were not known to be locked. */
   onLocked: (webhook: TranslatedWebhook) => void;
-}): BatchWebhooks {
+};
+
+/**
+ * Batches concurrent webhooks into one statement and one commit. The flusher takes whatever is queued as soon as it is
+ * free: at low load a webhook goes alone, at high load the batches grow, and a statement's fixed cost is shared by more.
+ * While a batch is late another flusher goes on, so that it holds up nobody else.
+ *
+ * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
+ * and again by one more flusher, and later ones about the same order join them at once.
+ */
+export function batchWebhooks(deps: Batching): BatchWebhooks {
   const queue = fairQueue<Waiting>();
   const aside = fairQueue<Waiting>();
   const known = knownLocked();
-  /** In any order; each knows its place. */
-  const undecided: Waiting[] = [];
-  let deadlines: NodeJS.Timeout | undefined;
-  let onIdle: (() => void)[] = [];
+  const undecided = undecidedWebhooks((late) => {
+    // The body no longer counts once the sender has its answer, so it must not stay.
+    queue.remove(late);
+    aside.remove(late);
+  });
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
     if (batch.length === 0) return;
@@ -91,7 +94,7 @@ export function batchWebhooks(deps: {
       if (!repeated && (await isMended(error, deps.pool, webhooks))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
       if (!isDataError(error) || isDayMissing(error)) {
-        for (const waiting of batch) refuse(waiting, 'could not be committed', error);
+        for (const waiting of batch) undecided.refuse(waiting, 'could not be committed', error);
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
@@ -99,14 +102,14 @@ export function batchWebhooks(deps: {
       if (batch.length > 1) return flushParts(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
-        if (only !== undefined) refuse(only, 'cannot be stored', error);
+        if (only !== undefined) undecided.refuse(only, 'cannot be stored', error);
         return undefined;
       }
       only.webhook = { ...only.webhook, events: [], busy: undefined, dropped: refusedByPostgres(error) };
       return flush(batch);
     }
-    const milliseconds = performance.now() - began;
     const { serviceOrderIds } = applied;
+    const milliseconds = performance.now() - began;
     deps.observe({ what: 'flush', webhooks: batch.length, serviceOrderIds, milliseconds });
     let first = 0;
     for (const [index, waiting] of batch.entries()) {
@@ -115,8 +118,7 @@ export function batchWebhooks(deps: {
       const outcome = applied.webhooks[index] ?? 'ignored';
       const until = outcome === 'applied' ? webhook.busy?.pausedUntil : undefined;
       if (until instanceof Date) deps.observe(pausedBy(webhook, until));
-      waiting.resolve({ outcome, serviceOrderIds: distinct(about) });
-      settle(waiting);
+      undecided.resolve(waiting, { outcome, serviceOrderIds: distinct(about) });
       known.remove(webhook);
     }
     deps.onApplied(applied);
@@ -133,7 +135,7 @@ export function batchWebhooks(deps: {
     const inTime = batch.filter(isInTime);
     // guard: lock-aside
     if (inTime.length <= 1) return setAside(inTime);
-    const { locked, free } = await partByLock(inTime);
+    const { locked, free } = await partByLock(deps.pool, inTime);
     if (locked.length === 0) return flushParts(free);
     setAside(locked);
     return flush(free);
@@ -141,19 +143,9 @@ export function batchWebhooks(deps: {
 
   /** Flushes those that need not wait for a lock, as far as that can be seen beforehand, and sets the others aside. */
   const flushFree = async (batch: readonly Waiting[]): Promise<void> => {
-    const { locked, free } = await partByLock(batch);
+    const { locked, free } = await partByLock(deps.pool, batch);
     await flush(free);
     setAside(locked.filter(isInTime));
-  };
-
-  const partByLock = async (batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> => {
-    const webhooks = batch.map((waiting) => waiting.webhook);
-    // Without an answer, all count as free: trying them shows.
-    const found = await withClient(deps.pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
-    return {
-      locked: batch.filter((_, index) => found.has(index)),
-      free: batch.filter((_, index) => !found.has(index)),
-    };
   };
 
   const setAside = (batch: readonly Waiting[]): void => {
@@ -161,7 +153,7 @@ export function batchWebhooks(deps: {
       const { webhook } = waiting;
       if (!known.has(webhook)) deps.onLocked(webhook);
       known.add(webhook);
-      if (aside.isFullFor(webhook.locationId)) refuse(waiting, 'too many wait for a lock');
+      if (aside.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many wait for a lock');
       else aside.add(waiting);
     }
     startAside();
@@ -182,63 +174,83 @@ export function batchWebhooks(deps: {
     await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
   });
 
+  return {
+    accept(webhook, deadline) {
+      if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
+      return undecided.add(webhook, deadline, (waiting) => {
+        queue.add(waiting);
+        start();
+      });
+    },
+    drain: undecided.drain,
+  };
+}
+
+/** The webhooks that have no outcome yet. Those that wait for too long are refused, and given to `onLate` first. */
+function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
+  /** In any order; each knows its place. */
+  const all: Waiting[] = [];
+  let deadlines: NodeJS.Timeout | undefined;
+  let onIdle: (() => void)[] = [];
+
   const settle = (waiting: Waiting): void => {
-    const last = undecided.at(-1);
+    const last = all.at(-1);
     if (waiting.place < 0 || last === undefined) return;
-    undecided[waiting.place] = last;
+    all[waiting.place] = last;
     last.place = waiting.place;
     waiting.place = -1;
-    undecided.pop();
-    if (undecided.length > 0) return;
+    all.pop();
+    if (all.length > 0) return;
     for (const resolve of onIdle) resolve();
     onIdle = [];
   };
-
   const refuse = (waiting: Waiting, why: string, cause?: unknown): void => {
     waiting.reject(new Unavailable(why, { cause }));
     settle(waiting);
   };
-
   const refuseLate = (): void => {
     deadlines = undefined;
     // At the next look it would be too late.
     const until = performance.now() + DEADLINES_MS;
-    for (const waiting of undecided.filter(({ deadline }) => deadline < until)) {
-      // The body no longer counts once the sender has its answer, so it must not stay.
-      queue.remove(waiting);
-      aside.remove(waiting);
+    for (const waiting of all.filter(({ deadline }) => deadline < until)) {
+      onLate(waiting);
       refuse(waiting, 'was not committed in time');
     }
     watchDeadlines();
   };
   const watchDeadlines = (): void => {
-    if (undecided.length > 0) deadlines ??= setTimeout(refuseLate, DEADLINES_MS);
+    if (all.length > 0) deadlines ??= setTimeout(refuseLate, DEADLINES_MS);
   };
 
   return {
-    accept(webhook, deadline) {
-      if (queue.isFullFor(webhook.locationId)) return Promise.reject(new Unavailable('the queue is full'));
+    add(webhook: TranslatedWebhook, deadline: number, enqueue: (waiting: Waiting) => void): Promise<Accepted> {
       return new Promise((resolve, reject) => {
         const within = deadline - Date.now();
-        const waiting: Waiting = {
-          webhook,
-          deadline: performance.now() + within,
-          place: undecided.length,
-          resolve,
-          reject,
-        };
-        undecided.push(waiting);
-        queue.add(waiting);
-        start();
+        const waiting = { webhook, deadline: performance.now() + within, place: all.length, resolve, reject };
+        all.push(waiting);
+        enqueue(waiting);
         watchDeadlines();
       });
     },
-    drain() {
-      if (undecided.length === 0) return Promise.resolve();
-      return new Promise((resolve) => {
-        onIdle.push(resolve);
-      });
+    resolve(waiting: Waiting, accepted: Accepted): void {
+      waiting.resolve(accepted);
+      settle(waiting);
     },
+    refuse,
+    async drain(): Promise<void> {
+      if (all.length > 0) await new Promise<void>((resolve) => void onIdle.push(resolve));
+    },
+  };
+}
+
+/** Parts those that need a locked row from the others. */
+async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> {
+  const webhooks = batch.map((waiting) => waiting.webhook);
+  // Without an answer, all count as free: trying them shows.
+  const found = await withClient(pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
+  return {
+    locked: batch.filter((_, index) => found.has(index)),
+    free: batch.filter((_, index) => !found.has(index)),
   };
 }
 

@@ -72,7 +72,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   const client = oidcClient(settings);
   const { name: flowName, attributes: flowAttributes } = flowCookie(settings.consoleUrl);
   const session = sessionCookie(!settings.consoleUrl.startsWith('https:'));
-  const isWritten = withinBound(MOST_REFUSALS, 60 * 60_000);
+  const refuse = refuser(pool);
   const random = (): string => randomBytes(32).toString('base64url');
 
   return {
@@ -142,7 +142,12 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         if (!(await hasGrant(pool, person.email, person.groups))) {
           return refuse(request, reply, 'no_role', 'no_role', person);
         }
-        const cookie = await signIn(request, { ...person, provedAt: timeOf(said[0]?.['auth_time']) ?? LONG_AGO }, flow);
+        const cookie = await signIn(
+          request,
+          { ...person, provedAt: timeOf(said[0]?.['auth_time']) ?? LONG_AGO },
+          flow,
+          { pool, identify },
+        );
         if (cookie === undefined) return refuse(request, reply, 'expired', 'used', person);
         return reply
           .setCookie(session.name, cookie, { ...session.attributes, maxAge: SESSION_S })
@@ -150,42 +155,49 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
       });
     },
   };
+}
 
-  /** @returns the session's cookie; undefined if this sign-in opened one before */
-  async function signIn(
-    request: FastifyRequest,
-    person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
-    flow: Flow,
-  ): Promise<string | undefined> {
-    const { isAllowed: _isAllowed, ...who } = person;
-    const replaced = flow.replaces === undefined ? [] : [flow.replaces];
-    const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
-    try {
-      const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
-      const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actFrom(request) }, open);
-      identify.lookAnew();
-      return cookie;
-    } catch (error) {
-      if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;
-      throw error;
-    }
+/** @returns the session's cookie; undefined if this sign-in opened one before */
+async function signIn(
+  request: FastifyRequest,
+  person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
+  flow: Flow,
+  { pool, identify }: Pick<Deps, 'pool' | 'identify'>,
+): Promise<string | undefined> {
+  const { isAllowed: _isAllowed, ...who } = person;
+  const replaced = flow.replaces === undefined ? [] : [flow.replaces];
+  const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
+  try {
+    const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
+    const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actFrom(request) }, open);
+    identify.lookAnew();
+    return cookie;
+  } catch (error) {
+    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;
+    throw error;
   }
+}
 
-  /** Refuses somebody. Of whom the issuer named it is in the audit, some times in an hour: anybody may have an account there. */
-  async function refuse(
+/**
+ * Makes what refuses somebody. Of whom the issuer named it is in the audit, some times in an hour: anybody may have an
+ * account there.
+ */
+function refuser(pool: Pool) {
+  const isWritten = withinBound(MOST_REFUSALS, 60 * 60_000);
+  return async (
     request: FastifyRequest,
     reply: FastifyReply,
     problem: Problem,
     why: Why,
     person?: OidcPerson,
     code?: string,
-  ): Promise<FastifyReply> {
+  ): Promise<FastifyReply> => {
     request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
       await recordAct(pool, person, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused', after: why });
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);
-  }
+  };
 }
 
 const UNIQUE_VIOLATION = '23505';
