@@ -14,7 +14,8 @@ export function addDoctorCommand(program: Command): void {
 Run it where the service runs, with its environment: it asks Postgres, the ordering platform, Pub/Sub, the issuer of push
 tokens, PUBLIC_URL and the POS of each location, as the service would. Nothing is ordered, published or changed, but that
 an access token may be renewed. It ends within 30 s, and prints no secret and no member data.
-Exits 1 when something failed; warnings do not count.
+A finding is ok, a warning, failed, or skipped because something that it needs failed. Exits 1 when something failed;
+warnings do not count.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {

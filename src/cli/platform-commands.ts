@@ -38,8 +38,10 @@ export function addPlatformCommands(program: Command): void {
     .addHelpText(
       'after',
       `
+Of an order that can be placed it says which sums do not add up, and which integrations would refuse it whatever a
+location's settings are. Of errors of the platform it prints the codes. Exits 3 where there is no such order.
 Needs ORDER_API_URL, and ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE as the service has them; no database.
-${examples('expediter platform check order-4711', 'ORDER_MODULE=./map-order.ts expediter platform check order-4711 --reveal')}`,
+${examples('expediter platform check order-4711', 'expediter platform check order-4711 --reveal')}`,
     )
     .action(async (orderId: string, { reveal }: { reveal?: true }, command: Command) => {
       const env = readConfigOf(

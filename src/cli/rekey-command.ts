@@ -15,9 +15,12 @@ export function addRekeyCommand(program: Command): void {
       'after',
       `
 To replace a key without a moment of darkness:
-  1. put the new key before the old one: SETTINGS_KEY=new:…,old:…, for every process and for this command; roll it out
-  2. expediter rekey
-  3. take the old key out of SETTINGS_KEY; roll it out. A backup from before still needs the old key
+
+1. put the new key before the old one: SETTINGS_KEY=new:…,old:…, for every process and for this command; roll it out
+2. expediter rekey
+3. once "doctor --only keys" says that nothing is under the old key, and nothing waits in the spill, take it out of
+   SETTINGS_KEY; roll it out. A backup from before still needs the old key
+
 Rekeyed before the new key is rolled out everywhere, settings cannot be read by a process that lacks it.
 Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
 What versions before 0.3 encrypted opens in any row of the database; encrypted anew, in its own alone.

@@ -48,7 +48,7 @@ const list = operation({
   command: {
     name: 'location list',
     about: 'all locations',
-    examples: ['expediter location list', 'expediter location list --json'],
+    examples: ['expediter location list'],
     rows: 'locations',
   },
 });
@@ -89,7 +89,8 @@ const put = operation({
   },
   command: {
     name: 'location put',
-    about: 'configure a location, or configure it again; orders held for it are tried at once',
+    about:
+      'configure a location; the settings that it had are replaced as a whole. Orders held for it are tried at once',
     options: [
       { flags: '--location <id>', about: 'its id on the ordering platform', required: true },
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
@@ -103,9 +104,13 @@ const put = operation({
         about: 'such as DE, to read telephone numbers in national form; without it, it stays',
       },
     ],
+    more: `
+Settings are encrypted, and never printed. A URL in them that is http, or of a private address, is refused unless
+ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
+`,
     examples: [
-      `echo '{"ordersUrl": "https://pos.example.com/orders"}' | expediter location put --location club-1 --integration standard --settings -`,
       'expediter location put --location club-1 --integration standard --settings club-1.json',
+      'expediter location put --location club-2 --integration standard --settings - < club-1.json',
     ],
     read: async ({ location, integration, settings, country }) => ({
       locationId: location,
@@ -143,6 +148,10 @@ const show = operation({
     about:
       'one location: integration, state, valid tokens, names of its settings, never a value of them; what operators did',
     argument,
+    more: `
+It also says where its POS calls with an old token (docs/webhooks.md#an-old-token), with the command that mends it. Where
+its POS grants access for a time, it says when that was renewed last and how many days it lasts without another renewal.
+`,
     examples: ['expediter location show club-1'],
   },
 });
@@ -178,7 +187,11 @@ const check = operation({
     name: 'provider check',
     about: "ask a location's POS whether its settings reach it; nothing is changed there. Exits 1 if they do not",
     argument,
-    examples: ['expediter provider check club-1', 'expediter provider check club-1 --json'],
+    more: `
+Where the POS says so, it also tells whether the tills take orders now. What it proves, and what only the first order
+shows, is on the page of each integration.
+`,
+    examples: ['expediter provider check club-1'],
   },
 });
 
@@ -204,6 +217,12 @@ const connect = operation({
       "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
     argument,
+    more: `
+Needs PUBLIC_URL. Of HubRise and Square, with the application's id and secret in the settings and no token, it prints the
+page where the restaurant agrees. Put the code that comes of it into the settings as authorizationCode and run it again:
+the token goes into the settings in its place. From then on the settings hold what your file does not: before you put the
+file again, add the code of a new authorisation.
+`,
     examples: ['expediter provider connect club-1'],
   },
 });
@@ -227,7 +246,7 @@ const pause = operation({
   print: (_, { locationId }) => `${locationId} is paused; its orders wait`,
   command: {
     name: 'location pause',
-    about: 'let orders for a location wait; the time does not count towards their deadline',
+    about: 'let orders for a location wait; the time does not count towards their deadline, and webhooks go on',
     argument,
     examples: ['expediter location pause club-1'],
   },
@@ -242,7 +261,7 @@ const resume = operation({
     tag,
     route: 'POST /locations/:locationId/resume',
     summary: "Let a paused location's orders go on",
-    description: 'They are tried at once.',
+    description: 'They are tried at once. It ends a pause by its POS as well (docs/order-life.md#a-paused-location).',
     output: PausedLocation,
     answer: 'It is so; also where it was already.',
   },
@@ -253,7 +272,7 @@ const resume = operation({
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',
-    about: 'let the orders of a paused location go on',
+    about: 'let the orders of a paused location go on, also where its POS paused it',
     argument,
     examples: ['expediter location resume club-1'],
   },
@@ -281,9 +300,10 @@ const remove = operation({
 It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
 Five seconds later its webhooks are answered 401. "order show" and "webhook show" go on to show what was.
 Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
-any other: with new tokens, and with the history of the same id.
+any other: with new tokens, and with the history of the same id. Access tokens that its POS granted, which other locations
+may share, stay encrypted until 90 days after their last renewal: revoke them at the POS.
 `,
-    examples: ['expediter location pause club-1 && expediter location remove club-1'],
+    examples: ['expediter location pause club-2', 'expediter location remove club-2'],
   },
 });
 

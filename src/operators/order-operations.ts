@@ -89,7 +89,9 @@ const show = operation({
     tag,
     route: 'GET /orders/:serviceOrderId',
     summary: "One order's whole story",
-    description: 'Placement, attempts, POS ids, history, webhooks, live messages; and all of it as one timeline.',
+    description:
+      'Placement, attempts, POS ids, history, webhooks, live messages, what operators did; and all of it as one `timeline`. ' +
+      '`droppedSince` counts webhooks of its location that were dropped since it changed last: one may have been about it.',
     output: OrderStory,
     answer: 'The order.',
   },
@@ -117,7 +119,7 @@ const show = operation({
     about:
       'what became of an order: placement, attempts, POS ids, history, webhooks, live messages, what operators did; nothing about the member',
     argument,
-    examples: ['expediter order show order-4711', 'expediter order show order-4711 --json'],
+    examples: ['expediter order show order-4711'],
   },
 });
 
@@ -144,7 +146,7 @@ const retry = operation({
     `${id} ${how === 'due' ? 'is due now' : 'is being tried this moment'}; see: expediter order show ${id}`,
   command: {
     name: 'order retry',
-    about: 'try a placement now; one that failed is final, unless it was never read',
+    about: 'try a waiting or held placement now; one that failed is final, unless it was never read',
     argument,
     examples: ['expediter order retry order-4711'],
   },
@@ -182,9 +184,17 @@ const resolve = operation({
     about: 'say what you saw at the POS about an order in doubt: the ticket is there, or it is not',
     argument,
     options: [
-      { flags: '--there', about: 'the POS has the ticket', conflicts: 'notThere' },
-      { flags: '--pos-id <id>', about: "the ticket's id at the POS, with --there", conflicts: 'notThere' },
-      { flags: '--not-there', about: 'the POS has no such ticket: it is sent again' },
+      {
+        flags: '--there',
+        about: 'the POS has the ticket: the order is sent, and the member sees it',
+        conflicts: 'notThere',
+      },
+      {
+        flags: '--pos-id <id>',
+        about: "the ticket's id at the POS, with --there: webhooks that waited for it go on",
+        conflicts: 'notThere',
+      },
+      { flags: '--not-there', about: 'the POS has no such ticket: it is sent again, or fails where it is too late' },
     ],
     examples: [
       'expediter order resolve order-4711 --there --pos-id 8F2K',
@@ -238,7 +248,7 @@ const cancel = operation({
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Have an order cancelled',
     description:
-      'It is withdrawn, or its POS is asked to cancel it, also once more. Only when the POS says so is it cancelled.',
+      'It is withdrawn (`withdraws`), or its POS is asked (`asks_pos`), also once more. Only when the POS says so is it cancelled.',
     output: CancellationRequested,
     answer: 'It is being cancelled.',
     refuses: true,
@@ -254,7 +264,7 @@ const cancel = operation({
     options: [
       {
         flags: '--by-phone <said>',
-        about: 'what the restaurant said; the POS is not asked',
+        about: 'what the restaurant said, where "order show" says by phone; the POS is not asked',
         choices: ['cancelled', 'refused'],
       },
     ],
@@ -283,7 +293,7 @@ const renumber = operation({
     more: `
 A restored database, or one whose failover lost commits, would use numbers again that readers have seen, and they would
 drop those messages as repeats. Run it before the service starts, or beside it as soon as you know. It takes no time and
-changes no message that is there. Twice does no harm. Reads DATABASE_URL.
+changes no message that is there. Twice does no harm. See docs/recovery.md.
 `,
     examples: ['expediter order renumber'],
   },

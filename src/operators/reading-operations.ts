@@ -13,12 +13,15 @@ const audit = operation({
   role: 'admin',
   of: 'list',
   api: {
-    tag: 'Operators',
+    tag: 'Audit',
     route: 'GET /audit',
     summary: 'What operators did, looked into and were refused, newest first',
     description:
       'Codes and ids, nothing of a member. An admin of some locations reads what was done at those; what belongs to ' +
-      'no location only an admin of all reads. Whatever is asked for, a page costs a bounded number of reads.',
+      'no location only an admin of all reads. An act is written down before it is done: what cannot be is not done, and ' +
+      'is a 503. Rows are never changed, and kept for `AUDIT_RETENTION_DAYS`. What staff typed is in it where it names ' +
+      'them: names of tokens, addresses and groups that were given roles. Of one operator a thousand refusals a minute ' +
+      'are written down, and no more.',
     output: ListedActs,
     answer: 'A page of acts.',
   },
@@ -47,9 +50,13 @@ const audit = operation({
       ...spanOptions('begun'),
       ...pagingOptions('auditId'),
     ],
+    more: `
+Every command that changes something, or shows what a member wrote, is in it: by the name of the system's user, and behind
+it what --as says. Who may write to Postgres can take any name. "migrate", which comes before there is an audit, and
+"platform check --reveal", which has no database, are not.
+`,
     examples: [
       'expediter audit list --did replay --since 1d',
-      'expediter audit list --actor ada@example.com --location club-1 --json',
       'expediter audit list --outcome refused --since 2027-01-31T18:00:00Z',
     ],
     rows: 'acts',
@@ -66,7 +73,10 @@ const traffic = operation({
     tag: 'Traffic',
     route: 'GET /traffic',
     summary: 'What went through in the last hours, by integration',
-    description: 'Of all processes together, to ten seconds, also before the last restart. The last step is under way.',
+    description:
+      'Of all processes together, to ten seconds, also before the last restart. The last step is under way. Percentiles are ' +
+      'estimated from buckets. `unknown` is of webhooks to a URL that names no integration of ours, and of orders of a ' +
+      'location that is not configured.',
     output: ReadTraffic,
     answer: 'Lists with one value for each step.',
   },

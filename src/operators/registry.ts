@@ -32,7 +32,7 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     ],
   },
   token: {
-    about: "what lets a location's POS through the webhook door",
+    about: "what lets a location's POS through the webhook door: one location, through its present integration",
     examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
   },
   audit: {
@@ -60,7 +60,8 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     about: 'who may what: named tokens, the roles of people who sign in, and where they are signed in',
     more: `
 Roles: viewer (in each) reads what is not member data; operator retries, resolves, cancels, replays and pauses;
-member-data reads what a member ordered or wrote; admin says who may what. None includes another.
+member-data reads what a member ordered or wrote; admin says who may what. None includes another. Whoever has DATABASE_URL
+may change them, and the audit names the user of the machine.
 `,
     examples: [
       'expediter operator token issue --name nightly-report --role viewer --expires 90d',

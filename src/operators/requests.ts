@@ -146,8 +146,13 @@ export const ReplayMany = z
     again: z.boolean().default(false).meta({
       description: 'Also those of which a replay has made something else already.',
     }),
-    dryRun: z.boolean().default(false),
-    limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX),
+    dryRun: z.boolean().default(false).meta({ description: 'Keep nothing of it.' }),
+    limit: z
+      .int()
+      .min(1)
+      .max(REPLAY_MAX)
+      .default(REPLAY_MAX)
+      .meta({ description: `Up to ${REPLAY_MAX}.` }),
     cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {

@@ -24,13 +24,16 @@ import { EXAMPLE_ID, SessionParams, When, idOf } from './requests.ts';
 const tag = 'Operators';
 
 const TokenParams = z.strictObject({ tokenId: idOf('token') });
+const AddGrant = NewOperatorGrant.meta({
+  examples: [{ email: 'anna@example.com', roles: ['viewer'], locations: ['club-1'] }],
+});
 const GrantParams = z.strictObject({ grantId: idOf('grant') });
 const IssueToken = NewOperatorToken.extend({
   expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'is not in the future' })
     .nullable()
     .optional()
     .meta({ description: 'By default in 90 days; with null it never ends.' }),
-});
+}).meta({ examples: [{ name: 'nightly-report', roles: ['viewer'], expiresAt: '2030-01-31T00:00:00Z' }] });
 
 const RIGHT: readonly CommandOption[] = [
   { flags: '--role <role>', about: `of ${ROLES.join(', ')}; ${LIST}`, read: readList, required: true },
@@ -79,7 +82,7 @@ const listTokens = operation({
   command: {
     name: 'operator token list',
     about: 'named tokens, what they may, whether they are valid, and when each was used last; never a token itself',
-    examples: ['expediter operator token list', 'expediter operator token list --json'],
+    examples: ['expediter operator token list'],
     rows: 'tokens',
   },
 });
@@ -93,7 +96,9 @@ const issueToken = operation({
     tag,
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
-    description: 'It is in this answer, and nowhere else: only its SHA-256 is stored.',
+    description:
+      'It is in this answer, and nowhere else: only its SHA-256 is stored. No other valid token has its name or one that ' +
+      'looks like it, and an admin of some locations gives 100 at most.',
     output: OperatorToken.extend({ token: z.string() }).meta({ id: 'IssuedOperatorToken' }),
     answer: 'The token.',
     refuses: true,
@@ -126,7 +131,7 @@ const issueToken = operation({
     ],
     examples: [
       'expediter operator token issue --name nightly-report --role viewer --expires 30d --json',
-      'expediter operator token issue --name anna --role operator --role member-data --locations club-1,club-2',
+      'expediter operator token issue --name anna --role operator --role member-data --locations club-1',
     ],
     read: ({ expires, ...typed }) => ({ ...withRight(typed), expiresAt: expires === 'never' ? null : expires }),
   },
@@ -156,7 +161,7 @@ const revokeToken = operation({
   command: {
     name: 'operator token revoke',
     about: 'shut a named token out, with the sessions that it opened, within five seconds',
-    argument: { flags: '<tokenId>', about: 'see: expediter operator token list', field: 'tokenId' },
+    argument: { flags: '<tokenId>', about: 'its id, as the list has it; never the token itself', field: 'tokenId' },
     examples: [`expediter operator token revoke ${EXAMPLE_ID}`],
   },
 });
@@ -188,7 +193,7 @@ const listGrants = operation({
   command: {
     name: 'operator grant list',
     about: 'who has which roles, and where',
-    examples: ['expediter operator grant list', 'expediter operator grant list --json'],
+    examples: ['expediter operator grant list'],
     rows: 'grants',
   },
 });
@@ -207,7 +212,7 @@ const addGrant = operation({
     answer: 'They are given.',
     refuses: true,
   },
-  body: NewOperatorGrant,
+  body: AddGrant,
   async run(caller, { email, group, roles, locations }) {
     const wanted = { email, group, roles, locations };
     caller.note(givenInWords(wanted));
@@ -218,7 +223,7 @@ const addGrant = operation({
   print: ({ grantId, email, group, ...right }) => facts({ grantId, to: email ?? group, may: rightInWords(right) }),
   command: {
     name: 'operator grant add',
-    about: 'give roles to an address, or to all of a group, within five seconds',
+    about: 'give roles to an address, or to all of a group, within five seconds, also to those who are signed in',
     options: [
       { flags: '--email <address>', about: 'of whom signs in, as the issuer has verified it' },
       { flags: '--group <name>', about: 'all of a group, as the issuer names it' },
@@ -242,7 +247,7 @@ const removeGrant = operation({
     tag,
     route: 'POST /operators/grants/:grantId/remove',
     summary: 'Take roles back, within five seconds',
-    description: 'Sessions go on with what is left.',
+    description: 'Sessions go on with what is left; those of whoever has none left are over.',
     output: OperatorGrant,
     answer: 'What was taken.',
   },
@@ -294,7 +299,7 @@ const listOpen = operation({
   command: {
     name: 'operator session list',
     about: 'who is signed in, from where, since when, and when they were seen last',
-    examples: ['expediter operator session list', 'expediter operator session list --json'],
+    examples: ['expediter operator session list'],
     rows: 'sessions',
   },
 });
@@ -322,7 +327,9 @@ const revokeSession = operation({
   print: ({ sessionId }) => `${sessionId} is over; it opens nothing from five seconds on`,
   command: {
     name: 'operator session revoke',
-    about: 'shut a browser out, within five seconds; whoever it is may sign in again',
+    about:
+      'shut a browser out, within five seconds. Whoever it is may sign in again, until their token is revoked or their ' +
+      'grant removed',
     argument: { flags: '<sessionId>', about: 'see: expediter operator session list', field: 'sessionId' },
     examples: [`expediter operator session revoke ${EXAMPLE_ID}`],
   },

@@ -28,7 +28,7 @@ const issue = operation({
   command: {
     name: 'token issue',
     about:
-      'make a token and its webhook URL, shown this once; earlier tokens stay valid. ' +
+      'make a token and its webhook URL, shown this once: only its SHA-256 is stored. Earlier tokens stay valid. ' +
       'Without PUBLIC_URL the URL is that of this machine, http://localhost:PORT',
     options: [
       { flags: '--location <id>', about: 'whose', required: true },
@@ -78,7 +78,9 @@ const list = operation({
     ),
   command: {
     name: 'token list',
-    about: 'tokens, whether they are valid, until when, and when a webhook came with each last; never a token itself',
+    about:
+      'tokens: valid, expired, revoked, or of another integration than the location has now; until when, and when a ' +
+      'webhook came with each last; never a token itself',
     options: [{ flags: '--location <id>', about: 'of this location alone' }],
     examples: ['expediter token list', 'expediter token list --location club-1 --json'],
     rows: 'tokens',
@@ -106,7 +108,7 @@ const revoke = operation({
   command: {
     name: 'token revoke',
     about: 'shut a token out, within five seconds',
-    argument: { flags: '<tokenId>', about: 'see: expediter token list', field: 'tokenId' },
+    argument: { flags: '<tokenId>', about: 'its id, as the list has it; never the token itself', field: 'tokenId' },
     examples: [`expediter token revoke ${EXAMPLE_ID}`],
     async complete(pool, { tokenId }) {
       const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);

@@ -100,7 +100,9 @@ const show = operation({
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
     description:
-      'They may hold what a member wrote: who read them is in the audit. With `contents=false` they stay out.',
+      'They may hold what a member wrote: who read them is in the audit. `reason` is a sentence for people and may ' +
+      'change; `cause` is for programs, by a closed list of codes (`DropCause`, `ReplayCause`). `webhookAuth` says what ' +
+      'its POS proves itself with.',
     output: ShownWebhook,
     answer: 'The webhook.',
   },
@@ -133,7 +135,8 @@ const replayMany = operation({
     description:
       'Each with its own commit, as a webhook of its own; one that cannot be replayed stops no other. Left out are ' +
       'replays, and webhooks of which a replay has made something else already. Ends early after 20 s, and when the ' +
-      'caller leaves: `left` says how many are to do, as far as they were counted, and `next` where it goes on.',
+      'caller leaves: `left` says how many are to do, as far as they were counted in 5 s. Send the same again with ' +
+      '`next` as `cursor` until it is null; with the `until` of a dry run it is about the same webhooks. See docs/replay.md.',
     output: ReplayedMany,
     answer: 'What became of them.',
   },
@@ -228,18 +231,19 @@ const replay = operation({
       { flags: '--dry-run', about: 'only say what would become of each, if it alone were replayed now' },
     ],
     more: `
-A dropped webhook is verified again with the location's settings of today, by the time at which it came. Any other
-verified when it came, and so had one that only Postgres refused. What a replay does is what the webhook would have
-done now, so a repeat moves nothing.
+A dropped webhook is verified again with the location's settings of today, by the time at which it came. What a replay
+does is what the webhook would have done now, so a repeat moves nothing.
 
 With filters (--outcome, --since or --old-token at least), webhooks are replayed oldest first, each with its own commit: one that
 cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
-  - replays themselves, and whatever arrives during the run;
-  - webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
-  - those that were refused for an old token (unless --old-token, which takes them alone): whether they are the POS's,
-    only you can tell, where it signs nothing;
-  - those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
-Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them.
+
+- replays themselves, and whatever arrives during the run;
+- webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
+- those that were refused for an old token (unless --old-token, which takes them alone): whether they are the POS's,
+  only you can tell, where it signs nothing;
+- those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
+
+Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them. See docs/replay.md.
 Exits 1 when one could not be replayed; "dropped" is an outcome.
 `,
     examples: [

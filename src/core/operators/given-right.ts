@@ -5,8 +5,12 @@ import { ROLES, Right, Role, type Actor } from './operator.ts';
 
 /** Roles to give. */
 export const GivenRight = z.strictObject({
-  roles: z.array(Role).min(1).max(ROLES.length),
-  locations: Right.shape.locations.default(null),
+  roles: z
+    .array(Role)
+    .min(1)
+    .max(ROLES.length)
+    .meta({ description: `Of ${ROLES.join(', ')}.` }),
+  locations: Right.shape.locations.default(null).meta({ description: 'Where they hold. Null: at all locations.' }),
 });
 
 /** Makes two that say the same look the same. */

@@ -35,6 +35,17 @@ const WORDS: Record<string, z.ZodType> = {
   PlacementCause: StoredPlacementCause,
 };
 
+/** Sections of the document, and of docs/operator-api.md. */
+export const TAGS = [
+  { name: 'Orders', description: 'On their way to a POS and back.' },
+  { name: 'Webhooks', description: 'Webhooks as they arrived, and applying them anew.' },
+  { name: 'Operators', description: 'Who may do this, and where they are signed in.' },
+  { name: 'Audit', description: 'Who did what, and who was refused.' },
+  { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
+  { name: 'Traffic', description: 'What went through in the last day.' },
+  { name: 'Process', description: 'This process, and this description.' },
+];
+
 const ABOUT = `What people on call and their programs may see and do. Every request carries a token as
 \`Authorization: Bearer\`. What it may is said by roles, at all locations or at some: each route says which one it takes,
 and where (\`x-role\`, \`x-of\`). What is at other locations is answered as if it were not there. Ids in a path are
@@ -77,15 +88,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
       openapi: '3.1.0',
       info: { title: 'Expediter: operator API', version, description: ABOUT, license: { name: 'Apache-2.0' } },
       servers: [{ url: '/' }],
-      tags: [
-        { name: 'Orders', description: 'On their way to a POS and back.' },
-        { name: 'Webhooks', description: 'Webhooks as they arrived, and applying them anew.' },
-        { name: 'Operators', description: 'Who may do this, and where they are signed in.' },
-        { name: 'Audit', description: 'Who did what, and who was refused.' },
-        { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
-        { name: 'Traffic', description: 'What went through in the last day.' },
-        { name: 'Process', description: 'This process, and this description.' },
-      ],
+      tags: [...TAGS],
       components: {
         securitySchemes: {
           operatorToken: { type: 'http', scheme: 'bearer', description: 'A named token, `exo_…`, or OPERATOR_TOKEN.' },
