@@ -2,13 +2,13 @@ import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
+import { OPERATIONS } from '../../src/operators/registry.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 
 let system: System;
 let webhookId: string;
-let tokenId: string;
 
 beforeAll(async () => {
   system = await startSystem();
@@ -19,7 +19,6 @@ beforeAll(async () => {
   webhookId = String(
     (await post(url, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }))).body['webhookId'],
   );
-  tokenId = String((await system.query('SELECT token_id::text FROM webhook_tokens LIMIT 1'))[0]?.['token_id']);
 });
 afterAll(() => system?.stop());
 
@@ -39,52 +38,26 @@ async function acts(...filters: string[]): Promise<Act[]> {
 const at = { locationId: 'club-1' };
 const ofOrder = { ...at, serviceOrderId: 'order-1' };
 const settings = JSON.stringify({ ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
-/** What changes something or tells of a member: how it is used, and what the audit says of it. */
+/** What stands in the audit beside who did what: what it was about, and what came of it. */
 const ACTS: Record<string, { args: () => string[]; input?: string; act: Act }> = {
   'order retry': { args: () => ['order-1'], act: { ...ofOrder, did: 'retry', outcome: 'refused', before: 'sent' } },
-  'order resolve': { args: () => ['order-1', '--not-there'], act: { ...ofOrder, did: 'resolve', outcome: 'refused' } },
-  'order cancel': { args: () => ['order-1'], act: { ...ofOrder, did: 'cancel', before: 'sent' } },
-  'order renumber': {
-    args: () => [],
-    act: { did: 'renumber', outcome: 'done', after: expect.stringMatching(/^\d+$/) },
-  },
-  'webhook show': { args: () => [webhookId], act: { ...at, did: 'read webhook', outcome: 'done' } },
-  'webhook replay': { args: () => [webhookId], act: { ...at, did: 'replay', outcome: 'done', after: 'duplicate' } },
+  'order renumber': { args: () => [], act: { did: 'renumber', after: expect.stringMatching(/^\d+$/) } },
+  'webhook replay': { args: () => [webhookId], act: { ...at, did: 'replay', after: 'duplicate' } },
   'location put': {
     args: () => ['--location', 'club-1', '--integration', 'standard', '--settings', '-'],
     input: settings,
-    act: { ...at, did: 'put', outcome: 'done', before: 'standard', after: 'standard' },
+    act: { ...at, did: 'put', before: 'standard', after: 'standard' },
   },
   'location pause': { args: () => ['club-1'], act: { ...at, did: 'pause', before: 'open', after: 'paused' } },
   'location resume': { args: () => ['club-1'], act: { ...at, did: 'resume', before: 'paused', after: 'open' } },
   'location remove': { args: () => ['club-1'], act: { ...at, did: 'remove', outcome: 'refused' } },
-  'token issue': { args: () => ['--location', 'club-1'], act: { ...at, did: 'issue', outcome: 'done' } },
-  'token revoke': { args: () => [tokenId], act: { ...at, did: 'revoke', outcome: 'done' } },
-  'provider check': { args: () => ['club-1'], act: { ...at, did: 'check', outcome: 'done', after: 'unchecked' } },
-  'provider connect': { args: () => ['club-1'], act: { ...at, did: 'connect' } },
+  'provider check': { args: () => ['club-1'], act: { ...at, did: 'check', after: 'unchecked' } },
   certify: { args: () => ['--location', 'club-1', '--wait', '1s'], act: { ...at, did: 'certify' } },
   rekey: { args: () => [], act: { did: 'rekey', outcome: 'done', after: 'settings 0, grants 0, webhooks 0' } },
-  'member erase': {
-    args: () => ['member-9'],
-    act: { did: 'erase member', outcome: 'done', after: 'erased 0, left 0' },
-  },
+  'member erase': { args: () => ['member-9'], act: { did: 'erase member', after: 'erased 0, left 0' } },
 };
-/** What only reads, and nothing of a member; or has no database to write it down in. */
-const READS = [
-  'audit list',
-  'doctor',
-  'location list',
-  'location show',
-  'migrate',
-  'order list',
-  'order show',
-  'platform check',
-  'platform schema',
-  'provider list',
-  'provider schema',
-  'token list',
-  'webhook list',
-];
+/** What is no operation, and only reads, nothing of a member; or has no database to write it down in. */
+const READS = ['doctor', 'migrate', 'platform check', 'platform schema', 'provider list', 'provider schema'];
 
 const leaves = (command: Command, path: string[] = []): string[] =>
   command.commands.length === 0
@@ -100,9 +73,9 @@ describe('the command line', () => {
   });
 
   it('has no command of which nobody said whether it is an act', () => {
-    // Of operators' tokens, grants and sessions their own tests say it.
-    const own = leaves(buildProgram()).filter((path) => !path.startsWith('operator '));
-    expect(own.toSorted()).toEqual([...Object.keys(ACTS), ...READS].toSorted());
+    const operations = OPERATIONS.flatMap(({ command }) => command?.name ?? []);
+    const others = leaves(buildProgram()).filter((path) => !operations.includes(path));
+    expect(others.toSorted()).toEqual(['certify', 'rekey', ...READS].toSorted());
   });
 
   it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', act }) => {
@@ -125,16 +98,11 @@ describe('the command line', () => {
     ]);
   });
 
-  it('writes down no dry run, and nothing of what is not there', async () => {
+  it('writes down no dry run', async () => {
     const before = await acts();
     for (const args of [
-      ['webhook', 'replay', webhookId, '--dry-run'],
       ['webhook', 'replay', '--outcome', 'dropped', '--dry-run'],
-      ['member', 'erase', 'member-9', '--dry-run'],
       ['rekey', '--dry-run'],
-      ['location', 'pause', 'nowhere'],
-      ['token', 'revoke', 'exw_of-somebody'],
-      ['webhook', 'show', 'nothing'],
     ]) {
       await cli(args);
     }

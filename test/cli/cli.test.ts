@@ -207,18 +207,9 @@ describe('the command line', () => {
   });
 
   it.each([
-    [['location', 'show', 'nowhere']],
-    [['location', 'pause', 'nowhere']],
-    [['location', 'resume', 'nowhere']],
-    [['token', 'issue', '--location', 'nowhere']],
     [['token', 'list', '--location', 'nowhere']],
-    [['token', 'revoke', 'nowhere']],
-    [['order', 'show', 'nowhere']],
-    [['order', 'retry', 'nowhere']],
-    [['order', 'resolve', 'nowhere', '--there']],
-    [['order', 'resolve', 'nowhere', '--not-there']],
+    [['webhook', 'list', '--order', 'nowhere']],
     [['provider', 'schema', 'nowhere']],
-    [['provider', 'check', 'nowhere']],
   ])('exits 3 where there is nothing: %j', async (args) => {
     expect(await cli(env, args)).toEqual({ code: 3, out: '', error: expect.stringMatching(/^error: [^\n]+\n$/) });
   });

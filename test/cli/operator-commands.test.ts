@@ -4,6 +4,7 @@ import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
 import { logIn } from '../support/log-in.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
+import type { Ended } from '../support/run-program.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -67,35 +68,20 @@ describe('expediter operator token', () => {
     expect(expiresAt && (Date.parse(expiresAt) - Date.parse(createdAt)) / 1_000).toBe(seconds);
   });
 
-  it.each([
-    ['a role that there is not', ['--name', 'x', '--role', 'viewer,root'], /roles\.1: is none of viewer, operator/],
-    ['no location', ['--name', 'x', '--role', 'viewer', '--locations', ''], /locations\.0: /],
-    ['no role', ['--name', 'x'], /--role/],
-    ['no name', ['--name', ' ', '--role', 'viewer'], /name: is not 1 to 100 characters/],
-    ['an end in the past', ['--name', 'x', '--role', 'viewer', '--expires', '2020-01-31'], /not in the future/],
-  ])('issues none with %s: one line, exit code 2', async (_what, args, says) => {
-    const { code, out, error } = await runCli(env, ['operator', 'token', 'issue', ...args]);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(error).toMatch(says);
-  });
-
-  it.each([
-    ['a name that a valid token has', ['--name', 'ben', '--role', 'viewer'], /a valid token is called "ben"/],
-    ['a location that there is not', ['--name', 'x', '--role', 'viewer', '--locations', 'club-1,club-9'], /"club-9"/],
-  ])('is refused %s: one line, exit code 1', async (_what, args, says) => {
-    const { code, out, error } = await runCli(env, ['operator', 'token', 'issue', ...args]);
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(error).toMatch(says);
-  });
-
-  it('knows no token by its secret, and writes that down nowhere', async () => {
-    const { token } = await runJson<Issued>(env, ['operator', 'token', 'issue', '--name', 'carl', '--role', 'viewer']);
-    const { code, error } = await runCli(env, ['operator', 'token', 'revoke', token]);
-    expect({ code, error }).toEqual({ code: 3, error: expect.stringContaining('never the token itself') });
-    expect(JSON.stringify([error, await acts(), system.logged])).not.toContain(token.slice(4, -6));
-    const missing = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99';
-    expect(await runCli(env, ['operator', 'token', 'revoke', missing])).toMatchObject({ code: 3 });
-    expect((await acts())[0]).toMatchObject({ did: 'revoke token', subject: missing, outcome: 'refused' });
+  it('says in one line why none is issued', async () => {
+    const issue = (...args: string[]): Promise<Ended> =>
+      runCli(env, ['operator', 'token', 'issue', '--name', 'ben', ...args]);
+    expect(await issue('--role', 'viewer')).toEqual({
+      code: 1,
+      out: '',
+      error: 'error: a valid token is called "ben": revoke that, or take another name\n',
+    });
+    expect(await issue('--role', 'viewer,root')).toEqual({
+      code: 2,
+      out: '',
+      error: expect.stringMatching(/^error: roles\.1: is none of viewer, operator.*\n$/),
+    });
+    expect(await issue('--role', 'viewer', '--expires', '2020-01-31')).toMatchObject({ code: 2, out: '' });
   });
 });
 
@@ -115,11 +101,9 @@ describe('expediter operator grant', () => {
       code: 0,
       out: expect.stringContaining('anna@example.com: viewer at club-1'),
     });
-    expect(await runCli(env, ['operator', 'grant', 'remove', anna.grantId])).toMatchObject({ code: 3 });
     expect(await runJson(env, ['operator', 'grant', 'list'])).toMatchObject([{ grantId: group.grantId }]);
     const after = `${anna.grantId} anna@example.com: viewer at club-1`;
-    expect((await acts()).slice(0, 4)).toMatchObject([
-      { did: 'take roles', outcome: 'refused', subject: anna.grantId },
+    expect((await acts()).slice(0, 3)).toMatchObject([
       { did: 'take roles', outcome: 'done', subject: anna.grantId, after },
       {
         ...by,
@@ -129,14 +113,6 @@ describe('expediter operator grant', () => {
       },
       { ...by, did: 'give roles', outcome: 'done', after },
     ]);
-  });
-
-  it.each([
-    ['nobody', []],
-    ['an address and a group', ['--email', 'a@example.com', '--group', 'b']],
-    ['what is no address', ['--email', 'anna']],
-  ])('gives none to %s', async (_what, to) => {
-    expect(await runCli(env, ['operator', 'grant', 'add', '--role', 'viewer', ...to])).toMatchObject({ code: 2 });
   });
 });
 
@@ -154,13 +130,5 @@ describe('expediter operator session', () => {
     expect(await runJson(env, ['operator', 'session', 'revoke', sessionId])).toEqual({ sessionId, revoked: true });
     await until(async () => !(await opens()));
     expect((await acts())[0]).toMatchObject({ ...by, did: 'revoke session', subject: sessionId, outcome: 'done' });
-  });
-
-  it('revokes none that is not there, and does not repeat what may be a cookie', async () => {
-    const missing = await runCli(env, ['operator', 'session', 'revoke', '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99']);
-    expect(missing).toMatchObject({ code: 3, error: expect.stringContaining('no session has this id') });
-    const { code, error } = await runCli(env, ['operator', 'session', 'revoke', 'what-may-be-a-cookie']);
-    expect([code, error]).toEqual([3, expect.stringContaining('is not the id of a session')]);
-    expect(error).not.toContain('cookie');
   });
 });

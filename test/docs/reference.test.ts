@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { OPERATIONS } from '../../src/operators/registry.ts';
 import { PAGES, withReference } from '../../scripts/write-docs.ts';
 
 // Where it is not: npm run docs
@@ -7,3 +8,12 @@ it.each(PAGES)('docs/$file is what the operations say', async (page) => {
   const text = await readFile(new URL(`../../docs/${page.file}`, import.meta.url), 'utf8');
   expect(text).toBe(withReference(text, page));
 });
+
+it.each(OPERATIONS.flatMap(({ id, body }) => (body === undefined ? [] : [{ id, body }])))(
+  'what the page shows of $id is taken',
+  ({ body }) => {
+    for (const example of (body.meta()?.examples ?? []) as unknown[]) {
+      expect(body.safeParse(example), JSON.stringify(example)).toMatchObject({ success: true });
+    }
+  },
+);

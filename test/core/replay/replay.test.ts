@@ -473,23 +473,6 @@ describe('what cannot be replayed', () => {
     });
   });
 
-  it.each([MISSING, MISSING.replace('019c', 'ffff'), '9b2d7f0e-0000-4000-8000-000000000000', 'nonsense'])(
-    'one that is not there (%s): exit 3',
-    async (id) => {
-      for (const args of [
-        ['replay', id],
-        ['replay', id, '--dry-run'],
-        ['show', id],
-      ]) {
-        expect(await cli(['webhook', ...args])).toEqual({
-          code: 3,
-          out: '',
-          error: expect.stringMatching(/^error: [^\n]* of a webhook[^\n]*\n$|^error: [^\n]*: no webhook [^\n]+\n$/),
-        });
-      }
-    },
-  );
-
   it.each([
     ['nothing named', ['replay'], /say which/],
     ['no more than a place', ['replay', '--location', 'club-1'], /say which/],
@@ -734,6 +717,7 @@ describe('webhook list', () => {
     expect(await list('--order', serviceOrderId, '--outcome', 'applied')).toMatchObject([{ webhookId: ids[0] }]);
     expect(await list('--location', locationId, '--outcome', 'dropped')).toEqual([]);
     expect(await list('--location', locationId, '--until', '1h')).toEqual([]);
+    expect(await list('--location', locationId, '--integration', 'square')).toEqual([]);
     expect((await list('--since', '1h', '--limit', '1000')).map((row) => row.webhookId)).toEqual(
       expect.arrayContaining(ids),
     );

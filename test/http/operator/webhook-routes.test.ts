@@ -86,47 +86,11 @@ describe('webhooks', () => {
       expect(text).toContain('Ada');
     }
     expect(await reads()).toBe(2);
-    expect((await operator.get(`/webhooks/${id}?contents=no`)).status).toBe(400);
   });
 
-  it('are listed newest first, by what is asked for, page by page', async () => {
-    const { locationId, orders, webhooks } = await dropped(5);
-    await mend(locationId);
-    const applied = await send(await stage.webhookPath(locationId), {
-      serviceOrderId: orders[0] ?? '',
-      status: 'READY',
-    });
-    const of = async (query: string): Promise<unknown[]> =>
-      (await listed(`location=${locationId}&${query}`)).map((row) => row['webhookId']);
-    expect(await of('')).toEqual([applied, ...webhooks.toSorted().toReversed()]);
-    expect(await of('outcome=dropped')).toEqual(webhooks.toSorted().toReversed());
-    expect(await of(`order=${orders[0]}`)).toEqual([applied]);
-    expect(await of('integration=square')).toEqual([]);
-    expect(await of(`since=${new Date(Date.now() + 60_000).toISOString()}`)).toEqual([]);
-
-    const paged: unknown[] = [];
-    let cursor = '';
-    for (;;) {
-      const { body } = await operator.get(`/webhooks?location=${locationId}&limit=2${cursor}`);
-      paged.push(...(body['webhooks'] as { webhookId: string }[]).map((row) => row.webhookId));
-      if (body['next'] === null) break;
-      cursor = `&cursor=${body['next'] as string}`;
-    }
-    expect(paged).toEqual([applied, ...webhooks.toSorted().toReversed()]);
-    expect(await listed(`location=${locationId}&limit=1`)).toMatchObject([
-      { outcome: 'applied', integration: 'standard', events: 1, truncated: false, replayOf: null },
-    ]);
-  });
-
-  it.each([
-    ['outcome=lost', 'outcome'],
-    ['limit=1000', 'limit'],
-    ['cursor=nobody', 'cursor'],
-    [`cursor=${randomUUIDv7()}`, 'cursor'],
-    ['order=a%00', 'order'],
-  ])('a wrong filter is named: %s', async (query, field) => {
-    const { status, text } = await operator.get(`/webhooks?${query}`);
-    expect([status, text]).toEqual([400, expect.stringContaining(field)]);
+  it('a cursor that no page gave is refused', async () => {
+    const { status, text } = await operator.get(`/webhooks?cursor=${randomUUIDv7()}`);
+    expect([status, text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
   it('one shows why it was dropped, its headers, its bytes, and what a replay would read today', async () => {
@@ -168,19 +132,6 @@ describe('webhooks', () => {
     expect((await operator.get(`/webhooks/${webhooks[0]}`)).body).toMatchObject({ cause });
     expect(await listed(`location=${locationId}`)).toMatchObject([{ cause }]);
   });
-
-  it('that is not kept is not there, and an id that is none is named', async () => {
-    for (const [id, status] of [
-      [randomUUIDv7(), 404],
-      [randomUUID(), 400],
-      ["'%3B--", 400],
-      ['a%00b', 400],
-      ['..%2forders', 400],
-    ] as const) {
-      expect((await operator.get(`/webhooks/${id}`)).status, id).toBe(status);
-      expect((await operator.post(`/webhooks/${id}/replay`)).status, id).toBe(status);
-    }
-  });
 });
 
 describe('a replay', () => {
@@ -193,7 +144,6 @@ describe('a replay', () => {
     expect(dry.body).toMatchObject({ webhookId: null, outcome: 'applied' });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: null });
 
-    const woken = stage.woken();
     const replayed = await operator.post(`/webhooks/${id}/replay`, {});
     expect(replayed.body).toMatchObject({
       replayOf: id,
@@ -201,7 +151,6 @@ describe('a replay', () => {
       events: [{ status: 'ready', serviceOrderId, outcome: 'applied', conflict: false }],
     });
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    expect(stage.woken(), 'the relay has a message').toBe(woken + 1);
     expect(await stage.query('SELECT FROM outbox WHERE service_order_id = $1', [serviceOrderId])).toHaveLength(1);
     const shown = await operator.get(`/orders/${serviceOrderId}`);
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
@@ -218,16 +167,6 @@ describe('a replay', () => {
       expect.objectContaining({ what: 'act', details: expect.objectContaining({ did: 'replay', webhookId: id }) }),
     );
     for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['acts'])).not.toContain(hidden);
-  });
-
-  it('of what is gone is refused, and says why', async () => {
-    const { locationId, webhooks } = await dropped(1);
-    await mend(locationId);
-    await stage.query(`UPDATE webhooks SET body = '', headers = '{}' WHERE id = $1`, [webhooks[0]]);
-    expect(await operator.post(`/webhooks/${webhooks[0]}/replay`)).toMatchObject({
-      status: 409,
-      body: { error: expect.stringContaining('erased'), cause: { code: 'erased' } },
-    });
   });
 
   it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
@@ -371,18 +310,10 @@ describe('a replay', () => {
     ['is empty', {}, 'outcome, or since'],
     ['is missing', undefined, 'body'],
     ['wants too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
-    ['has a filter nobody knows', { outcome: 'dropped', club: 'x' }, 'club'],
-    ['has a time that is none', { since: 'yesterday' }, 'since'],
-    ['is no object', [], 'body'],
   ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {
     const before = await stage.query('SELECT count(*) FROM webhooks');
     const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);
     expect(await stage.query('SELECT count(*) FROM webhooks')).toEqual(before);
-  });
-
-  it('with a body over 64 kB is refused', async () => {
-    const body = { outcome: 'dropped', location: 'x'.repeat(1_000_000) };
-    expect((await operator.post('/webhooks/replay', body)).status).toBe(413);
   });
 });

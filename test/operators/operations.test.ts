@@ -1,0 +1,335 @@
+/** What holds for every operation, through the API and the command line. What each does is claimed where that is tested. */
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { userInfo } from 'node:os';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ROLES, type Role } from '../../src/core/operators/operator.ts';
+import type { Operation, Options } from '../../src/operators/operation.ts';
+import { OPERATIONS } from '../../src/operators/registry.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../support/ask-operator.ts';
+import { nameToken } from '../support/log-in.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
+
+const IDS = ['serviceOrderId', 'webhookId', 'locationId', 'tokenId', 'sessionId', 'grantId'] as const;
+type Ids = Record<(typeof IDS)[number], string>;
+type Args = (ids: Ids) => string[];
+/** A right input, without the ids in the path; and what is typed for it behind the command's name. */
+type Row = { input?: Options; args?: Args; stdin?: string };
+
+const LOCATION = 'club-1';
+const GIVEN = { roles: ['viewer'], locations: [LOCATION] };
+const RIGHT = ['--role', 'viewer', '--locations', LOCATION];
+const SETTINGS = '{"ordersUrl": "http://127.0.0.1:9/orders", "unsigned": true}';
+const ofOrder =
+  (...more: string[]): Args =>
+  (ids) => [ids.serviceOrderId, ...more];
+const ofLocation: Args = (ids) => [ids.locationId];
+
+const ROWS: Record<string, Row> = {
+  listOrders: { args: () => [] },
+  showOrder: { args: ofOrder() },
+  retryOrder: { args: ofOrder() },
+  resolveOrder: { input: { there: false }, args: ofOrder('--not-there') },
+  cancelOrder: { args: ofOrder() },
+  concludeCancel: { input: { cancelled: false } },
+  renumberOrders: { args: () => [] },
+  listWebhooks: { args: () => [] },
+  showWebhook: { args: (ids) => [ids.webhookId] },
+  replayWebhook: { input: { dryRun: false }, args: (ids) => [ids.webhookId] },
+  replayWebhooks: { input: { outcome: 'dropped', dryRun: false } },
+  listLocations: { args: () => [] },
+  showLocation: { args: ofLocation },
+  putLocation: {
+    args: () => ['--location', LOCATION, '--integration', 'standard', '--settings', '-'],
+    stdin: SETTINGS,
+  },
+  checkLocation: { args: ofLocation },
+  connectLocation: { args: ofLocation },
+  pauseLocation: { args: ofLocation },
+  resumeLocation: { args: ofLocation },
+  removeLocation: { args: ({ locationId }) => [locationId === LOCATION ? 'empty' : locationId] },
+  issueToken: { args: ({ locationId }) => ['--location', locationId] },
+  listTokens: { args: () => [] },
+  revokeToken: { args: (ids) => [ids.tokenId] },
+  eraseMember: { args: () => ['member-9'] },
+  listSessions: { args: () => [] },
+  revokeSession: { args: (ids) => [ids.sessionId] },
+  listOperatorTokens: { args: () => [] },
+  issueOperatorToken: { input: { ...GIVEN, name: 'new' }, args: () => ['--name', 'new', ...RIGHT] },
+  revokeOperatorToken: { args: (ids) => [ids.tokenId] },
+  listOperatorGrants: { args: () => [] },
+  addOperatorGrant: { input: { ...GIVEN, group: 'new' }, args: () => ['--group', 'new', ...RIGHT] },
+  removeOperatorGrant: { args: (ids) => [ids.grantId] },
+  readAudit: { args: () => [] },
+  readTraffic: {},
+  readScorecards: {},
+  readSpill: {},
+};
+/** What is given and taken is written down at each of its locations as well. */
+const isOfRights = ({ does = '' }: Operation): boolean => / (token|roles)$/.test(does);
+/** Whoever types it may have meant the secret that belongs to it. */
+const SECRET = 'exo_hunter2-hunter2-hunter2';
+
+let stage: Stage;
+let admin: Operator;
+/** Has every role, where nothing of what is asked about is. */
+let elsewhere: Operator;
+let ids: Ids;
+const without = new Map<Role, Operator>();
+
+beforeAll(async () => {
+  stage = await startStage({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'http://127.0.0.1:9' } });
+  for (const id of [LOCATION, 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.seedOrder({ serviceOrderId: 'order-1', locationId: LOCATION });
+  admin = await askOperator(stage.app);
+  elsewhere = await askOperator(stage.app, await nameToken(stage, 'elsewhere', [...ROLES], ['club-2']));
+  for (const role of ROLES) {
+    const others = ROLES.filter((each) => each !== role);
+    without.set(role, await askOperator(stage.app, await nameToken(stage, `not ${role}`, others, null)));
+  }
+  const { body } = await stage.post(await stage.webhookPath(LOCATION), 'no status');
+  const [token] = await stage.query('SELECT token_id FROM webhook_tokens');
+  ids = {
+    serviceOrderId: 'order-1',
+    webhookId: String(body['webhookId']),
+    locationId: LOCATION,
+    tokenId: String(token?.['token_id']),
+    sessionId: randomUUID(),
+    grantId: randomUUID(),
+  };
+});
+afterAll(() => stage?.stop());
+
+/** Everything is there, as each operation needs it. */
+async function prepare({ id }: Operation): Promise<void> {
+  const state = id === 'resolveOrder' ? 'in_doubt' : id === 'concludeCancel' ? 'sent' : 'waiting';
+  await stage.query(
+    `WITH o AS (UPDATE orders SET ended_at = NULL), l AS (UPDATE locations SET paused_at = NULL),
+          c AS (DELETE FROM cancellations), g AS (DELETE FROM operator_grants),
+          t AS (DELETE FROM operator_tokens WHERE name IN ('new', 'old'))
+     UPDATE placements SET state = $1, deadline_at = now() + interval '1 h',
+                           finished_at = CASE $1 WHEN 'sent' THEN now() END,
+                           next_attempt_at = CASE $1 WHEN 'waiting' THEN now() ELSE 'infinity' END`,
+    [state],
+  );
+  if (id === 'concludeCancel') {
+    await stage.query(
+      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+       VALUES ('order-1', $1, 'platform', 'by_phone', now(), 'infinity')`,
+      [LOCATION],
+    );
+  }
+  await stage.query(
+    `WITH t AS (INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES ($1, '\\x00', 'old', '{viewer}', $4)),
+          g AS (INSERT INTO operator_grants (grant_id, group_name, roles, locations) VALUES ($2, 'old', '{viewer}', $4))
+     INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
+     VALUES ($3, '\\x00', 'person', 'anna', 'Anna', now() + interval '1 h') ON CONFLICT DO NOTHING`,
+    [ids.tokenId, ids.grantId, ids.sessionId, [LOCATION]],
+  );
+  await stage.addLocation('empty', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'empty'`);
+}
+
+const rowOf = ({ id }: Operation): Row => ROWS[id] ?? expect.fail(`say of ${id} what it is asked with`);
+const shapeOf = (shape: z.ZodType | undefined): z.ZodRawShape => (shape as z.ZodObject | undefined)?.shape ?? {};
+
+/** Asks a route with an input, of which the schemas say where each field goes. */
+function ask(by: Operator, { api, params, body }: Operation, input: Options): Promise<OperatorAnswer> {
+  const [method = '', path = ''] = api?.route.split(' ') ?? [];
+  const inPath = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(input[name])));
+  const asked = Object.entries(input).filter(([name]) => !(name in shapeOf(params)));
+  if (method === 'POST') return by.post(inPath, body && Object.fromEntries(asked));
+  const search = new URLSearchParams(asked.map(([name, value]) => [name, String(value)])).toString();
+  return by.get(search === '' ? inPath : `${inPath}?${search}`);
+}
+function type({ command }: Operation, args: readonly string[], stdin = ''): Promise<Ended> {
+  return runCli(stage.env, [...(command?.name.split(' ') ?? []), ...args], stdin);
+}
+
+type Written = { did: string; by: string; outcome: string; subject: string | null; request: string | null };
+/** What a piece of work writes into the audit, and how often it wakes the workers. */
+async function effectOf(work: () => Promise<unknown>): Promise<{ written: Written[]; woken: number }> {
+  const [before] = await stage.query('SELECT coalesce(max(audit_id), 0) AS id FROM audit');
+  const woken = stage.woken();
+  await work();
+  const written = await stage.query(
+    `SELECT did, actor_name AS by, outcome, subject, request_id AS request FROM audit LEFT JOIN audit_outcomes USING (audit_id)
+     WHERE audit_id > $1 ORDER BY audit_id`,
+    [before?.['id']],
+  );
+  return { written: written as Written[], woken: stage.woken() - woken };
+}
+
+const missing: Ids = {
+  serviceOrderId: 'nobody',
+  webhookId: randomUUIDv7(),
+  locationId: 'nowhere',
+  tokenId: randomUUID(),
+  sessionId: randomUUID(),
+  grantId: randomUUID(),
+};
+const idNames = ({ params }: Operation): (keyof Ids)[] => IDS.filter((name) => name in shapeOf(params));
+const pathOf = (operation: Operation, from: Ids): Options =>
+  Object.fromEntries(idNames(operation).map((name) => [name, from[name]]));
+const withApi = OPERATIONS.filter(({ api }) => api !== undefined);
+const withCommand = OPERATIONS.filter(({ id, command }) => command !== undefined && ROWS[id]?.args !== undefined);
+
+/** A claim about some operations only. */
+const when = (holds: boolean): ((name: string, work: () => Promise<void>) => void) => (holds ? it : () => {});
+
+it('every operation is asked here, by every way that it has', () => {
+  expect(Object.keys(ROWS)).toEqual(expect.arrayContaining(OPERATIONS.map(({ id }) => id)));
+  expect(OPERATIONS.filter((each) => each.command !== undefined && !withCommand.includes(each))).toEqual([]);
+  // A command of another one, by its options; its own route says the rest.
+  expect(OPERATIONS.filter(({ api, command }) => api === undefined && command === undefined)).toEqual([]);
+});
+
+describe.each(withApi)('$id over HTTP', (operation) => {
+  const { api, role, of, does, reveals, wakes } = operation;
+  const revealed = reveals && { contents: true };
+  const right = (): Options => ({ ...rowOf(operation).input, ...pathOf(operation, ids), ...revealed });
+  beforeEach(() => prepare(operation));
+
+  it('is done by who may, written down once where it is an act, and wakes the workers where it makes work', async () => {
+    let answer: OperatorAnswer | undefined;
+    const { written, woken } = await effectOf(async () => (answer = await ask(admin, operation, right())));
+    expect(answer).toMatchObject({ status: 200 });
+    const did = does ?? reveals?.did;
+    const rows = written.filter((each) => each.did === did);
+    expect(rows).toHaveLength(did === undefined ? 0 : isOfRights(operation) ? 2 : 1);
+    for (const row of rows) {
+      expect(row).toMatchObject({ by: 'OPERATOR_TOKEN', outcome: 'done', request: expect.any(String) });
+      const lines = stage.logged.filter((line) => line.includes(`"reqId":"${row.request}"`));
+      expect(lines.join('\n')).toMatch(/"message":"operator"/);
+    }
+    // A run writes each of its replays down.
+    expect(written.filter((each) => each.did !== did && each.did !== 'replay')).toEqual([]);
+    expect(woken).toBe(wakes === true ? 1 : 0);
+  });
+
+  when('dryRun' in (rowOf(operation).input ?? {}))('is neither written down nor wakes anybody when dry', async () => {
+    const dry = await effectOf(() => ask(admin, operation, { ...right(), dryRun: true }));
+    expect(dry).toEqual({ written: [], woken: 0 });
+  });
+
+  when(role !== 'viewer' || reveals !== undefined)(
+    'is refused to who lacks its role, which is written down',
+    async () => {
+      const lacking = reveals === undefined ? role : 'member-data';
+      let answer: OperatorAnswer | undefined;
+      const { written, woken } = await effectOf(async () => {
+        answer = await ask(without.get(lacking) ?? admin, operation, right());
+      });
+      expect(answer).toMatchObject({ status: 403, body: { cause: { code: 'role_missing' } } });
+      expect(answer?.body['cause']).toHaveProperty('roles', expect.arrayContaining([lacking]));
+      expect(written).toMatchObject([
+        { did: 'be refused', by: `not ${lacking}`, outcome: 'refused', subject: api?.route },
+      ]);
+      expect(woken).toBe(0);
+    },
+  );
+
+  it('says to who is elsewhere no more than that there is nothing', async () => {
+    const answer = await ask(elsewhere, operation, right());
+    if (idNames(operation).length > 0 && of !== 'all') {
+      const none = await ask(elsewhere, operation, { ...right(), ...pathOf(operation, missing) });
+      expect([answer.status, answer.text]).toEqual([404, none.text]);
+    } else if (of === 'all' || of === 'given') expect(answer.status).toBe(403);
+    else {
+      expect(answer.status).toBe(200);
+      expect(answer.text).not.toContain(LOCATION);
+      expect(answer.text).not.toContain('order-1');
+    }
+  });
+
+  when(idNames(operation).length > 0)('is about nothing that is not there', async () => {
+    const { written, woken } = await effectOf(async () => {
+      const answer = await ask(admin, operation, { ...right(), ...pathOf(operation, missing) });
+      expect([answer.status, answer.body]).toEqual([404, { error: expect.any(String) }]);
+    });
+    // By the id that was tried: it is one.
+    expect(written.filter(({ outcome }) => outcome !== 'refused' || (of !== 'all' && of !== 'list'))).toEqual([]);
+    expect(woken).toBe(0);
+  });
+
+  const wrong = [
+    ...idNames(operation).map((name) => ({ name, value: `\0${SECRET}` })),
+    ...Object.keys(shapeOf(operation.query)).map((name) => ({ name, value: `\0${SECRET}` })),
+    ...Object.keys({ ...shapeOf(operation.body), ...rowOf(operation).input }).map((name) => ({
+      name,
+      value: [{ SECRET }],
+    })),
+    ...['nobody-knows'].map((name) => ({ name, value: SECRET })),
+  ].filter(({ name }) => name !== 'nobody-knows' || operation.query !== undefined || operation.body !== undefined);
+
+  it.each(wrong)('names $name where that is wrong, and repeats nothing of it', async ({ name, value }) => {
+    const logged = stage.logged.length;
+    const { written, woken } = await effectOf(async () => {
+      const input = { ...right(), [name]: value };
+      const { status, text } = await ask(admin, operation, input);
+      expect(status).toBe(400);
+      expect(text).toContain(name);
+      expect(text).not.toContain('hunter2');
+    });
+    expect({ written, woken }).toEqual({ written: [], woken: 0 });
+    expect(
+      stage.logged
+        .slice(logged)
+        .join('\n')
+        .replaceAll(/"url":"[^"]*"/g, ''),
+    ).not.toContain('hunter2');
+  });
+});
+
+describe.each(withCommand)('$id at the command line', (operation) => {
+  const { command, does, reveals } = operation;
+  const { args = () => [], stdin } = rowOf(operation);
+  const isDryable = command?.options?.some(({ flags }) => flags === '--dry-run') === true;
+  beforeEach(() => prepare(operation));
+
+  it('is done, and written down once where it is an act', async () => {
+    const { written } = await effectOf(async () => {
+      const { code, error } = await type(operation, [...args(ids), '--as', 'grace'], stdin);
+      expect({ code, error }).toEqual({ code: 0, error: '' });
+    });
+    // A command shows no member data but of a webhook.
+    const did = does ?? (reveals?.when({}) === true ? reveals.did : undefined);
+    const act = { did, by: `${userInfo().username} as grace`, outcome: 'done', request: null };
+    expect(written).toEqual(
+      did === undefined
+        ? []
+        : [act, ...(isOfRights(operation) ? [act] : [])].map((row) => expect.objectContaining(row)),
+    );
+  });
+
+  when(isDryable)('is not written down when dry', async () => {
+    const { written } = await effectOf(async () => {
+      expect(await type(operation, [...args(ids), '--dry-run'], stdin)).toMatchObject({ code: 0, error: '' });
+    });
+    expect(written).toEqual([]);
+  });
+
+  const isAbout =
+    args(missing).join() !== args({ ...missing, ...Object.fromEntries(IDS.map((id) => [id, 'x'])) }).join();
+  when(isAbout)('is about nothing that is not there: one line, exit code 3', async () => {
+    const { written } = await effectOf(async () => {
+      const { code, out, error } = await type(operation, args(missing), stdin);
+      expect({ code, out }).toEqual({ code: 3, out: '' });
+      expect(error).toMatch(/^error: [^\n]+\n$/);
+    });
+    expect(written.filter(({ outcome }) => outcome !== 'refused')).toEqual([]);
+  });
+
+  const isOfSecret = idNames(operation).some((name) => ['tokenId', 'sessionId', 'grantId'].includes(name));
+  when(isOfSecret)('repeats no secret that is given for an id, and writes it down nowhere', async () => {
+    const { written } = await effectOf(async () => {
+      const typed = Object.fromEntries(IDS.map((id) => [id, SECRET])) as Ids;
+      const { code, out, error } = await type(operation, args(typed));
+      expect({ code, out }).toEqual({ code: 3, out: '' });
+      expect(error).not.toContain('hunter2');
+    });
+    expect(written).toEqual([]);
+  });
+});
