@@ -363,8 +363,11 @@ describe('a tracking link', () => {
     ] as const) {
       expect(await says({ ...event, occurredAt: before(minute), trackingUrl: link })).toBe('parked');
     }
+    // A newer time does not take it away.
+    await says({ ...event, occurredAt: before(4), estimatedReadyAt: at(30) });
     await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
-    expect(await told(id, ({ status }) => status === 'received')).toMatchObject({ trackingUrl: `${LINK}3` });
+    const both = { trackingUrl: `${LINK}3`, estimatedReadyAt: toInstant(at(30)) };
+    expect(await told(id, ({ status }) => status === 'received')).toMatchObject(both);
   });
 
   it('of an event about the POS id of another order is not taken', async () => {
