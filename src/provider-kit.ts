@@ -28,18 +28,9 @@ export type {
   Webhook,
 } from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';
-export * from './providers/absentable.ts';
 export * from './providers/call-pos.ts';
-export * from './providers/call-with-token.ts';
-export * from './providers/connect-by-code.ts';
-export * from './providers/limit-rate.ts';
-export * from './providers/oauth-grant.ts';
+export * from './providers/oauth.ts';
 export * from './providers/order-texts.ts';
-export * from './providers/parse-json.ts';
-export * from './providers/quote-refusal.ts';
-export * from './providers/read-shape.ts';
-export * from './providers/read-state.ts';
-export * from './providers/reason-in-words.ts';
+export * from './providers/read-json.ts';
 export * from './providers/shared-settings.ts';
-export * from './providers/time-if-any.ts';
 export * from './providers/verify-hmac.ts';

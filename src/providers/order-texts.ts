@@ -1,5 +1,6 @@
 import { discountsOf, toDecimal } from '../core/domain/money.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
+import type { ReasonCode } from '../core/domain/reason-code.ts';
 
 /** The mark at the end of a text that was cut. */
 const CUT = ' […]';
@@ -27,4 +28,42 @@ export function takeOff(order: CanonicalOrder): string | undefined {
 export function orderNote(order: CanonicalOrder, limit: number): string | undefined {
   const lines = [ageCheck(order), order.notes].filter(Boolean);
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);
+}
+
+/**
+ * What people and POS systems write as a reason, in English. The first that is found counts: who cancels "on customer
+ * request" for an item that is "not in stock" says the customer's reason. Inferred, where the vendor's page quotes none.
+ */
+const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
+  [/\b(customer|guest)(['’]s)? (has )?(cancel|request|chang\w*( of)?( \w+)? mind\b)/i, 'member_cancelled'],
+  [/\b(customer|guest) (no longer (want|need)|(wants|wanted|asked|called) to cancel\b)/i, 'member_cancelled'],
+  [/\b(cancel|request)\w* by (the )?(customer|guest)\b/i, 'member_cancelled'],
+  [/\b(out of|not in|no) stock\b|\bsold ?out\b|\b86'?d\b|\bsnoozed\b/i, 'item_unavailable'],
+  [/\b(invalid|unavailable) ?(plu|product|modifier|item)\b|\bnot attached to a menu\b/i, 'item_unavailable'],
+  [/\b(item|product|modifier|ingredient)s?\b.*\b(unavailable|not available|not found|missing)\b/i, 'item_unavailable'],
+  [/\b(out of|outside) (the |our )?(delivery )?(area|range|zone)\b|\btoo far\b/i, 'out_of_area'],
+  [/\b(price|tax|total)s?\b.*\b(mismatch|changed|differ|wrong|incorrect)/i, 'price_changed'],
+  [/\bpaused\b/i, 'paused'],
+  [/\b(is|are|['’]re|store|restaurant|kitchen|shop) (\w+ )?closed\b/i, 'closed'],
+  [/^\W*closed\W*$|\bclosed (today|early|now|for|until)\b|\bclosing\b/i, 'closed'],
+  [/\bbusy\b|\bcapacity\b/i, 'too_busy'],
+  [/\baddress\b/i, 'invalid_address'],
+  [/\bduplicate\b/i, 'duplicate'],
+  [/\bpayment\b|\bunpaid\b/i, 'payment'],
+  [/\b(under ?age|age (check|verification|limit))\b/i, 'age_check'],
+  [
+    /\b(not accepted|(did not|didn['’]t) (answer|respond|reply)|no (answer|response|reply)|expired|timed? ?-?out)\b/i,
+    'no_answer',
+  ],
+  [/\b(offline|unreachable|unable to reach|connection|connect to)\b/i, 'technical'],
+];
+
+/** As much of a text as is read. */
+const READ = 500;
+
+/** The code of a reason that somebody wrote in words of their own. Undefined if none is known. */
+export function reasonInWords(text: string): ReasonCode | undefined {
+  // Some channels have codes, OUT_OF_STOCK.
+  const read = text.slice(0, READ).replaceAll('_', ' ');
+  return WORDS.find(([words]) => words.test(read))?.[1];
 }

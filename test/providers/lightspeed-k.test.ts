@@ -4,7 +4,7 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
-import { tokenOf } from '../../src/providers/lightspeed-k/obtain-token.ts';
+import { tokenOf } from '../../src/providers/lightspeed-k/call-lightspeed.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
 import { writeOrder } from '../../src/providers/lightspeed-k/write-order.ts';
 import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-order.ts';

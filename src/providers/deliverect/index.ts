@@ -1,11 +1,9 @@
 import type { Provider } from '../../core/domain/provider.ts';
-import { cancelOrder } from './cancel-order.ts';
-import { check } from './check.ts';
+import { cancelOrder, createOrder } from './send-order.ts';
+import { check } from './obtain-token.ts';
 import { connect } from './connect.ts';
-import { createOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
-import { readBusy } from './read-busy.ts';
-import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { readBusy, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
 
 /** Deliverect's Channel API, a hub in front of many POS systems. Operators read docs/providers/deliverect.md. */

@@ -1,7 +1,6 @@
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { oauthGrant } from '../oauth-grant.ts';
-import { TokenGranted } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { oauthGrant } from '../oauth.ts';
+import { type Settings, TokenGranted } from './payloads.ts';
 
 /** The settings that an access token depends on. Locations of one platform share the token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
@@ -28,4 +27,18 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
   );
   // Neither field is documented as always present. Without both, the token serves this order and is not stored.
   return { accessToken: access_token, expiresIn: expires_in ?? Math.max(0, (expires_at ?? 0) - now.getTime() / 1000) };
+}
+
+/**
+ * Obtains a token, which proves the credentials and the environment. The Channel API documents no read, so a wrong
+ * channelName or channelLinkId shows only with the first order.
+ *
+ * A stored token may be hours old, so it is reported as refused: then a fresh one is obtained, at most once a minute
+ * for all locations that share it. Deliverect asks for no more logins than that.
+ * @throws TryAgain, NeedsOperator
+ */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  const grant = tokenOf(context);
+  const rejected = await context.credentials.accessToken(grant);
+  await context.credentials.accessToken({ ...grant, rejected });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { baseUrl, DeliveredBy, ItemMap, Secret } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
+import { timeIfAny } from '../read-json.ts';
 
 /** The settings of one location, which Deliverect calls a channel link. */
 export const Settings = z.strictObject({

@@ -3,12 +3,11 @@ import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
-import { parseJson } from '../parse-json.ts';
-import { readShape } from '../read-shape.ts';
-import { reasonInWords } from '../reason-in-words.ts';
+import { parseJson, readShape } from '../read-json.ts';
+import { reasonInWords } from '../order-texts.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { OrderUpdate } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
+import type { Busy } from '../../core/domain/webhook.ts';
 
 export const webhookAuth = {
   kind: 'signature',
@@ -134,4 +133,18 @@ function itemsIn(said: string, { itemMap }: Settings): string[] {
     return ours.length === 0 ? [plu] : ours;
   });
   return [...new Set(ids)].slice(0, 100);
+}
+
+/**
+ * Reads a store's busy mode. Deliverect wants the status back once it is so. Its other webhooks, such as menus, look
+ * different.
+ * @throws Poison
+ */
+export function readBusy({ body, receivedAt }: Webhook, settings: Settings): Busy | undefined {
+  const said = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
+  if (said?.channelLinkId !== settings.channelLinkId) return undefined;
+  const { status } = said;
+  const isPaused = status === 'PAUSED';
+  const end = new Date(receivedAt.getTime() + settings.pauseMinutes * 60_000);
+  return { pausedUntil: isPaused ? end : null, answer: { status } };
 }

@@ -1,8 +1,7 @@
 import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { callPos, type PosAnswer } from '../call-pos.ts';
-import { limitRate } from '../limit-rate.ts';
-import type { Settings } from './payloads.ts';
+import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { Refusal, type Settings } from './payloads.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -62,4 +61,18 @@ export async function callHubrise(
 function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return tryAgainWith(error, { sent: false, retryAfterMs });
+}
+
+/** The most fields named. An operator knows then where to look. */
+const FIELDS_MAX = 10;
+
+/** Names the status, HubRise's error type and the fields. Never its messages: they quote values. */
+export function nameRefusal({ status, json }: Pick<PosAnswer, 'status' | 'json'>): string {
+  const { error_type: type = '', errors = [] } = Refusal.safeParse(json).data ?? {};
+  const fields = errors.map(({ field }) => field).filter((field) => /^[\w.[\]]{1,60}$/.test(field));
+  return [
+    status,
+    ...(/^[a-z_]{1,60}$/.test(type) ? [type] : []),
+    ...(fields.length > 0 ? [`(${fields.slice(0, FIELDS_MAX).join(', ')})`] : []),
+  ].join(' ');
 }

@@ -1,11 +1,9 @@
 import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
-import { callHubrise } from './call-hubrise.ts';
-import { findOrder } from './find-order.ts';
-import { nameRefusal } from './name-refusal.ts';
+import { callHubrise, nameRefusal } from './call-hubrise.ts';
+import { findOrder, pathOf, readOrder } from './read-status.ts';
 import { State, type Settings } from './payloads.ts';
-import { pathOf, readOrder } from './read-order.ts';
 
 /** From here on the food is made. HubRise documents no status from which it would refuse. */
 const TOO_LATE: readonly string[] = [

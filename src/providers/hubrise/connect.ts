@@ -1,10 +1,54 @@
-import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import { connectByCode } from '../connect-by-code.ts';
-import { callHubrise, type HubriseRequest } from './call-hubrise.ts';
-import { authorisePage, exchangeCode } from './exchange-code.ts';
-import { nameRefusal } from './name-refusal.ts';
-import { Callback, Location, type Settings } from './payloads.ts';
+import { connectByCode, oauthGrant } from '../oauth.ts';
+import { Callback, Location, type Settings, TokenGranted } from './payloads.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
+import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
+import { quoteRefusal } from '../call-pos.ts';
+import { listRefused } from './create-order.ts';
+
+/**
+ * The page where the restaurant agrees, which then shows the code: https://www.hubrise.com/developers/api/authentication,
+ * "Installed App Workflow" (read in November 2026). The scope is the one of HubRise's integration guide, and without
+ * customers what orders need.
+ */
+function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string {
+  const query = new URLSearchParams({
+    redirect_uri: 'urn:ietf:wg:oauth:2.0:oob',
+    client_id: clientId,
+    scope: customers === 'attach' ? 'location[orders.write,customer_list.write]' : 'location[orders.write]',
+  });
+  return `${oauthUrl}/authorize?${query.toString()}`;
+}
+
+/**
+ * Exchanges a code for the connection's token, which does not expire. A second token for the same location and client is
+ * the same.
+ * @throws NeedsOperator if the code is spent or over ten minutes old, or the client is not known by its secret
+ */
+async function exchangeCode(
+  context: PosContext<Settings>,
+  code: string,
+): Promise<{ settings: Partial<Settings>; did: string }> {
+  const { oauthUrl, clientId = '', clientSecret } = context.settings;
+  const { access_token, customer_list_id, customer_list_name } = await oauthGrant(context, {
+    pos: 'HubRise',
+    url: `${oauthUrl}/token`,
+    basic: [clientId, clientSecret],
+    form: { code },
+    granted: TokenGranted,
+    refused: (status) =>
+      `HubRise grants no token (${status}): ` +
+      (status === 401
+        ? 'are clientId and clientSecret right?'
+        : 'has authorizationCode been used, or is it older than ten minutes? ' +
+          `Open ${authorisePage(context.settings)}`),
+  });
+  const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
+  return {
+    settings: { accessToken: access_token, ...(customer_list_id && { customerListId: customer_list_id }) },
+    did: `HubRise granted a token for authorizationCode${list}; the settings hold it now.`,
+  };
+}
 
 /**
  * The events subscribed to. Order updates include deliveries (https://www.hubrise.com/developers/api/orders#delivery),
@@ -64,4 +108,42 @@ async function setCallback(context: ConnectContext): Promise<Connection> {
 /** Compares without the query, which holds the token. */
 function isSameWebhook(one: URL, other: URL): boolean {
   return one.origin === other.origin && one.pathname === other.pathname;
+}
+
+/**
+ * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only the
+ * token: no request uses `clientSecret`, and the settings name no location to compare with.
+ * @throws TryAgain, NeedsOperator
+ */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  const answer = await callHubrise(context, { method: 'GET', path: '/location' }).catch(
+    quoteRefusal(
+      [401, 403],
+      (status) => `HubRise refuses accessToken (${status}): is it copied whole, and is the connection still there?`,
+    ),
+  );
+  if (answer.status >= 300) {
+    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: is baseUrl right?`, {
+      httpStatus: answer.status,
+    });
+  }
+  if (!Location.pick({ id: true }).safeParse(answer.json).success) {
+    throw new NeedsOperator('what answered is no location of HubRise’s: is baseUrl right?', {
+      httpStatus: answer.status,
+    });
+  }
+  if (context.settings.customers === 'attach') await checkCustomers(context);
+}
+
+/** Reads the list that orders' members go to. */
+async function checkCustomers(context: PosContext<Settings>): Promise<void> {
+  const { customerListId = '' } = context.settings;
+  const path = `/customer_lists/${encodeURIComponent(customerListId)}`;
+  const answer = await callHubrise(context, { method: 'GET', path }).catch((error: unknown) => {
+    throw listRefused(error);
+  });
+  if (answer.status < 300) return;
+  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: is customerListId right?`, {
+    httpStatus: answer.status,
+  });
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { reasonInWords } from '../reason-in-words.ts';
+import { reasonInWords } from '../order-texts.ts';
 import type { DeliveryState, OrderState, Settings } from './payloads.ts';
 
 /**

@@ -1,10 +1,8 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder } from './cancel-order.ts';
-import { check } from './check.ts';
-import { connect } from './connect.ts';
+import { check, connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
-import { findOrder } from './find-order.ts';
-import { readStatus } from './read-status.ts';
+import { findOrder, readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
-import { absentable } from '../absentable.ts';
-import { asked } from '../read-state.ts';
+import { absentable, asked, timeIfAny } from '../read-json.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);

@@ -1,9 +1,57 @@
-import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
+import type { z } from 'zod';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
+import { readShape, readState } from '../read-json.ts';
+import { callHubrise, nameRefusal } from './call-hubrise.ts';
+import { orderAsked, Orders, type Settings } from './payloads.ts';
+import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { eventsOfOrder } from './events-of-order.ts';
-import { findOrder } from './find-order.ts';
-import type { Settings } from './payloads.ts';
-import { readOrder } from './read-order.ts';
+
+/** The path of an order, by HubRise's id. */
+export function pathOf(id: string): string {
+  return `/location/orders/${encodeURIComponent(id)}`;
+}
+
+/**
+ * Reads an order by `GET /location/orders/:order_id`: https://www.hubrise.com/developers/api/orders
+ * @param about HubRise's id and ours
+ * @returns undefined if HubRise has no such order
+ * @throws as `callHubrise` does; TryAgain if the answer is unreadable or about another order
+ */
+export async function readOrder(
+  about: { id: string; privateRef: string },
+  context: PosContext<Settings>,
+): Promise<z.infer<ReturnType<typeof orderAsked>> | undefined> {
+  const answer = await callHubrise(context, { method: 'GET', path: pathOf(about.id), mayLack: true });
+  if (answer.status === 404) return undefined;
+  if (answer.status >= 300) {
+    throw new NeedsOperator(`HubRise refused to show an order with ${nameRefusal(answer)}`, {
+      httpStatus: answer.status,
+    });
+  }
+  return readState(answer, (json) => readShape(orderAsked(about), json));
+}
+
+/**
+ * Finds an order by `GET /location/orders?private_ref=`, which searches only what this client sent:
+ * https://www.hubrise.com/developers/api/general-concepts#private-refs. HubRise allows ten a minute per connection.
+ * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
+ */
+export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
+  const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
+  const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
+  if (answer.status >= 300) {
+    throw new NeedsOperator(`HubRise refused to look an order up with ${nameRefusal(answer)}`, {
+      httpStatus: answer.status,
+    });
+  }
+  const orders = Orders.safeParse(answer.json);
+  const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
+  if (order !== undefined) return { providerOrderId: order.id };
+  // A wrong "absent" leads to a second ticket, so only a complete list without the order counts.
+  if (orders.success && !answer.headers.has('x-cursor-next')) return undefined;
+  throw new TryAgain('HubRise’s list of orders cannot be read, or is not all of it', { sent: false });
+}
 
 /**
  * Reads the order's status and its delivery's. The answer does not say since when.

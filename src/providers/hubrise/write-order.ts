@@ -1,12 +1,66 @@
-import { discountsOf, sumItems } from '../../core/domain/money.ts';
-import { GiveUp } from '../../core/domain/errors.ts';
-import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
+import { splitName } from '../../core/domain/member-text.ts';
 import { cutText, orderNote } from '../order-texts.ts';
+import { GiveUp } from '../../core/domain/errors.ts';
+import { discountsOf, minorDigits, sumItems, toDecimal } from '../../core/domain/money.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
-import { NAME_MAX, NOTE_MAX, writeCustomer } from './write-customer.ts';
-import { writeMoney } from './write-money.ts';
+
+// HubRise documents only the length of private refs, 255. Names get the same; a longer note is no use in a kitchen.
+const NAME_MAX = 255;
+const NOTE_MAX = 2000;
+
+/**
+ * Writes the member with the order's address, as a guest's order and a customer list take it:
+ * https://www.hubrise.com/developers/api/orders#customer and https://www.hubrise.com/developers/api/customers
+ */
+export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
+  const { first, last } = splitName(member.name);
+  const to = fulfillment.destination;
+  return {
+    first_name: cutText(first, NAME_MAX),
+    last_name: last === '' ? undefined : cutText(last, NAME_MAX),
+    email: member.email,
+    phone: member.phone,
+    address_1: to?.line1 && cutText(to.line1, NAME_MAX),
+    address_2: to?.line2 && cutText(to.line2, NAME_MAX),
+    postal_code: to?.postalCode && cutText(to.postalCode, NAME_MAX),
+    city: to?.city && cutText(to.city, NAME_MAX),
+    state: to?.region && cutText(to.region, NAME_MAX),
+    country: countryCode(to?.country),
+    latitude: to?.latitude?.toFixed(7),
+    longitude: to?.longitude?.toFixed(7),
+    delivery_notes: to?.instructions && cutText(to.instructions, NOTE_MAX),
+  };
+}
+
+/** Returns an ISO 3166-1 alpha-2 code, all that HubRise takes. An address is found without its country's name. */
+function countryCode(country: string | undefined): string | undefined {
+  return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
+}
+
+/**
+ * Writes an amount in HubRise's format: "9.00 EUR".
+ *
+ * It has two decimals in every currency. "A number with 2 decimal digits" is all that
+ * https://www.hubrise.com/developers/api/general-concepts#monetary-values says, and HubRise's own library for amounts
+ * (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. Hence "900.00 JPY",
+ * and "1.29 KWD" for 1290 fils. A third decimal is not documented. An amount that needs one is not rounded, since it
+ * would no longer be what was paid.
+ * @throws GiveUp for an amount that two decimals cannot hold
+ */
+export function writeMoney(minorUnits: number, currency: string): string {
+  const digits = minorDigits(currency);
+  const [whole = '', decimals = ''] = toDecimal(minorUnits, currency).split('.');
+  if (/[^0]/.test(decimals.slice(2))) {
+    throw new GiveUp(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
+      reason: 'The restaurant cannot take this exact amount.',
+      reasonCode: 'technical',
+    });
+  }
+  return `${whole}.${decimals.slice(0, 2).padEnd(2, '0')} ${currency}`;
+}
 
 /**
  * Milliseconds ahead from which a time counts as in the future. HubRise requires that by its own clock when the request

@@ -1,8 +1,28 @@
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
-import { ENDPOINTS, findEndpoint } from './find-endpoint.ts';
-import type { Settings } from './payloads.ts';
+import { AccountProfiles, Businesses, Endpoint, Readiness, Refusal, type Settings } from './payloads.ts';
+import { quoteRefusal } from '../call-pos.ts';
+
+/** The path of webhook registrations: https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo */
+const ENDPOINTS = '/o/wh/1/webhook';
+
+/**
+ * @returns the URL that `endpointId` is registered for, or undefined; null if the API has no such registrations, which one
+ *   source of 2026-09-29 says, against the vendor's specification of 2026-08-27: that 404 has other words
+ */
+async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined | null> {
+  const answer = await callLightspeed(context, 'GET', `${ENDPOINTS}/${context.settings.endpointId}`);
+  if (answer.status === 404) {
+    return /endpoint ID not found/i.test(Refusal.safeParse(answer.json).data?.message ?? '') ? undefined : null;
+  }
+  if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl and endpointId');
+  const endpoint = Endpoint.safeParse(answer.json);
+  if (!endpoint.success) {
+    throw new NeedsOperator('Lightspeed told of the webhook endpoint without its url: is baseUrl right?');
+  }
+  return endpoint.data.url;
+}
 
 /**
  * Registers the webhook under `endpointId`, or updates its registration. An endpoint has one URL, and each location has
@@ -63,4 +83,137 @@ function byHand({ webhookUrl, settings }: PosContext<Settings> & { webhookUrl: s
 /** The path identifies the location. Host and token may change. */
 function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
+}
+
+/** The most menus that are read, and names that are told. */
+const MENUS_MAX = 20;
+
+/**
+ * Checks what a read can show: the business location, its order profiles, the webhook's registration, that online orders
+ * are switched on, the discount, and the SKUs. No read shows payment methods.
+ * @returns whether tills take orders now, and what is in no menu
+ * @throws TryAgain, NeedsOperator
+ */
+export async function check(context: PosContext<Settings>): Promise<string> {
+  const { businessLocationId, accountProfileCodes, endpointId, discountCode } = context.settings;
+  const locations = await listLocations(context);
+  // Ids are compared as numbers: beyond 2^53, JSON leaves no more of them.
+  if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
+    throw new NeedsOperator(
+      `businessLocationId is none of the ${locations.length} locations that the restaurant authorised: which is it?`,
+    );
+  }
+  const wanted = Object.entries(accountProfileCodes);
+  const known = wanted.length === 0 ? [] : await listProfiles(context);
+  for (const [fulfillment, code] of wanted) {
+    if (code !== undefined && !known.includes(code)) {
+      throw new NeedsOperator(
+        `accountProfileCodes.${fulfillment} is none of the location's active order profiles: which is it?`,
+      );
+    }
+  }
+  const endpoint = await findEndpoint(context);
+  if (endpoint === undefined) {
+    throw new NeedsOperator(
+      `endpointId "${endpointId}" is not registered at Lightspeed, and it refuses every order until it is: connect the ` +
+        'location (expediter provider connect)',
+    );
+  }
+  const tills = describeTills(await readReadiness(context));
+  const lacking = await listLacking(context);
+  if (lacking.some((each) => each === discountCode)) {
+    throw new NeedsOperator("discountCode is none of the location's discounts: which is it?");
+  }
+  return [
+    tills,
+    ...(endpoint === null ? ['whether its webhook is registered cannot be looked up (404)'] : []),
+    ...(lacking.length > 0 ? [`in no menu are ${lacking.join(', ')}`] : []),
+  ].join('; ');
+}
+
+/** What the settings name, and neither menus nor discounts show; none where these are not shown, or too many. */
+async function listLacking(context: PosContext<Settings>): Promise<string[]> {
+  const { itemMap, subItemMap, feeSku = [], discountCode = [] } = context.settings;
+  const menus = valuesIn(await readMenu(context, '1/menu/list'), ['ikentooMenuId']);
+  if (menus.length === 0 || menus.length > MENUS_MAX) return [];
+  const known = new Set<string>();
+  for (const path of ['1/menu/modifiers', '1/menu/discounts', ...menus.map((id) => `2/menu/load/${id}`)]) {
+    const shown = await readMenu(context, path);
+    if (shown === undefined) return [];
+    for (const each of valuesIn(shown, ['sku', 'ikentooModifierId', 'code'])) known.add(each);
+  }
+  const named = [discountCode, Object.values(itemMap), Object.values(subItemMap), feeSku].flat();
+  return [...new Set(named)].filter((each) => !known.has(each)).slice(0, MENUS_MAX);
+}
+
+function valuesIn(json: unknown, fields: readonly string[]): string[] {
+  const found: string[] = [];
+  JSON.stringify(json, (field, value: unknown) => {
+    if (fields.includes(field)) found.push(String(value));
+    return value;
+  });
+  return found;
+}
+
+/** A part of the menu: https://api-docs.lsk.lightspeed.app/operation/operation-apegetmenubyidv2 */
+async function readMenu(context: PosContext<Settings>, path: string): Promise<unknown> {
+  const { businessLocationId } = context.settings;
+  const answer = await callLightspeed(context, 'GET', `/o/op/${path}?businessLocationId=${businessLocationId}`);
+  return answer.status < 300 ? answer.json : undefined;
+}
+
+/** Reads whether tills take orders: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness */
+async function readReadiness(context: PosContext<Settings>): Promise<Readiness> {
+  const path = `/o/op/1/onlineOrderReadiness?businessLocationId=${context.settings.businessLocationId}`;
+  const answer = await callLightspeed(context, 'GET', path);
+  if (answer.status >= 300) {
+    throw refusalOf(answer, 'to say whether tills take orders', 'businessLocationId and baseUrl');
+  }
+  const readiness = Readiness.safeParse(answer.json);
+  if (!readiness.success) {
+    throw new NeedsOperator('What Lightspeed says of its tills cannot be read: is baseUrl right?');
+  }
+  return readiness.data;
+}
+
+/** The switch in the Back Office is a setting, unlike the rest: a restaurant may be closed. */
+function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Readiness): string {
+  if (!onlineOrderingApiConfiguration.enabled) {
+    throw new NeedsOperator(
+      "the Online Ordering API is switched off for the business location in Lightspeed's Back Office, and no till takes " +
+        'an order until it is on',
+    );
+  }
+  if (status === 'READY') return 'its tills take online orders now';
+  const why = [
+    posStatus.salesPeriod === 'CLOSED' && 'the sales period is closed',
+    !posStatus.acceptingOnlineOrders && 'online orders are switched off at the POS',
+    !posStatus.availableDevices && 'no device is online with the app open',
+  ].filter((reason) => reason !== false);
+  return ['no till takes online orders now', why.join(', ')].filter(Boolean).join(': ');
+}
+
+/** Ids that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
+  const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
+    quoteRefusal(
+      [403],
+      (status) => `Lightspeed lets this authorisation read nothing (${status}): has it the scope orders-api?`,
+    ),
+  );
+  if (answer.status >= 300) throw refusalOf(answer, 'to list the locations', 'baseUrl and clientId');
+  const businesses = Businesses.safeParse(answer.json);
+  if (!businesses.success) throw new NeedsOperator("Lightspeed's list of locations cannot be read: is baseUrl right?");
+  return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
+}
+
+/** Codes of the active order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
+async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
+  const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
+  const answer = await callLightspeed(context, 'GET', path);
+  if (answer.status >= 300) throw refusalOf(answer, 'to list the order profiles', 'businessLocationId and baseUrl');
+  const profiles = AccountProfiles.safeParse(answer.json);
+  if (!profiles.success)
+    throw new NeedsOperator("Lightspeed's list of order profiles cannot be read: is baseUrl right?");
+  return profiles.data.accountProfileList.map(({ code }) => code);
 }

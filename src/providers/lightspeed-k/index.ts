@@ -1,8 +1,7 @@
 import type { Provider } from '../../core/domain/provider.ts';
-import { check } from './check.ts';
-import { connect } from './connect.ts';
+import { check, connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
-import { grantSeed, tokenOf } from './obtain-token.ts';
+import { grantSeed, tokenOf } from './call-lightspeed.ts';
 import { readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';

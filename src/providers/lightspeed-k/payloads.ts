@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable } from '../absentable.ts';
-import { asked } from '../read-state.ts';
-import { HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
+import { absentable, asked, timeIfAny } from '../read-json.ts';
+import { baseUrl, HttpUrl, ItemMap, Secret } from '../shared-settings.ts';
+import type { Status } from '../../core/domain/lifecycle.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 /** Characters of a `sku`, from the vendor's schema apeToGoOrderItemLine. */
@@ -142,3 +141,23 @@ export const AnyNotification = z.object({
   eventType: z.unknown().optional(),
   order: z.unknown().optional(),
 });
+
+/**
+ * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
+ * CLOSED depends on the settings. CHECK_WAS_UPDATED says nothing about the food. How ABANDONED differs from FAILURE and
+ * CANCELLED is not documented: nobody will finish the order in either case.
+ */
+const MEANINGS: ReadonlyMap<string, Status> = new Map([
+  ['SUCCESS', 'received'],
+  ['READY_FOR_PICKUP', 'ready'],
+  ['IN_DELIVERY', 'en_route'],
+  ['DELIVERED', 'completed'],
+  ['CANCELLED', 'cancelled'],
+  ['ABANDONED', 'cancelled'],
+  ['FAILURE', 'failed'],
+]);
+
+export function meaningOf(nativeStatus: string, { closedMeansCompleted }: Settings): Status | undefined {
+  if (nativeStatus === 'CLOSED') return closedMeansCompleted ? 'completed' : undefined;
+  return MEANINGS.get(nativeStatus);
+}

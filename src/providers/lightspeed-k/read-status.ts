@@ -1,10 +1,8 @@
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { readShape } from '../read-shape.ts';
-import { readState } from '../read-state.ts';
+import { readShape, readState } from '../read-json.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
-import { meaningOf } from './meaning-of.ts';
-import { checkAsked, type Settings } from './payloads.ts';
+import { checkAsked, meaningOf, type Settings } from './payloads.ts';
 
 /**
  * Reads the order's check: https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier

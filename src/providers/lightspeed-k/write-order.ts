@@ -6,7 +6,18 @@ import { ageCheck, cutText, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/member-text.ts';
 import { entryOf } from '../shared-settings.ts';
 import { type Settings, SKU_MAX } from './payloads.ts';
-import { rawNumber } from './raw-number.ts';
+
+declare global {
+  interface JSON {
+    /** https://github.com/tc39/proposal-json-parse-with-source: V8 has it since 11.4, TypeScript's library not yet. */
+    rawJSON(text: string): object;
+  }
+}
+
+/** Makes a JSON number of exactly these digits for `JSON.stringify`: an int64 beyond 2^53, or an amount. */
+function rawNumber(digits: string): object {
+  return JSON.rawJSON(digits);
+}
 
 const REFERENCE_MAX = 48;
 const NAME_MAX = 128;

@@ -1,10 +1,10 @@
+import type { ZodType } from 'zod';
 import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { callPos, type PosAnswer } from '../call-pos.ts';
-import { callWithToken } from '../call-with-token.ts';
-import { limitRate } from '../limit-rate.ts';
+import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { callWithToken } from '../oauth.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
@@ -138,4 +138,23 @@ function fieldIn(field = ''): string {
 function catalogIdIn(detail = ''): string {
   const id = /catalog object ID `([\w-]{1,192})`/i.exec(detail)?.[1];
   return id === undefined ? '' : ` (catalog object ${id})`;
+}
+
+/**
+ * Reads Square's answer to a request that is not about an order.
+ * @param what the request, for the message, as in "the list of subscriptions"
+ * @throws TryAgain, NeedsOperator
+ */
+export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
+  if (answer.status >= 300) throw refusalOf(answer, what);
+  const result = shape.safeParse(answer.json);
+  if (!result.success) throw new NeedsOperator(`Square's answer about ${what} cannot be read: is baseUrl right?`);
+  return result.data;
+}
+
+/** Explains a refusal. Without an order there is nothing to give up, so GiveUp becomes NeedsOperator. */
+export function refusalOf(answer: PosAnswer, what: string): TryAgain | NeedsOperator {
+  const refusal = refusalBy(answer, what);
+  if (!(refusal instanceof GiveUp)) return refusal;
+  return new NeedsOperator(refusal.message, { httpStatus: refusal.httpStatus });
 }

@@ -2,12 +2,10 @@ import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { cutText } from '../order-texts.ts';
-import { readShape } from '../read-shape.ts';
-import { readState } from '../read-state.ts';
-import { callSquare, refusalBy } from './call-square.ts';
-import { findOrder } from './find-order.ts';
+import { readShape, readState } from '../read-json.ts';
+import { callSquare, refusalBy, refusalOf } from './call-square.ts';
+import { findOrder } from './read-status.ts';
 import { orderState, type Settings } from './payloads.ts';
-import { refusalOf } from './read-answer.ts';
 import { keyOf, referenceOf } from './write-order.ts';
 
 /** Characters of `pickup_details.cancel_reason`: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */

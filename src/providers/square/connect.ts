@@ -1,13 +1,44 @@
 import { createHash } from 'node:crypto';
+import { type PosAnswer, quoteRefusal } from '../call-pos.ts';
+import { callSquare, readAnswer, refusalOf, type Square } from './call-square.ts';
+import {
+  API_VERSION,
+  LocationAnswer,
+  OrderEntries,
+  type Settings,
+  type Subscription,
+  SubscriptionAnswer,
+  SubscriptionList,
+  TokenStatus,
+} from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import type { PosAnswer } from '../call-pos.ts';
-import { connectByCode } from '../connect-by-code.ts';
-import { callSquare, type Square } from './call-square.ts';
-import { exchangeCode } from './obtain-token.ts';
-import { API_VERSION, SubscriptionAnswer, SubscriptionList, type Settings, type Subscription } from './payloads.ts';
-import { readAnswer, refusalOf } from './read-answer.ts';
-import { NEEDED_SCOPES, tokenScopes } from './token-scopes.ts';
+import { connectByCode } from '../oauth.ts';
+import { exchangeCode, grantSeed, secondsUntil, tokenOf } from './obtain-token.ts';
+
+/** The scopes that orders, payments and webhooks need of a seller's token. */
+const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
+
+/**
+ * Reads the token's scopes and its end: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
+ * @returns two empty lists if Square names no scopes, as it may for an application's own token, which has no end either
+ * @throws TryAgain; NeedsOperator if Square refuses the token
+ */
+async function tokenScopes(
+  context: Square,
+): Promise<{ granted: readonly string[]; missing: readonly string[]; expiresAt: string | undefined }> {
+  const answer = await callSquare(context, { method: 'POST', path: '/oauth2/token/status' }).catch(
+    quoteRefusal(
+      [401, 403],
+      (status) =>
+        `Square refuses the ${context.settings.accessToken === undefined ? "seller's token" : 'accessToken'} (${status}): is it of this baseUrl, and has it expired?`,
+    ),
+  );
+  const { scopes, expires_at: expiresAt } = readAnswer(TokenStatus, answer, "the token's status");
+  const granted = scopes ?? [];
+  const missing = granted.length === 0 ? [] : NEEDED_SCOPES.filter((scope) => !granted.includes(scope));
+  return { granted, missing, expiresAt: expiresAt ?? undefined };
+}
 
 const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated'];
 const PATH = '/v2/webhooks/subscriptions';
@@ -147,4 +178,86 @@ function pathOf({ id }: Subscription): string {
 /** The URL without its query: every token makes another query for the same webhook. */
 function withoutQuery(url: string): string {
   return url.split('?', 1).join('');
+}
+
+/**
+ * Reads the token's scopes, then the location. A seller's token shows the location only with MERCHANT_PROFILE_READ,
+ * which orders do not need. Without it the location's orders are searched, which shows whose location it is.
+ * @returns how long an `accessToken` lives that nobody renews
+ * @throws TryAgain, NeedsOperator
+ */
+export async function check(context: PosContext<Settings>): Promise<string | void> {
+  const { granted, missing, expiresAt } = await tokenScopes(context);
+  if (missing.length > 0) {
+    throw new NeedsOperator(
+      `the ${context.settings.accessToken === undefined ? 'token' : 'accessToken'} lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
+    );
+  }
+  if (granted.length === 0 || granted.includes('MERCHANT_PROFILE_READ')) await showLocation(context);
+  else await searchLocation(context);
+  if (expiresAt === undefined || context.settings.accessToken === undefined) return;
+  const days = Math.floor(secondsUntil(expiresAt, context.now) / 86_400);
+  return `the accessToken lives for ${days} more days, and nothing renews it: a refreshToken would`;
+}
+
+/** Reads the location: https://developer.squareup.com/reference/square/locations-api/retrieve-location */
+async function showLocation(context: PosContext<Settings>): Promise<void> {
+  const { locationId } = context.settings;
+  const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
+    quoteRefusal([403], (status) => `Square does not show the location (${status}): is locationId the token's?`),
+  );
+  if (answer.status === 404) {
+    throw new NeedsOperator('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
+  }
+  const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
+  // "main" is an alias of a location, and no webhook uses it.
+  if (id !== locationId) throw new NeedsOperator('locationId is another name of the location, and not its id');
+  if (status === 'INACTIVE') {
+    throw new NeedsOperator('the location of locationId is inactive at Square: is it the right one?');
+  }
+}
+
+/**
+ * Searches the location's orders. How Square answers for another seller's location is not documented; presumably as it
+ * refuses an order there. An entry names an order and none of its contents.
+ */
+async function searchLocation(context: PosContext<Settings>): Promise<void> {
+  const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };
+  const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body }).catch(
+    quoteRefusal(
+      [403],
+      (status) => `Square does not search the location's orders (${status}): is locationId the token's?`,
+    ),
+  );
+  readAnswer(OrderEntries, answer, 'the orders of locationId');
+}
+
+const DAY_S = 86_400;
+/** Seconds after which the next daily call renews a token, so that none gets older than the seven days of Square's advice. */
+const MAX_AGE_S = 5.5 * DAY_S;
+/** Seconds until a token without an end is asked for again. */
+const ENDLESS_S = 30 * DAY_S;
+
+/**
+ * Renews the seller's token, which lives for 30 days, every six days: "every 7 days or less", says
+ * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). Of an `accessToken`,
+ * which cannot be renewed, it asks only how long it lives.
+ */
+export async function renewConnection(context: PosContext<Settings>): Promise<void> {
+  const { credentials, settings, now } = context;
+  const { accessToken } = settings;
+  if (accessToken === undefined) {
+    await credentials.accessToken({ ...tokenOf(context), maxAgeS: MAX_AGE_S });
+    return;
+  }
+  await credentials.accessToken({
+    seed: grantSeed(settings) ?? {},
+    async obtain(_none, signal) {
+      const { expiresAt } = await tokenScopes({ ...context, signal });
+      if (expiresAt === undefined) return { accessToken, expiresIn: ENDLESS_S };
+      const expiresIn = secondsUntil(expiresAt, now);
+      return { accessToken, expiresIn, lastsS: expiresIn };
+    },
+    maxAgeS: DAY_S / 2,
+  });
 }

@@ -3,7 +3,7 @@ import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/o
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callSquare, hasCode, refusalBy, type Square } from './call-square.ts';
-import { findOrder } from './find-order.ts';
+import { findOrder } from './read-status.ts';
 import { OrderAnswer, type Settings, type SquareOrder } from './payloads.ts';
 import { keyOf, writeOrder, writePayment } from './write-order.ts';
 

@@ -1,12 +1,10 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder } from './cancel-order.ts';
-import { check } from './check.ts';
-import { connect } from './connect.ts';
+import { check, connect, renewConnection } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { grantSeed } from './obtain-token.ts';
 import { Settings } from './payloads.ts';
 import { readStatus } from './read-status.ts';
-import { renewConnection } from './renew-connection.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
 /** Square: https://developer.squareup.com/docs/orders-api/what-it-does */

@@ -1,6 +1,6 @@
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { oauthGrant } from '../oauth-grant.ts';
+import { oauthGrant } from '../oauth.ts';
 import { API_VERSION, TokenGranted, type Settings } from './payloads.ts';
 
 type Asking = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal' | 'fetch'>;

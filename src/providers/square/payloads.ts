@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable } from '../absentable.ts';
-import { asked } from '../read-state.ts';
+import { absentable, asked, timeIfAny } from '../read-json.ts';
 import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
 
 /** A duration in minutes, of a day at most. */
 const Minutes = z.int().min(1).max(1440);

@@ -2,10 +2,9 @@ import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
-import { parseJson } from '../parse-json.ts';
-import { readShape } from '../read-shape.ts';
+import { parseJson, readShape } from '../read-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { eventOfFulfillment, eventOfOrder, whatGoesOn } from './event-of-state.ts';
+import { eventOfFulfillment, eventOfOrder, whatGoesOn } from './read-status.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
 
 export const webhookAuth = {

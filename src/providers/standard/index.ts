@@ -1,12 +1,9 @@
 import type { Provider } from '../../core/domain/provider.ts';
-import { cancelOrder } from './cancel-order.ts';
-import { createOrder } from './create-order.ts';
-import { forge } from './forge.ts';
-import { mend } from './mend.ts';
+import { cancelOrder, createOrder } from './send-order.ts';
+import { forge, mend } from './mend.ts';
 import { NewSettings, Settings } from './payloads.ts';
-import { readStatus } from './read-status.ts';
+import { readStatus, translateWebhook } from './read-events.ts';
 import { ID, webhookAuth, webhookHeaders } from './sign.ts';
-import { translateWebhook } from './translate-webhook.ts';
 
 /** A POS, or a bridge to one, that speaks our own format: orders out as JSON, `order.status` webhooks back. */
 export const standard: Provider<Settings> = {

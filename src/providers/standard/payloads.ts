@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { ReasonCode } from '../../core/domain/reason-code.ts';
-import { absentable } from '../absentable.ts';
-import { asked } from '../read-state.ts';
+import { absentable, asked, timeIfAny } from '../read-json.ts';
 import { HttpUrl } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
 import { isSecret } from './sign.ts';
 
 const Secret = z

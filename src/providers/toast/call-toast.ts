@@ -1,11 +1,68 @@
-import type { PosContext } from '../../core/domain/provider.ts';
-import { callPos } from '../call-pos.ts';
-import type { PosAnswer } from '../call-pos.ts';
-import { callWithToken } from '../call-with-token.ts';
-import { limitRate } from '../limit-rate.ts';
-import { tokenOf } from './obtain-token.ts';
-import { RATE_LIMIT_RESET } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
+import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
+import { LoginAnswer, RATE_LIMIT_RESET, type Settings } from './payloads.ts';
+import { callWithToken } from '../oauth.ts';
+
+/** Logins allowed per hour. "Do not request a new authentication token more than twice in a one-hour period." */
+const LOGINS = 2;
+const HOUR_MS = 3_600_000;
+
+/** Times at which Toast answered each client's logins. There are as many clients as settings. */
+const answered = new Map<string, readonly number[]>();
+
+/** The settings that an access token depends on. All restaurants of a client share its token. */
+export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
+  const { baseUrl, clientId, clientSecret } = context.settings;
+  return {
+    seed: { baseUrl, clientId, clientSecret },
+    obtain: (_refreshToken, signal) => obtainToken({ ...context, signal }),
+  };
+}
+
+/**
+ * Logs in. Toast blocks clients that log in too often. So a client whose logins or fresh tokens are refused waits for
+ * an operator. https://doc.toasttab.com/doc/devguide/authentication.html,
+ * https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
+ */
+async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings>): Promise<Grant> {
+  const { baseUrl, clientId, clientSecret } = settings;
+  const client = JSON.stringify([baseUrl, clientId, clientSecret]);
+  const recent = (answered.get(client) ?? []).filter((at) => at > now.getTime() - HOUR_MS);
+  if (recent.length >= LOGINS) {
+    throw new NeedsOperator(
+      'Toast allows two logins an hour, and both are spent: are clientId and clientSecret right, and may they be used?',
+    );
+  }
+  const count = (): void => void answered.set(client, [...recent, now.getTime()]);
+
+  const answer = await callPos({
+    method: 'POST',
+    url: `${baseUrl}/authentication/v1/authentication/login`,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
+    resetHeader: RATE_LIMIT_RESET,
+    signal,
+    fetch,
+  })
+    .catch((error: unknown) => {
+      // Without a status Toast never heard of it.
+      if (error instanceof NeedsOperator && error.httpStatus !== undefined) count();
+      throw error;
+    })
+    .catch(
+      quoteRefusal([401, 403], (status) => `Toast refuses the login (${status}): are clientId and clientSecret right?`),
+    );
+  count();
+
+  const { status: httpStatus } = answer;
+  if (httpStatus >= 300) {
+    throw new NeedsOperator(`Toast answered the login with ${httpStatus}: is baseUrl right?`, { httpStatus });
+  }
+  const granted = LoginAnswer.safeParse(answer.json);
+  if (!granted.success) throw new TryAgain("Toast's answer to the login holds no token", { sent: false, httpStatus });
+  return granted.data.token;
+}
 
 /**
  * Seconds for one request. "The Toast orders API has a response time of up to 30 seconds"; the rest is for the way.

@@ -2,11 +2,10 @@ import type { z } from 'zod';
 import { GiveUp, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
-import { quoteRefusal } from '../quote-refusal.ts';
+import { quoteRefusal } from '../call-pos.ts';
 import { callToast } from './call-toast.ts';
-import { eventsOfOrder } from './events-of-order.ts';
+import { eventsOfOrder, readOrder } from './read-status.ts';
 import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
-import { readOrder } from './read-order.ts';
 
 /** From here on the food is made. Toast itself documents no status from which it would refuse. */
 const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];

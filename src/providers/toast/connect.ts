@@ -1,6 +1,9 @@
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import { tokenOf } from './obtain-token.ts';
-import type { Settings } from './payloads.ts';
+import { callToast, tokenOf } from './call-toast.ts';
+import { DiningOptions, type Settings } from './payloads.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
+import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
+import { type PosAnswer, quoteRefusal } from '../call-pos.ts';
 
 /**
  * Logs in, the only possible test without an order: Toast has no API for webhook subscriptions.
@@ -32,4 +35,92 @@ export async function connect(
         : []),
     ],
   };
+}
+
+/** Milliseconds of orders that are read: one minute has few, if any. */
+const SPAN_MS = 60_000;
+
+const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
+
+/**
+ * Reads one of the last minute's orders. That needs only the scopes of orders, and proves client and restaurant. Then it
+ * reads the dining options, if the client may see them.
+ * @throws TryAgain, NeedsOperator
+ */
+export async function check(context: PosContext<Settings>): Promise<void> {
+  await listOrders(context);
+  const options = await listDiningOptions(context);
+  if (options !== undefined) checkDiningOptions(options, context.settings);
+  if (context.settings.specialRequestItem === undefined) {
+    throw new NeedsOperator('specialRequestItem is missing: a note is a selection, and the schema requires its item');
+  }
+}
+
+function checkDiningOptions(options: DiningOptions, { diningOptionGuids }: Settings): void {
+  for (const fulfillment of ['pickup', 'delivery'] as const) {
+    const guid = diningOptionGuids[fulfillment];
+    const option = options.find((each) => each.guid === guid);
+    const name = `diningOptionGuids.${fulfillment}`;
+    if (option === undefined) throw new NeedsOperator(`${name} is no dining option of this restaurant: which is it?`);
+    const { behavior = BEHAVIORS[fulfillment], curbside = false } = option;
+    if (behavior !== BEHAVIORS[fulfillment] || curbside) {
+      throw new NeedsOperator(
+        `${name} is a dining option for ${curbside ? 'curbside pickup' : behavior}: one for ${BEHAVIORS[fulfillment]} is wanted`,
+      );
+    }
+  }
+}
+
+/** Lists orders; `GET /orders` is deprecated: https://doc.toasttab.com/openapi/orders/operation/ordersBulkGet/ */
+async function listOrders(context: PosContext<Settings>): Promise<void> {
+  const { now } = context;
+  const span = new URLSearchParams({
+    startDate: dateTime(new Date(now.getTime() - SPAN_MS)),
+    endDate: dateTime(now),
+    pageSize: '1',
+  });
+  const answer = await callToast(context, 'GET', `/orders/v2/ordersBulk?${span.toString()}`).catch(
+    quoteRefusal(
+      [403],
+      (status) =>
+        `Toast shows us no orders (${status}): is restaurantGuid connected to this client, and has the client the ` +
+        'scopes orders:read and orders.channel:read?',
+    ),
+  );
+  if (answer.status >= 300) throw refusalOf(answer, 'orders');
+  if (!Array.isArray(answer.json)) {
+    throw new NeedsOperator("Toast's list of orders cannot be read: is baseUrl right?");
+  }
+}
+
+/**
+ * Lists the dining options: https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/
+ * @returns undefined if the client lacks the scope config:read, or if one answer does not hold them all
+ */
+async function listDiningOptions(context: PosContext<Settings>): Promise<DiningOptions | undefined> {
+  let answer: PosAnswer;
+  try {
+    answer = await callToast(context, 'GET', '/config/v2/diningOptions');
+  } catch (error) {
+    // The orders were just readable, so this 403 is about the scope.
+    if (error instanceof NeedsOperator && error.httpStatus === 403) return undefined;
+    throw error;
+  }
+  if (answer.status >= 300) throw refusalOf(answer, 'dining options');
+  if (answer.headers.has('toast-next-page-token')) return undefined;
+  const options = DiningOptions.safeParse(answer.json);
+  if (!options.success) throw new NeedsOperator("Toast's list of dining options cannot be read: is baseUrl right?");
+  return options.data;
+}
+
+/** Explains a refusal. The status for an unknown restaurant is not documented; 404 is the one for an unknown order. */
+function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
+  return new NeedsOperator(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
+    httpStatus,
+  });
+}
+
+/** Writes a time in Toast's format: 2016-01-01T14:13:12.000+0400 */
+function dateTime(at: Date): string {
+  return at.toISOString().replace('Z', '+0000');
 }

@@ -1,7 +1,6 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder } from './cancel-order.ts';
-import { check } from './check.ts';
-import { connect } from './connect.ts';
+import { check, connect } from './connect.ts';
 import { WITHIN_S } from './call-toast.ts';
 import { createOrder, findOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable } from '../absentable.ts';
-import { asked } from '../read-state.ts';
+import { absentable, asked, timeIfAny } from '../read-json.ts';
 import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
-import { timeIfAny } from '../time-if-any.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
@@ -169,3 +167,8 @@ export const VoidedOrder = z.object({ voided: z.literal(true) });
 
 /** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });
+
+/** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
+export function externalIdOf(serviceOrderId: string, { namingAuthority }: Settings): string {
+  return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
+}

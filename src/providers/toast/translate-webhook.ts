@@ -3,12 +3,10 @@ import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
-import { parseJson } from '../parse-json.ts';
-import { readShape } from '../read-shape.ts';
+import { parseJson, readShape } from '../read-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { eventsOfOrder } from './events-of-order.ts';
-import { AnyEvent, OfRestaurant, GuestOrderStatusUpdated, OrderUpdated, Signed } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { eventsOfOrder } from './read-status.ts';
+import { AnyEvent, GuestOrderStatusUpdated, OfRestaurant, OrderUpdated, type Settings, Signed } from './payloads.ts';
 
 export const webhookAuth = {
   kind: 'signature',

@@ -1,10 +1,161 @@
-import { GiveUp } from '../../core/domain/errors.ts';
-import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
+import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
+import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
+import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
+import { ageCheck, cutText, orderNote, takeOff } from '../order-texts.ts';
+import { entryOf } from '../shared-settings.ts';
+import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
+import { splitName } from '../../core/domain/member-text.ts';
 import { minorDigits, toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, orderNote, takeOff } from '../order-texts.ts';
-import type { Settings } from './payloads.ts';
-import { writeCustomer } from './write-customer.ts';
-import { SPECIAL_REQUEST_MAX, limitModifiers, specialRequest, writeSelection } from './write-selection.ts';
+
+// https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
+
+/** Characters of a special request. */
+const SPECIAL_REQUEST_MAX = 1000;
+
+/** The most modifiers of an order. Toast publishes no limit. */
+const MODIFIERS_MAX = 500;
+
+/** The form of an id without an entry in `itemMap`. */
+const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
+
+type Item = CanonicalOrder['items'][number];
+type Group = 'itemGroup' | 'optionGroup';
+
+/**
+ * Writes a line of the order as Toast's selection. Prices are those of Toast's menu.
+ * @throws NeedsOperator if neither `itemMap` nor the id itself names the place in Toast's menu
+ */
+function writeSelection(item: Item, settings: Settings) {
+  const { quantity } = item;
+  const { itemMap } = settings;
+  const requests = [item.ageRestricted ? 'AGE CHECK' : '', item.notes ?? ''].filter((text) => text.trim() !== '');
+  return {
+    ...referTo(item.serviceItemId, 'itemGroup', itemMap),
+    quantity,
+    modifiers: [
+      ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
+      // The kitchen's displays show special requests of items, but not those of the whole check.
+      ...requests.map((text) => specialRequest(text, quantity, 'optionGroup', settings)),
+    ],
+  };
+}
+
+/**
+ * Limits the modifiers. Each is a selection of its own, so the body grows with them.
+ * @throws GiveUp for more than any meal has
+ */
+function limitModifiers(items: readonly Item[]): void {
+  const count = items
+    .flatMap(({ modifiers }) => flattenModifiers(modifiers))
+    .reduce((sum, { quantity }) => sum + quantity, 0);
+  if (count <= MODIFIERS_MAX) return;
+  throw new GiveUp(
+    `the quantities of the order's modifiers come to ${count}: Toast wants each piece as a modifier of its own, and ` +
+      `no more than ${MODIFIERS_MAX} are sent`,
+    { reason: 'The restaurant cannot take this many extras in one order.', reasonCode: 'technical' },
+  );
+}
+
+/** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity is not its item's. */
+function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']): object[] {
+  const selection = {
+    ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap),
+    quantity,
+    modifiers: (modifier.modifiers ?? []).flatMap((nested) => writeModifier(nested, quantity, itemMap)),
+  };
+  return Array.from({ length: modifier.quantity }, () => selection);
+}
+
+/**
+ * A special request: among an item's modifiers it is about the item, among the check's selections about the order.
+ * Selection: https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
+ */
+function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
+  return {
+    selectionType: 'SPECIAL_REQUEST',
+    displayName: cutText(text, SPECIAL_REQUEST_MAX),
+    quantity,
+    ...(entry && { item: reference(entry.item), [group]: reference(entry[group]) }),
+  };
+}
+
+/** The item's id in Toast's menu, where it is known. */
+export function menuIdOf(serviceItemId: string, { itemMap }: Settings): string | undefined {
+  return (entryOf(itemMap, serviceItemId) ?? readPlain(serviceItemId, 'itemGroup'))?.item;
+}
+
+function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
+  const entry = entryOf(itemMap, id) ?? readPlain(id, group);
+  const name = JSON.stringify(id);
+  if (entry === undefined) {
+    throw new NeedsOperator(
+      `itemMap[${name}] is missing, and the id itself is not <${group}'s id>/<item's id>, GUIDs or multiLocationIds`,
+    );
+  }
+  const groupId = entry[group];
+  if (groupId === undefined) throw new NeedsOperator(`itemMap[${name}].${group} is missing`);
+  return { item: reference(entry.item), [group]: reference(groupId) };
+}
+
+/**
+ * Writes a reference by one kind of id: Toast refuses both at once.
+ * https://doc.toasttab.com/doc/devguide/apiUsingMultiLocationIdsInOrders.html
+ */
+function reference(id: string): { guid: string } | { multiLocationId: string } {
+  return id.includes('-') ? { guid: id } : { multiLocationId: id };
+}
+
+function readPlain(id: string, group: Group): MenuEntry | undefined {
+  const [, groupId, item] = PLAIN.exec(id) ?? [];
+  return item === undefined ? undefined : { item, [group]: groupId };
+}
+
+type Member = CanonicalOrder['member'];
+
+/** "Up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
+const EMAIL_MAX = 53;
+const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
+
+/** Country codes of one and two digits (ITU-T E.164, list of assigned codes). All others have three. */
+const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
+
+/**
+ * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing one is not made up: Toast
+ * tells guests apart by the e-mail address, and an invented one would be somebody else's.
+ * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
+ * @throws GiveUp that names the field
+ */
+export function writeCustomer({ name, email, phone }: Member) {
+  const { first, last } = splitName(name);
+  if (email === undefined) throw wanting('member.email is missing', 'e-mail address');
+  if (email.length > EMAIL_MAX || !EMAIL.test(email)) {
+    throw wanting(`member.email is not an address of up to ${EMAIL_MAX} ASCII characters`, 'e-mail address');
+  }
+  if (phone === undefined) throw wanting('member.phone is missing', 'telephone number');
+  // Toast requires two names. A single word serves as both.
+  return { firstName: first, lastName: last || first, email, ...writePhone(phone) };
+}
+
+/**
+ * Writes the phone number. "The phone number must have exactly 10 digits", as those of country code 1 have. How Toast
+ * validates a number with `phoneCountryCode` is not documented, so others are sent as they are.
+ */
+function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
+  const digits = e164.slice(1);
+  const phoneCountryCode = SHORT_CODE.exec(digits)?.[0] ?? digits.slice(0, 3);
+  const phone = digits.slice(phoneCountryCode.length);
+  if (phoneCountryCode !== '1') return { phone, phoneCountryCode };
+  if (phone.length !== 10)
+    throw wanting('member.phone is of country code 1 without ten more digits', 'telephone number');
+  return { phone };
+}
+
+function wanting(message: string, what: string): GiveUp {
+  return new GiveUp(`Toast would refuse the order: ${message}`, {
+    reason: `The restaurant cannot take the order without a valid ${what}.`,
+    reasonCode: 'technical',
+  });
+}
 
 type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
 

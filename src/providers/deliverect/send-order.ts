@@ -1,14 +1,12 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
-import type { PosContext } from '../../core/domain/provider.ts';
+import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { callPos } from '../call-pos.ts';
-import type { PosAnswer } from '../call-pos.ts';
-import { callWithToken } from '../call-with-token.ts';
-import { quoteRefusal } from '../quote-refusal.ts';
-import { limitRate } from '../limit-rate.ts';
+import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
+import { callWithToken } from '../oauth.ts';
 import { tokenOf } from './obtain-token.ts';
-import { NotAllowed, OrderRefused } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
+import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
+import { writeOrder } from './write-order.ts';
 
 /** Limits by 429 alone: Deliverect publishes no figures. */
 const withinLimits = limitRate([]);
@@ -19,7 +17,7 @@ const withinLimits = limitRate([]);
  * @param refused what a 4xx refuses: for the operator, and as a sentence for the member
  * @throws as `callPos` and `Credentials` do; NeedsOperator, GiveUp
  */
-export async function postOrder(
+async function postOrder(
   body: Record<string, unknown>,
   context: PosContext<Settings>,
   refused: { what: string; reason: string },
@@ -84,4 +82,42 @@ function fieldsIn(json: unknown): string[] {
   const { orderFieldsErrors = {}, orderPaymentErrors = {} } = OrderRefused.safeParse(json).data ?? {};
   const fields = [...Object.keys(orderFieldsErrors), ...Object.keys(orderPaymentErrors).map((key) => `payment.${key}`)];
   return fields.filter((field) => /^[A-Za-z.]{1,40}$/.test(field)).slice(0, 20);
+}
+
+/**
+ * Posts the order to the location's channel link. `channelOrderId` is the order's id in every attempt, and Deliverect
+ * deduplicates on it: a repeat gets the first answer and is "hidden as a duplicate"
+ * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting).
+ *
+ * 2xx only means that Deliverect has the order. A webhook says whether the POS takes it, and names Deliverect's id.
+ */
+export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
+  const reason = 'The restaurant could not take this order.';
+  await postOrder(writeOrder(order, context.settings, context.now), context, { what: 'the order', reason });
+  return {};
+}
+
+/** "Cancel": https://developers.deliverect.com/page/order-status */
+const CANCEL = 100;
+
+/**
+ * Posts the order once more, with the status of a cancel: the same `channelOrderId` names it, so that Deliverect's own id
+ * is not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
+ * status", and whatever is well-formed gets a 201: the POS confirms by 110, or nobody ever answers.
+ * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
+ *
+ * The note that the POS prints with it is the reason, and so is `cancellationReason`, as in the example of a cancel. The
+ * rest is as it was, though only the id counts: the endpoint requires what it requires of a new order.
+ */
+export async function cancelOrder(
+  _ref: OrderRef,
+  order: CanonicalOrder & Pick<KitchenOrder, 'callOutCode'>,
+  context: PosContext<Settings>,
+): Promise<CancelAnswer> {
+  const body = writeOrder(order, context.settings, context.now);
+  const reason = 'The restaurant could not cancel this order.';
+  const { cancelReason: cancellationReason = 'Cancelled on the ordering platform' } = order;
+  const cancel = { ...body, note: order.cancelReason ?? body['note'], status: CANCEL, cancellationReason };
+  await postOrder(cancel, context, { what: 'to cancel the order', reason });
+  return 'requested';
 }

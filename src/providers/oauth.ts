@@ -1,0 +1,115 @@
+import type { ZodType } from 'zod';
+import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import type { Connection, Credentials, PosContext } from '../core/domain/provider.ts';
+import { callPos, type PosAnswer } from './call-pos.ts';
+import { describeError, perhapsTaken } from '../core/domain/classify-error.ts';
+
+/**
+ * Calls with an access token. If the POS refuses the token, it may have been revoked early, so the call is made once
+ * more with a fresh one.
+ * @throws as `callPos` and `Credentials` do; NeedsOperator if the fresh token is refused as well
+ */
+export async function callWithToken(
+  credentials: Credentials,
+  grant: Parameters<Credentials['accessToken']>[0],
+  call: (accessToken: string) => Promise<PosAnswer>,
+): Promise<PosAnswer> {
+  const accessToken = await credentials.accessToken(grant);
+  try {
+    return await call(accessToken);
+  } catch (error) {
+    if (!(error instanceof NeedsOperator && error.httpStatus === 401)) throw error;
+    const fresh = await credentials.accessToken({ ...grant, rejected: accessToken });
+    if (fresh === accessToken) throw error;
+    return call(fresh);
+  }
+}
+
+/** The code of an OAuth authorisation that a person copies from the browser: it is spent by one exchange. */
+type WithCode = { authorizationCode?: string | undefined };
+
+/**
+ * Connects by OAuth's authorisation code without a page of ours: without a code it says which URL to open, with one it
+ * exchanges the code and goes on as `connect` does. What the code brought is kept whatever becomes of the rest.
+ * @param by.url the page where the restaurant agrees; without secrets
+ * @param by.shown where the code stands then, as in "the page shows it"
+ * @param by.exchange returns the settings that the code brings, and what to tell the operator of them
+ */
+export async function connectByCode<Context extends { settings: WithCode }>(
+  context: Context,
+  by: {
+    url: string;
+    shown: string;
+    exchange: (code: string) => Promise<{ settings: Partial<Context['settings']>; did: string }>;
+    connect: (context: Context) => Promise<Connection>;
+  },
+): Promise<Connection> {
+  const { authorizationCode } = context.settings;
+  if (authorizationCode === undefined) {
+    return {
+      done: [],
+      todo: [
+        `Let somebody who may decide for the restaurant open this page and agree: ${by.url}`,
+        `Put the code into the settings as authorizationCode (${by.shown}), and run expediter provider connect again, ` +
+          'within five minutes',
+      ],
+      unused: true,
+    };
+  }
+  const { settings: granted, did } = await by.exchange(authorizationCode);
+  const settings = { ...granted, authorizationCode: undefined };
+  try {
+    const connected = await by.connect({ ...context, settings: { ...context.settings, ...settings } });
+    return { ...connected, done: [did, ...connected.done], settings: { ...settings, ...connected.settings } };
+  } catch (error) {
+    return {
+      done: [did],
+      todo: [`Run expediter provider connect again. The rest failed: ${describeError(error)}`],
+      settings,
+      unused: !perhapsTaken(error, { deduplicates: false }),
+    };
+  }
+}
+
+/**
+ * Requests a token by OAuth, with `form` or `json` as the body, and `basic`, the client's id and secret, as HTTP Basic.
+ * @param context.signal `obtain`'s, not the order's: others wait for the same token
+ * @param about.refused what to say if the POS grants none. A 401, a 403 and redirects come without a body
+ * @throws NeedsOperator as `refused` says; TryAgain if no token can be read in the answer
+ */
+export async function oauthGrant<Granted>(
+  { signal, fetch }: Pick<PosContext<unknown>, 'signal' | 'fetch'>,
+  about: {
+    pos: string;
+    url: string;
+    headers?: Record<string, string>;
+    basic?: readonly [id: string, secret: string];
+    granted: ZodType<Granted>;
+    refused: (httpStatus: number, json?: unknown) => string | NeedsOperator;
+  } & ({ form: Record<string, string> } | { json: object }),
+): Promise<Granted> {
+  const refuse = (httpStatus: number, json?: unknown): never => {
+    const refusal = about.refused(httpStatus, json);
+    throw typeof refusal === 'string' ? new NeedsOperator(refusal, { httpStatus }) : refusal;
+  };
+  const { status, json } = await callPos({
+    method: 'POST',
+    url: about.url,
+    headers: {
+      ...(about.basic && { authorization: `Basic ${Buffer.from(about.basic.join(':')).toString('base64')}` }),
+      'content-type': 'form' in about ? 'application/x-www-form-urlencoded' : 'application/json',
+      accept: 'application/json',
+      ...about.headers,
+    },
+    body: 'form' in about ? new URLSearchParams(about.form).toString() : JSON.stringify(about.json),
+    signal,
+    fetch,
+  }).catch((error: unknown) => {
+    if (!(error instanceof NeedsOperator) || error.httpStatus === undefined) throw error;
+    return refuse(error.httpStatus);
+  });
+  if (status >= 300) refuse(status, json);
+  const granted = about.granted.safeParse(json);
+  if (!granted.success) throw new TryAgain(`${about.pos} granted no token that can be read`, { sent: false });
+  return granted.data;
+}

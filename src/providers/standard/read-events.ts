@@ -1,0 +1,66 @@
+import { NeedsOperator, Poison } from '../../core/domain/errors.ts';
+import { STATUSES } from '../../core/domain/lifecycle.ts';
+import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
+import { parseJson, readShape, readState } from '../read-json.ts';
+import { AnyEvent, ofOrder, OrderStatusEvent, secretsOf, type Settings } from './payloads.ts';
+import type { PosContext, Webhook } from '../../core/domain/provider.ts';
+import { callStandard } from './send-order.ts';
+import { verify } from './sign.ts';
+
+/**
+ * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode", "itemIds",
+ * "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt", "trackingUrl"}}`.
+ * `status` is one of ours in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least
+ * one of `thirdPartyReference` (our id) and `id` (the POS's) is required; `occurredAt` is RFC 3339 with offset. Other
+ * event types and other statuses are ignored.
+ * @throws Poison
+ */
+function readEvent(json: unknown): readonly StatusEvent[] {
+  if (readShape(AnyEvent, json).eventType !== 'order.status') return [];
+  const { thirdPartyReference, id, status: nativeStatus, ...said } = readShape(OrderStatusEvent, json).order;
+  const status = STATUSES.find((status) => status === nativeStatus.toLowerCase());
+  if (status === undefined) return [];
+
+  if (thirdPartyReference === undefined && id === undefined) {
+    throw new Poison('order.thirdPartyReference and order.id are both missing: a string in either is required', {
+      cause: { code: 'names_no_order', fields: ['order.thirdPartyReference', 'order.id'] },
+    });
+  }
+  return [{ ...said, status, serviceOrderId: thirdPartyReference, providerOrderId: id, nativeStatus }];
+}
+
+/**
+ * Asks `statusUrl`, if there is one, for the order's status. The answer is what the POS would post to the webhook.
+ *
+ * - 404: the POS has no such order
+ * - any other refusal: `statusUrl` is wrong
+ * @throws as `callPos` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ */
+export async function readStatus(
+  { providerOrderId }: OrderRef,
+  { serviceOrderId }: CanonicalOrder,
+  context: PosContext<Settings>,
+): Promise<readonly StatusEvent[] | undefined> {
+  const { statusUrl } = context.settings;
+  if (statusUrl === undefined) return undefined;
+  const url = new URL(statusUrl);
+  url.searchParams.set('thirdPartyReference', serviceOrderId);
+  if (providerOrderId !== undefined) url.searchParams.set('id', providerOrderId);
+
+  const answer = await callStandard(context, serviceOrderId, { url: url.href });
+  if (answer.status === 404) return [];
+  if (answer.status >= 300) {
+    throw new NeedsOperator(`the POS answered ${answer.status}: is statusUrl right?`, { httpStatus: answer.status });
+  }
+  return readState(answer, (json) => {
+    readShape(ofOrder({ serviceOrderId, providerOrderId }), json);
+    return readEvent(json);
+  });
+}
+
+/** Verifies the signature, where there is a secret, and reads the event. @throws NotAuthentic, Poison */
+export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
+  const secrets = secretsOf(settings);
+  if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
+  return readEvent(parseJson(webhook.body, 'an object with eventType and order'));
+}
