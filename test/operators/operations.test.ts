@@ -31,7 +31,7 @@ const ROWS: Record<string, Row> = {
   listOrders: { args: () => [] },
   showOrder: { args: ofOrder() },
   retryOrder: { args: ofOrder() },
-  resolveOrder: { input: { there: false }, args: ofOrder('--not-there') },
+  resolveOrder: { input: { there: true, providerOrderId: '8F2K' }, args: ofOrder('--there', '--pos-id', '8F2K') },
   cancelOrder: { args: ofOrder() },
   concludeCancel: { input: { cancelled: false } },
   renumberOrders: { args: () => [] },
@@ -281,6 +281,19 @@ describe.each(withApi)('$id over HTTP', (operation) => {
         .replaceAll(/"url":"[^"]*"/g, ''),
     ).not.toContain('hunter2');
   });
+
+  when(operation.body?.safeParse({}).success === false)(
+    'takes no less than it needs, and no body is none',
+    async () => {
+      const effect = await effectOf(async () => {
+        for (const sent of [{}, undefined]) {
+          const answer = await admin.post(String(operation.api?.route.split(' ')[1]).replace(/:\w+/, 'x'), sent);
+          expect(answer).toMatchObject({ status: 400, body: { problems: expect.any(Array) } });
+        }
+      });
+      expect(effect).toEqual({ written: [], woken: 0 });
+    },
+  );
 });
 
 describe.each(withCommand)('$id at the command line', (operation) => {

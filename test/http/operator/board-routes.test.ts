@@ -196,11 +196,6 @@ describe('the board', () => {
     expect((await watch(0, query)).status).toBe(400);
   });
 
-  it('is for operators', async () => {
-    expect((await fetch(`${urls[0]}/live`)).status).toBe(401);
-    expect((await fetch(`${urls[0]}/live?token=${OPERATOR_TOKEN}`)).status).toBe(401);
-  });
-
   it('counts with the streams of orders', async () => {
     await stage.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
     const { port } = new URL(urls[1] ?? '');

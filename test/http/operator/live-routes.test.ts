@@ -106,10 +106,6 @@ describe('the live stream of an order', () => {
     },
   );
 
-  it('is not there for an order that no signal named', async () => {
-    expect((await follow('nobody')).status).toBe(404);
-  });
-
   it('goes on after Postgres was away', async () => {
     await system.seedOrder({ serviceOrderId: 'outlived', locationId: 'club-1' });
     const followed = await follow('outlived');

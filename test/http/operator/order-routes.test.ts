@@ -334,6 +334,7 @@ describe('an order in doubt', () => {
 
   it.each<[string, unknown, string]>([
     ['an id of a ticket that is not there', { there: false, providerOrderId: 'x' }, 'providerOrderId'],
+    ['an id with a NUL', { there: true, providerOrderId: 'a\0' }, 'providerOrderId'],
     ['no JSON', '{"there": tru', 'JSON'],
     ['a prototype', '{"there": true, "__proto__": {"x": 1}}', 'JSON'],
   ])('an answer that is %s is refused, and says what would be right', async (_what, body, named) => {
