@@ -14,8 +14,8 @@ import type { Tell, TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './print.ts';
-import { NotDone, noSuch } from '../operators/operation.ts';
-import { LOCATION_VARIABLES, settingsRules, withDatabase } from './settings-rules.ts';
+import { NotDone, POS, noSuch } from '../operators/operation.ts';
+import { settingsRules, withDatabase } from './settings-rules.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
 
@@ -70,7 +70,7 @@ ${examples('expediter certify --location club-1', 'expediter certify --location 
 
 async function certifyLocation(options: Options, command: Command): Promise<void> {
   const { location: locationId, without, wait } = options;
-  const env = readConfigOf(process.env, ...LOCATION_VARIABLES);
+  const env = readConfigOf(process.env, 'DATABASE_URL', ...POS);
   const rules = await settingsRules(env);
   const { publicUrl } = rules;
   if (publicUrl === undefined) {

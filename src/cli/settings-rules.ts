@@ -12,15 +12,6 @@ export async function loadProviders(moduleNames: readonly string[]): Promise<Reg
   return providers.loadProviders(moduleNames);
 }
 
-/** What a command reads that puts a location, or calls its POS. */
-export const LOCATION_VARIABLES = [
-  'DATABASE_URL',
-  'SETTINGS_KEY',
-  'PUBLIC_URL',
-  'PROVIDER_MODULES',
-  'ALLOW_PRIVATE_HOSTS',
-] as const;
-
 /** The rules by which a command reads settings, the same as the service's. */
 export async function settingsRules(
   env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,

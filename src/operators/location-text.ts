@@ -1,9 +1,9 @@
-import { actsTable } from '../cli/acts-table.ts';
 import { facts, sections, table, time, titled } from '../cli/print.ts';
 import type { SeenLocation } from '../core/locations/list-locations.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
 import type { ShownLocation } from '../core/locations/show-location.ts';
+import { actsTable } from './reading-operations.ts';
 
 export function locationsTable(rows: readonly LocationRow[]): string {
   return table(

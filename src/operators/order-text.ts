@@ -1,7 +1,7 @@
-import { actsTable } from '../cli/acts-table.ts';
 import { facts, sections, table, time, titled } from '../cli/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
 import type { ShownOrder } from '../core/orders/show-order.ts';
+import { actsTable } from './reading-operations.ts';
 
 export function ordersTable(rows: readonly ListedOrder[]): string {
   return table(

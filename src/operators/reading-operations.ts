@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { actsTable } from '../cli/acts-table.ts';
+import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
-import { ASKED_OUTCOMES, ListedActs, readAudit } from '../core/operators/read-audit.ts';
+import { ASKED_OUTCOMES, ListedActs, readAudit, type ToldAct } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-state.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
@@ -139,3 +139,23 @@ const spill = operation({
 });
 
 export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
+
+/** One line for each act. @param none said where there is none */
+export function actsTable(acts: readonly (ToldAct & { source?: string | null })[], none = ''): string {
+  return table(
+    acts.map(({ at, by, source, did, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
+      at: time(at),
+      by: `${by.name} (${by.kind.replace('_', ' ')})`,
+      ...(source !== undefined && { from: source }),
+      did,
+      location: locationId,
+      order: serviceOrderId,
+      webhook: webhookId,
+      about: subject,
+      before,
+      outcome: outcome ?? 'unknown',
+      after,
+    })),
+    none,
+  );
+}

@@ -122,7 +122,6 @@ describe('the command line', () => {
 
 describe('expediter audit list', () => {
   it.each<[string[], string]>([
-    [['--did', 'put'], 'put'],
     [['--actor', BY.name, '--did', 'rekey'], 'rekey'],
     [['--order', 'order-1', '--did', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--did', 'remove', '--since', '1h'], 'remove'],
