@@ -275,7 +275,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'of what waits under a POS id there is one of each status': {
     edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },
-    noticedBy: chaos('tills'),
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'there is one of each status'),
   },
   'events in one batch see what the ones before them told': {
     edits: { 'told-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
