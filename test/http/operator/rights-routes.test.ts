@@ -83,6 +83,7 @@ describe('a named token', () => {
 
   it('is refused at another process once it is revoked, and again does no harm', async () => {
     const { token, tokenId } = await issue({ name: 'laptop', roles: ['operator', 'viewer'], locations: ['club-1'] });
+    const here = await askOperator(stage.app, token);
     expect(await statusOf(token)).toBe(200);
     for (const _time of [1, 2]) {
       expect(await admin.post(`/operators/tokens/${tokenId}/revoke`)).toMatchObject({
@@ -91,6 +92,8 @@ describe('a named token', () => {
       });
     }
     expect(await statusOf(token)).toBe(401);
+    // The process that did it has not to wait for that.
+    expect((await here.get('/locations')).status).toBe(401);
     expect(await acts('revoke token', 'laptop')).toMatchObject([
       { subject: tokenId, outcome: 'done', after: `${tokenId} laptop: viewer,operator at club-1` },
       { subject: tokenId, outcome: 'done' },
