@@ -4,7 +4,7 @@ import type * as causes from '../src/core/domain/webhook-cause.ts';
 import type * as placementCauses from '../src/core/domain/placement-cause.ts';
 import type * as order from '../src/core/domain/order.ts';
 import type * as check from '../src/core/locations/check-location.ts';
-import type * as locations from '../src/core/locations/list-locations.ts';
+import type * as locations from '../src/core/locations/show-location.ts';
 import type * as pause from '../src/core/locations/locations.ts';
 import type * as location from '../src/core/locations/show-location.ts';
 import type * as tokens from '../src/core/locations/webhook-tokens.ts';
@@ -27,7 +27,7 @@ import type * as operators from '../src/core/operators/operator.ts';
 import type * as grants from '../src/core/operators/operator-grants.ts';
 import type * as sessions from '../src/core/operators/operator-sessions.ts';
 import type * as named from '../src/core/operators/operator-tokens.ts';
-import type * as spill from '../src/core/spill/spill-state.ts';
+import type * as spill from '../src/core/spill/spill-webhook.ts';
 import type * as requests from '../src/operators/requests.ts';
 
 /** A type as JSON has it, where a Date is a string. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { DATA_SCHEMA, EVENT_TYPE } from '../src/server/pubsub/cloud-event.ts';
+import { DATA_SCHEMA, EVENT_TYPE } from '../src/server/pubsub/status-topic.ts';
 import { MEMBER_STATES, STATUSES } from '../src/core/domain/lifecycle.ts';
 import { LiveMessage } from '../src/core/domain/live-message.ts';
 import { Id } from '../src/core/domain/order.ts';

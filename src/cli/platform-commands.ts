@@ -6,7 +6,7 @@ import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
-import type { CodedError } from '../core/placements/read-order-data.ts';
+import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { examples, print, table } from './print.ts';
 import { NotDone } from '../operators/operation.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { version } from '../server/version.ts';
+import { version } from '../core/domain/version.ts';
 import { addOperations } from '../operators/add-operations.ts';
 import { OPERATIONS } from '../operators/registry.ts';
 import { addCertifyCommand } from './certify-command.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PosContext } from '../core/domain/provider.ts';
-import { askPos, type PosDeps } from '../core/locations/ask-pos.ts';
+import { askPos, type PosDeps } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 
 /** Time for the end of a body, once its status is there. */

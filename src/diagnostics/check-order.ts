@@ -6,8 +6,7 @@ import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
-import { askMapper, type CodedError } from '../core/placements/read-order-data.ts';
-import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { askMapper, type CodedError, orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;

@@ -5,7 +5,7 @@ import { classifyError } from '../core/domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../core/domain/errors.ts';
 import { rankOf, statusAt } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { askPos } from '../core/locations/ask-pos.ts';
+import { askPos } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 import { callWatched } from './call-watched.ts';
 import { failed, ok, skipped, type Check } from './check.ts';

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { IS_ADMIN } from '../core/operators/find-operator.ts';
-import { hasOperators, isLoopback, isPlainElsewhere, readConfigOf } from '../server/config.ts';
+import { isLoopback, isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
+import { hasOperators, readConfigOf } from '../server/config.ts';
 import { algorithmsOf } from '../http/issuer-keys.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
 import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';
-import { isLoopback, readConfigOf, type Config } from '../server/config.ts';
+import { isLoopback } from '../core/egress/allowed-hosts.ts';
+import { readConfigOf, type Config } from '../server/config.ts';
 import { withClient } from '../core/postgres/transactions.ts';
 import { SETTINGS_ARRIVED } from '../database/open-database.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';

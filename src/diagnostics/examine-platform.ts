@@ -10,9 +10,8 @@ import {
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
-import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { errorReader, headersOf, judgeErrors, variablesOf } from '../core/placements/fetch-order-data.ts';
 import { hasValue } from '../core/placements/placement-sql.ts';
-import { errorReader, judgeErrors } from '../core/placements/read-order-data.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { askHttp, hostOf, kindOf, type HttpAnswer } from './ask-http.ts';

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { LIFECYCLE, RANK_END, type FulfillmentType, type Status } from '../core/domain/lifecycle.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
-import type { PosDeps } from '../core/locations/ask-pos.ts';
-import type { LocationDeps } from '../core/locations/check-location.ts';
+import type { LocationDeps, PosDeps } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import type { Check } from './check.ts';
@@ -25,7 +24,7 @@ export type CertifyOptions = {
 };
 
 /** How long certify waits, in milliseconds. */
-export type Limits = {
+type Limits = {
   /** For the answer to an order; the service's own by default. */
   answerMs?: number;
   /** For each status. */

@@ -8,17 +8,15 @@ import { isOld, type OldToken, type TokenScope } from '../core/locations/webhook
 import { isDataError } from '../core/postgres/transactions.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
-import type { SpilledWebhook } from '../core/spill/seal-spilled.ts';
-import type { SpillWebhook } from '../core/spill/spill-webhook.ts';
+import type { SpilledWebhook, SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import { keepArrived, type KeepDeps, type KeepRefused, NOT_KEPT } from '../core/statuses/keep-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../core/statuses/translate-webhook-request.ts';
-import { bodyBudget, type BodyBudget } from './body-budget.ts';
+import { bodyBudget, type BodyBudget, readBody, takeRawBodies } from './read-body.ts';
 import type { Recognise } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { flattenHeaders, sourceOf, traceOf } from './request.ts';
 import type { JudgeToken } from './judge-token.ts';
-import { readBody, takeRawBodies } from './read-body.ts';
 import { SMALL_BODY, refuse } from './refuse.ts';
 
 export type WebhookDeps = KeepDeps &

@@ -3,7 +3,6 @@ import { SpanKind, SpanStatusCode, TraceFlags, type HrTime } from '@opentelemetr
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
-import type { Config } from '../server/config.ts';
 import type { Log } from '../core/domain/log.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import { isTraced, newSpanId, rootSpanId, traceId } from '../core/domain/trace-id.ts';
@@ -13,7 +12,12 @@ import { asking, serverOf, type Places, type Span } from './event.ts';
 import { readerOf } from './events.ts';
 
 /** Where the service is, and whom it asks. */
-type TracedConfig = Pick<Config, 'STATUS_TOPIC' | 'PUBSUB_EMULATOR_HOST' | 'PUBLIC_URL' | 'ORDER_API_URL'>;
+export type TracedConfig = {
+  STATUS_TOPIC: string;
+  ORDER_API_URL: string;
+  PUBSUB_EMULATOR_HOST?: string | undefined;
+  PUBLIC_URL?: string | undefined;
+};
 
 export type Traces = {
   observe: Observe;

@@ -1,16 +1,76 @@
 import type { Pool } from 'pg';
-import { hasOperators, type Config } from '../server/config.ts';
+import { recordAct } from '../core/operators/audit.ts';
+import type { Actor } from '../core/operators/operator.ts';
+import type { Log } from '../core/domain/log.ts';
+import type { BackgroundWorkName, GuessDoor, Observe } from '../core/domain/observed.ts';
+import type { TracedConfig, Traces } from './create-traces.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
 import { countTraffic } from '../core/traffic/count-traffic.ts';
-import type { Log } from '../core/domain/log.ts';
-import type { BackgroundWorkName, Observe } from '../core/domain/observed.ts';
 import { sampleBacklog } from '../core/orders/sample-backlog.ts';
-import { version } from '../server/version.ts';
+import { version } from '../core/domain/version.ts';
 import type { Exposition, Measured, Metrics } from './create-metrics.ts';
-import type { Traces } from './create-traces.ts';
 import { logJourneys } from './events.ts';
-import { tellGuesses } from './tell-guesses.ts';
+
+/** Sources that are counted, and those of them that are told. What is beyond is told in one. */
+const MOST_COUNTED = 1_000;
+const MOST_TOLD = 20;
+const OTHERS = 'others';
+const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
+/** What is not an operators' door is not in their audit. */
+const OUTSIDE: readonly GuessDoor[] = ['webhook', 'push', 'follow'];
+
+type Count = { refused: number; slowed: number };
+type Line = Count & { source: string; door?: GuessDoor };
+
+/**
+ * Counts wrong credentials by their source and door, to tell them together: a line in the log for each of the busiest and
+ * one for the others, and of operators' doors a row in the audit for each source. So whoever sends a thousand a second
+ * fills neither.
+ */
+function tellGuesses(pool: Pool, log: Log): { observe: Observe; tell(): Promise<void> } {
+  let counts = new Map<string, Map<GuessDoor, Count>>();
+  return {
+    observe(observed) {
+      if (observed.what !== 'guess') return;
+      const { door, outcome } = observed;
+      const source = counts.has(observed.source) || counts.size < MOST_COUNTED ? observed.source : OTHERS;
+      const doors = counts.get(source) ?? new Map<GuessDoor, Count>();
+      const count = doors.get(door) ?? { refused: 0, slowed: 0 };
+      counts.set(source, doors.set(door, count));
+      count[outcome] += 1;
+    },
+    async tell() {
+      const told = counts;
+      counts = new Map();
+      const lines = [...told].flatMap(([source, doors]) =>
+        [...doors].map(([door, count]) => ({ source, door, ...count })),
+      );
+      for (const line of busiest(lines)) log.warn(line, 'wrong credentials');
+      const ofOperators = [...told].flatMap(([source, doors]) => {
+        const counted = [...doors].flatMap(([door, count]) => (OUTSIDE.includes(door) ? [] : [count]));
+        return counted.length === 0 ? [] : [{ source, ...sum(counted) }];
+      });
+      for (const { source, refused, slowed } of busiest(ofOperators)) {
+        const after = `${refused} wrong, ${slowed} slowed`;
+        await recordAct(pool, NOBODY, { did: 'sign in', source }, { outcome: 'refused', after });
+      }
+    },
+  };
+}
+
+/** The busiest, and the others as one. */
+function busiest(lines: readonly Line[]): Line[] {
+  const sorted = lines.toSorted((a, b) => b.refused + b.slowed - a.refused - a.slowed);
+  const rest = sorted.slice(MOST_TOLD);
+  const told = sorted.slice(0, MOST_TOLD);
+  return rest.length === 0 ? told : [...told, { source: OTHERS, ...sum(rest) }];
+}
+
+function sum(counts: readonly Count[]): Count {
+  const of = (key: keyof Count): number => counts.reduce((total, count) => total + count[key], 0);
+  return { refused: of('refused'), slowed: of('slowed') };
+}
 
 /** Time between two tellings of wrong credentials. */
 const TELL_MS = 60_000;
@@ -33,19 +93,24 @@ export type MetricSources = Omit<Measured, 'integrations' | 'version' | 'now' | 
 
 /** Starts the readers: the log; with a door of operators metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
 export function startObserving(about: {
-  config: Config;
+  config: TracedConfig &
+    Parameters<typeof sampleBacklog>[1] & {
+      OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
+      OTEL_TRACES_SAMPLER_ARG: number;
+    };
+  /** Whether operators have an endpoint, which shows metrics and traffic. */
+  isRead: boolean;
   log: Log;
   integrations: Iterable<string>;
   pool: Pool;
   flushPool: Pool;
   now: Measured['now'];
 }): Observing {
-  const { config, log, pool, flushPool, now } = about;
+  const { config, isRead, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
   const guesses = tellGuesses(pool, log);
   const integrations = new Set(about.integrations);
-  const isRead = hasOperators(config);
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();
   let metrics: Metrics | undefined;

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
-import { ListedLocations, listSeenLocations } from '../core/locations/list-locations.ts';
+import { ListedLocations, listSeenLocations } from '../core/locations/show-location.ts';
 import {
   PausedLocation,
   WrongLocation,

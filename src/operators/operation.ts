@@ -8,7 +8,7 @@ import type { LocationDeps } from '../core/locations/check-location.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
-import type { SpillState } from '../core/spill/spill-state.ts';
+import type { SpillState } from '../core/spill/spill-webhook.ts';
 import type { Config } from '../server/config.ts';
 
 /** Who may use a route, and what is written down of it. */
@@ -110,7 +110,7 @@ export type CommandAbout = {
   /** The field of the output that holds the rows: these are printed as JSON, and all pages of them are read. */
   rows?: string;
 };
-export type Typed = Options | { operation: Operation; input: Options };
+type Typed = Options | { operation: Operation; input: Options };
 
 type Shapes = { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
 type Of<Shape> = Shape extends z.ZodType ? z.output<Shape> : unknown;

@@ -3,7 +3,7 @@ import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
 import { ASKED_OUTCOMES, ListedActs, readAudit, type ToldAct } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
-import { SpillAnswer } from '../core/spill/spill-state.ts';
+import { SpillAnswer } from '../core/spill/spill-webhook.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
 import { operation, type Operation } from './operation.ts';
 import { When, oneOf, paging, pagingOptions, spanOptions } from './requests.ts';

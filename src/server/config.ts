@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
+import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseFollowKeys } from '../http/follow/follow-keys.ts';
 
@@ -374,14 +374,4 @@ function parseOrigins(text: string): readonly string[] {
     }
   }
   return origins;
-}
-
-/** True of plain http to another machine. */
-export function isPlainElsewhere(text: string): boolean {
-  const { protocol, hostname = '' } = URL.parse(text) ?? {};
-  return protocol === 'http:' && !isLoopback(hostname);
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
-import { NONE_WAITING } from '../core/spill/spill-state.ts';
+import { NONE_WAITING } from '../core/spill/spill-webhook.ts';
 import type { Recognise } from '../http/bound-connections.ts';
 import type { OidcSettings } from '../http/console/oidc-client.ts';
 import type { Readiness } from '../http/health.ts';

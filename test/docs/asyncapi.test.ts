@@ -6,7 +6,7 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
-import { sealSpilled } from '../../src/core/spill/seal-spilled.ts';
+import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
 import { asyncapi } from '../../scripts/write-asyncapi.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';

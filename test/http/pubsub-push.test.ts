@@ -1,13 +1,9 @@
-import { createServer, request as httpRequest } from 'node:http';
-import type { OutgoingHttpHeaders, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { connect } from 'node:net';
+import { createServer, type OutgoingHttpHeaders, request as httpRequest, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import Fastify from 'fastify';
-import { SignJWT, UnsecuredJWT, exportJWK, exportSPKI, generateKeyPair } from 'jose';
-import type { CryptoKey } from 'jose';
+import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { pubsubPush } from '../../src/http/pubsub-push.ts';
-import { createPushTokenVerifier } from '../../src/http/push-token.ts';
+import { createPushTokenVerifier, pubsubPush } from '../../src/http/pubsub-push.ts';
 import { logJourneys } from '../../src/observe/events.ts';
 import { until } from '../support/until.ts';
 

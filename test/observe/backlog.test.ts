@@ -163,6 +163,7 @@ describe('looking at it', () => {
   it('in vain, while Postgres is up, shows nothing rather than what was true before', async () => {
     const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
     const observing = startObserving({
+      isRead: true,
       config: { OPERATOR_TOKEN, PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 } as Config,
       log: createLog('silent', { write: () => {} }),
       integrations: ['standard'],

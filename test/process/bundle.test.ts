@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { compileService } from '../../bench/compile-service.ts';
-import { version } from '../../src/server/version.ts';
+import { version } from '../../src/core/domain/version.ts';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { runProgram } from '../support/run-program.ts';

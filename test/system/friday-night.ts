@@ -1,7 +1,7 @@
 /** An evening of five clubs, for whoever wants to see a console that has something to show. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
-import { countLatency, noLatencies } from '../../src/core/traffic/latency-buckets.ts';
+import { countLatency, noLatencies } from '../../src/core/traffic/count-traffic.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';

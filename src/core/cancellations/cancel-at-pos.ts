@@ -4,7 +4,7 @@ import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../domain/order.ts';
 import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
 import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
-import { askPos } from '../locations/ask-pos.ts';
+import { askPos } from '../locations/check-location.ts';
 import { type CallDeps, callProvider, waitAfter } from '../placements/call-provider.ts';
 import { beginCancel, endDied, holdClaim } from './begin-cancellation.ts';
 import type { CancelClaim } from './claim-cancellations.ts';

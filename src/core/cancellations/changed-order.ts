@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientBase } from 'pg';
 import type { CanonicalOrder } from '../domain/order.ts';
-import { CODE_OF_COUNT, countCode } from '../placements/call-out-code.ts';
+import { CODE_OF_COUNT, countCode } from '../placements/record-order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { CancellationState, PlacementState } from '../domain/placement.ts';
 import { perhapsTakenBefore } from '../placements/record-attempt.ts';
@@ -85,7 +85,7 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
 }
 
 /** An order as it is under its lock, with its placement and its cancellation. */
-export type LockedOrder = {
+type LockedOrder = {
   ended: boolean;
   integration: string | null;
   state: PlacementState;

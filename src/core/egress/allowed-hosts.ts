@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import type { RefusedHost } from '../domain/placement-cause.ts';
 
 /** What an address is, if it is not one of the public internet. */
-export type AddressKind = Exclude<RefusedHost, 'plain http'>;
+type AddressKind = Exclude<RefusedHost, 'plain http'>;
 
 /**
  * The ranges that are not globally reachable, by https://www.iana.org/assignments/iana-ipv4-special-registry and
@@ -56,7 +56,7 @@ export function kindOfAddress(address: string): AddressKind | undefined {
 }
 
 /** @param ranges addresses with the length of their prefix, such as `10.0.0.0/8` */
-export function listOf(ranges: readonly string[]): BlockList {
+function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
     const [network = '', prefix] = range.split('/');
@@ -104,7 +104,7 @@ export function allowsHost(allowed: AllowedHosts, hostname: string): boolean {
 }
 
 /** The address that a URL's host is, if it is no name. */
-export function addressIn(hostname: string): string | undefined {
+function addressIn(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) === 0 ? undefined : bare;
 }
@@ -158,4 +158,14 @@ export function findRefusedUrl(
     if (found !== undefined) return { ...found, path: [name, ...found.path] };
   }
   return undefined;
+}
+
+/** True of plain http to another machine. */
+export function isPlainElsewhere(text: string): boolean {
+  const { protocol, hostname = '' } = URL.parse(text) ?? {};
+  return protocol === 'http:' && !isLoopback(hostname);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { placeOfGrant } from './credential-store.ts';
 import { placeOfSettings } from './locations.ts';
-import { placeOfWebhook } from './seal-webhook.ts';
-import { SealedElsewhere, readSealHeader, seal, unseal, type SettingsKeys } from './settings-key.ts';
+import { placeOfWebhook, readSealHeader, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
 
 const PAGE = 500;
 

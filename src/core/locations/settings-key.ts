@@ -1,5 +1,6 @@
 import { compactDecrypt, CompactEncrypt, decodeProtectedHeader } from 'jose';
 import type { Pool } from 'pg';
+import { z } from 'zod';
 
 /** Named 256-bit keys. The first encrypts, all decrypt, so a key can be replaced without an outage. */
 export type SettingsKeys = ReadonlyMap<string, Uint8Array>;
@@ -73,7 +74,7 @@ export async function unseal(keys: SettingsKeys, jwe: string, place: string): Pr
 }
 
 /** What a JWE's header says. Both are missing where it is none. */
-export type SealHeader = { keyId: string; isBound: boolean };
+type SealHeader = { keyId: string; isBound: boolean };
 
 /** Reads a JWE's header, without decrypting it. The id of the key is '' if there is none. */
 export function readSealHeader(jwe: string): SealHeader {
@@ -91,7 +92,7 @@ export function keyIdOf(jwe: string): string {
 }
 
 /** The number of texts sealed with one key of SETTINGS_KEY, for their row or, by an earlier version, for any. */
-export type SealedTexts = SealHeader & { count: number };
+type SealedTexts = SealHeader & { count: number };
 
 /** Counts the stored texts by key, without decrypting any. */
 export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
@@ -114,4 +115,36 @@ export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
     counts.set(key, { ...read, count: count + (counts.get(key)?.count ?? 0) });
   }
   return [...counts.values()];
+}
+
+/** What is stored of a webhook under SETTINGS_KEY. */
+export const WebhookSecrets = z.object({
+  /**
+   * The request target, with which a replay verifies a dropped webhook again. Empty if it was verified when it came. (A
+   * process of a version before 0.3 reads no text without one.)
+   */
+  target: z.string(),
+  authorization: z.string().exactOptional(),
+  cookie: z.string().exactOptional(),
+  /** The headers beside these that are not stored in clear as they came. */
+  headers: z.record(z.string(), z.string()).exactOptional(),
+  /** The body in base64, if our own token is in it. */
+  body: z.base64().exactOptional(),
+});
+export type WebhookSecrets = z.infer<typeof WebhookSecrets>;
+
+/** A webhook's row. */
+type WebhookPlace = { locationId: string; webhookId: string };
+
+export function sealWebhook(keys: SettingsKeys, place: WebhookPlace, secrets: WebhookSecrets): Promise<string> {
+  return seal(keys, secrets, placeOfWebhook(place));
+}
+
+/** @throws as `unseal` does */
+export async function unsealWebhook(keys: SettingsKeys, place: WebhookPlace, sealed: string): Promise<WebhookSecrets> {
+  return WebhookSecrets.parse(await unseal(keys, sealed, placeOfWebhook(place)));
+}
+
+export function placeOfWebhook({ locationId, webhookId }: WebhookPlace): string {
+  return `webhooks/${locationId}/${webhookId}`;
 }

@@ -1,12 +1,110 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
+import { LOCATION_ROW, LocationRow } from './locations.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
-import { ToldAct, readActsAt } from '../operators/read-audit.ts';
+import { readActsAt, ToldAct } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
-import { SeenLocation, listSeenLocations } from './list-locations.ts';
-import { ShownGrant, readGrant } from './renew-connections.ts';
-import { TOKEN_STATES, TokenRow, listTokens, stateOfToken } from './webhook-tokens.ts';
+import { readGrant, ShownGrant } from './renew-connections.ts';
+import { listTokens, stateOfToken, TOKEN_STATES, TokenRow } from './webhook-tokens.ts';
+
+const STEPS = 12;
+const STEP_S = 300;
+/** Webhooks that are counted. */
+const REFUSED_READ = 1_000;
+const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
+
+export const SeenLocation = LocationRow.extend({
+  lastSeenAt: z
+    .date()
+    .nullable()
+    .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),
+  notKept: z.int().meta({
+    description: 'How many of its webhooks of today (UTC) were dropped beyond `DROPPED_QUOTA`, to some ten seconds.',
+  }),
+  missedAt: z.date().nullable().meta({
+    description: 'When its POS, asked about a quiet order, last said more than its webhooks had: one is missing.',
+  }),
+  oldToken: z
+    .object({
+      webhooks: z
+        .int()
+        .meta({ description: `Those that are kept, up to ${REFUSED_READ}, and those of today that are not.` }),
+      lastReceivedAt: z.date(),
+      tokenId: z.string().meta({ description: 'The token of the last one.' }),
+      state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that was not valid.' }),
+    })
+    .nullable()
+    .meta({
+      description:
+        'Webhooks of the last 24 hours that were refused for a token that was issued for it once: its POS needs a new one.',
+    }),
+  webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
+  errors: FiveMinutes.meta({
+    description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
+  }),
+});
+export type SeenLocation = z.infer<typeof SeenLocation>;
+
+export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
+
+/** Lists locations with their recent traffic: all of them by id, or these. */
+export async function listSeenLocations(pool: Pool, locations?: readonly string[]): Promise<SeenLocation[]> {
+  const { rows } = await pool.query<Row>({
+    name: 'list-locations',
+    text: LIST,
+    values: [locations ?? null],
+  });
+  return rows.map(({ traffic, oldToken, ...row }) => {
+    const steps = new Map(traffic.map((each) => [each.step, each]));
+    const list = (of: 'webhooks' | 'errors'): number[] =>
+      Array.from({ length: STEPS }, (_, step) => steps.get(step)?.[of] ?? 0);
+    return {
+      ...row,
+      oldToken: oldToken && { ...oldToken, lastReceivedAt: new Date(oldToken.lastReceivedAt) },
+      webhooks: list('webhooks'),
+      errors: list('errors'),
+    };
+  });
+}
+
+type Row = Omit<SeenLocation, 'oldToken' | 'webhooks' | 'errors'> & {
+  oldToken: (Omit<NonNullable<SeenLocation['oldToken']>, 'lastReceivedAt'> & { lastReceivedAt: string }) | null;
+  traffic: Step[];
+};
+type Step = { step: number; webhooks: number; errors: number };
+
+const LIST = `
+  WITH span AS MATERIALIZED (
+    SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
+  )
+  SELECT ${LOCATION_ROW},
+         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic,
+         CASE WHEN o.webhooks > 0 THEN jsonb_build_object(
+           'webhooks', o.webhooks + coalesce(r.not_kept, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',
+           'state', o.cause ->> 'state') END AS "oldToken"
+  FROM span CROSS JOIN locations l
+  LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
+  LEFT JOIN location_asks a ON a.location_id = l.location_id AND a.integration = l.integration
+  LEFT JOIN dropped_bytes d ON d.location_id = l.location_id AND d.day = (now() AT TIME ZONE 'UTC')::date
+  LEFT JOIN refused_bytes r ON r.location_id = l.location_id AND r.day = (now() AT TIME ZONE 'UTC')::date
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS webhooks, max(received_at) AS last, (array_agg(cause ORDER BY received_at DESC))[1] AS cause
+    FROM (SELECT w.received_at, w.cause FROM webhooks w
+          WHERE w.location_id = l.location_id AND w.cause ->> 'code' = 'old_token'
+            AND w.received_at > now() - interval '24 h' AND w.day >= (now() AT TIME ZONE 'UTC')::date - 1
+          ORDER BY w.received_at DESC LIMIT ${REFUSED_READ}) AS w) AS o
+  CROSS JOIN LATERAL (
+    SELECT coalesce(json_agg(steps), '[]') AS traffic
+    FROM (SELECT floor(extract(epoch FROM t.minute - since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,
+                 coalesce(sum(t.count) FILTER (
+                   WHERE t.outcome IN ('dropped', 'unauthorized', 'not_committed')), 0)::int AS errors
+          FROM traffic t
+          WHERE t.location_id = l.location_id AND t.minute >= since AND t.what = 'webhook'
+          GROUP BY step) AS steps) AS t
+  WHERE $1::text[] IS NULL OR l.location_id = ANY ($1)
+  ORDER BY l.location_id`;
 
 /** One location with its tokens, without its settings. */
 export const ShownLocation = SeenLocation.extend({

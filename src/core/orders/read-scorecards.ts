@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { LATENCY_BOUNDS, quantile, type Latencies } from '../traffic/latency-buckets.ts';
-import { ALL_LOCATIONS } from '../traffic/count-traffic.ts';
+import { ALL_LOCATIONS, type Latencies, LATENCY_BOUNDS, quantile } from '../traffic/count-traffic.ts';
 
 const Count = z.int().nonnegative();
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { inTransaction, LOCK_SCORE_HOURS, tryLock } from '../postgres/transactions.ts';
-import { LATENCY_BOUNDS } from '../traffic/latency-buckets.ts';
-import { ALL_LOCATIONS } from '../traffic/count-traffic.ts';
+import { ALL_LOCATIONS, LATENCY_BOUNDS } from '../traffic/count-traffic.ts';
 
 /** Hours before the last look that are scored anew: most orders are over within them. */
 const HOURS_BEFORE = 2;

@@ -12,7 +12,7 @@ import { attemptLimit, stopwatch } from '../domain/timing.ts';
 import { type AttemptEnd, beginAttempt, type CallName } from './record-attempt.ts';
 import { classifyError, describeError, refusedFor } from '../domain/classify-error.ts';
 import { noteRequests } from '../egress/bounded-fetch.ts';
-import { askPos } from '../locations/ask-pos.ts';
+import { askPos } from '../locations/check-location.ts';
 import { storable } from '../domain/cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, FAIL_LATE } from './conclude-placement.ts';

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
-import { chooseLanes, type Chosen, type Room } from './choose-lanes.ts';
-import { isFree, type DueLanes } from './due-lanes.ts';
+import { chooseLanes, type Chosen, type DueLanes, isFree, type Room } from './due-lanes.ts';
 
 /**
  * Claims due placements within the room that there is. Locks what it claims and nothing else.

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
-import { askMapper } from './read-order-data.ts';
-import { orderDataFetcher } from './fetch-order-data.ts';
+import { askMapper, orderDataFetcher } from './fetch-order-data.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type PlacementCode, why } from '../domain/placement-cause.ts';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { claimPlacements } from './claim-placements.ts';
-import type { Room } from './choose-lanes.ts';
-import { dueLanes } from './due-lanes.ts';
+import { dueLanes, type Room } from './due-lanes.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from './placement-sql.ts';
 import { placeOrder } from './place-order.ts';
@@ -34,7 +33,7 @@ const LATE = 100;
 /** The location that a worker sends for. Without an integration it is not configured. */
 type Sending = { locationId: string; integration: string | null };
 
-export type PlacementWork = WorkLoop & {
+type PlacementWork = WorkLoop & {
   /** Signals that placements may have become due that were fetched before; `wake` that there is a new one. */
   wakeForAll(): void;
 };

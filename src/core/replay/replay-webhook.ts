@@ -10,8 +10,7 @@ import { inTransaction, isDataError, withClient } from '../postgres/transactions
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import type { WebhookKey } from './list-webhooks.ts';
-import { sealWebhook } from '../locations/seal-webhook.ts';
-import type { SettingsKeys } from '../locations/settings-key.ts';
+import { sealWebhook, type SettingsKeys } from '../locations/settings-key.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
 

@@ -4,8 +4,13 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
 import { ReplayCause } from '../domain/webhook-cause.ts';
-import { unsealWebhook, type WebhookSecrets } from '../locations/seal-webhook.ts';
-import { SealedElsewhere, keyIdOf, type SettingsKeys } from '../locations/settings-key.ts';
+import {
+  keyIdOf,
+  SealedElsewhere,
+  type SettingsKeys,
+  unsealWebhook,
+  type WebhookSecrets,
+} from '../locations/settings-key.ts';
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 /** A webhook as it is stored. */

@@ -10,8 +10,7 @@ import {
 } from '../domain/webhook.ts';
 import type { Provider } from '../domain/provider.ts';
 import { withTimeout } from '../domain/timing.ts';
-import { sealWebhook, type WebhookSecrets } from '../locations/seal-webhook.ts';
-import type { SettingsKeys } from '../locations/settings-key.ts';
+import { sealWebhook, type SettingsKeys, type WebhookSecrets } from '../locations/settings-key.ts';
 import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
 import type { DropQuota } from './drop-quota.ts';
 import type { OldToken } from '../locations/webhook-tokens.ts';

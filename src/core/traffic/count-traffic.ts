@@ -1,8 +1,56 @@
 import type { Pool } from 'pg';
-import { addLatencies, countLatency, type Latencies, noLatencies } from './latency-buckets.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { Observe, WebhookRefused } from '../domain/observed.ts';
 import { Id } from '../domain/order.ts';
+
+/**
+ * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Stored
+ * values depend on the positions: a change would mix up a day.
+ */
+export const LATENCY_BOUNDS: readonly number[] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
+  .flatMap((decade) => [1, 2, 3, 5, 7].map((step) => step * decade))
+  .filter((bound) => bound <= 5_000_000);
+
+/** The number of values in each bucket. */
+export type Latencies = number[];
+
+export function countLatency(latencies: Latencies, milliseconds: number): void {
+  const found = LATENCY_BOUNDS.findIndex((bound) => milliseconds <= bound);
+  const nth = found === -1 ? LATENCY_BOUNDS.length : found;
+  latencies[nth] = (latencies[nth] ?? 0) + 1;
+}
+
+export function noLatencies(): Latencies {
+  return Array.from({ length: LATENCY_BOUNDS.length + 1 }, () => 0);
+}
+
+/** Adds two lists. Either may lack buckets at its end. */
+function addLatencies(some: Latencies | undefined, others: Latencies | undefined): Latencies | undefined {
+  if (some === undefined || others === undefined) return some ?? others;
+  return noLatencies().map((_, nth) => (some[nth] ?? 0) + (others[nth] ?? 0));
+}
+
+/**
+ * Estimates a quantile as Prometheus does: values are taken as evenly spread within their bucket. So the error is at
+ * most the bucket's width; beyond the last bound the result is that bound.
+ * @param share such as 0.95
+ * @returns seconds, or null if nothing was counted
+ */
+export function quantile(latencies: Latencies, share: number): number | null {
+  const total = latencies.reduce((sum, count) => sum + count, 0);
+  const wanted = total * share;
+  let below = 0;
+  for (const [nth, count] of latencies.entries()) {
+    if (count > 0 && below + count >= wanted) {
+      const from = LATENCY_BOUNDS[nth - 1] ?? 0;
+      const to = LATENCY_BOUNDS[nth] ?? from;
+      const milliseconds = from + ((wanted - below) / count) * (to - from);
+      return Number((milliseconds / 1_000).toPrecision(3));
+    }
+    below += count;
+  }
+  return null;
+}
 
 /** One counter: what happened in one minute, of one kind. */
 export type Traffic = {
@@ -24,13 +72,13 @@ export type Traffic = {
 /** Stands for all locations of an integration, unknown ones included. */
 export const ALL_LOCATIONS = '';
 /** Stands for an integration that does not exist or is not known yet. */
-export const UNKNOWN_INTEGRATION = 'unknown';
-export const UNKNOWN_MINUTE = 0;
+const UNKNOWN_INTEGRATION = 'unknown';
+const UNKNOWN_MINUTE = 0;
 /** Seconds that traffic is kept: a little more than a day, since a reading begins with a whole step. */
 export const TRAFFIC_KEPT_S = 25 * 3_600;
 
 /** @returns the first with the counts of both */
-export function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
+function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
   const latencies = addLatencies(some.latencies, others.latencies);
   return { ...some, count: some.count + others.count, latencies };
 }
@@ -40,7 +88,7 @@ export function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): 
  * needs as few rows as reading one.
  * @param now the minute
  */
-export async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number): Promise<void> {
+async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number): Promise<void> {
   const claimedIds = counted.flatMap(({ claimed, locationId }) => (claimed ? [locationId] : []));
   const integrations =
     claimedIds.length === 0 ? new Map<string, string>() : await integrationsOf(pool, new Set(claimedIds));

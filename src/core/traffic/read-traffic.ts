@@ -2,10 +2,9 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
-import { noLatencies, quantile, type Latencies } from './latency-buckets.ts';
-import { ALL_LOCATIONS, type Traffic } from './count-traffic.ts';
+import { ALL_LOCATIONS, type Latencies, noLatencies, quantile, type Traffic } from './count-traffic.ts';
 
-export type TrafficHours = 1 | 6 | 24;
+type TrafficHours = 1 | 6 | 24;
 
 const Counts = z.array(z.int().min(0));
 const Seconds = z.array(z.number().nullable());

@@ -12,17 +12,19 @@ import type { Identify } from '../operator/identify.ts';
 import { TooManyGuesses, type JudgeSlowly } from '../slow-guesses.ts';
 import { withinBound } from '../operator/guard-routes.ts';
 import { actFrom, addressOf } from '../request.ts';
-import { IssuerAway, oidcClient, type OidcSettings } from './oidc-client.ts';
 import {
   consolePath,
   type Flow,
   FLOW_S,
   flowCookie,
+  IssuerAway,
+  oidcClient,
   type OidcPerson,
+  type OidcSettings,
   openFlow,
   readPerson,
   sealFlow,
-} from './oidc-flow.ts';
+} from './oidc-client.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Start = z.object({ to: z.string().optional(), again: z.literal('1').optional() });

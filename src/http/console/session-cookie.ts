@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
-import { isLoopback } from '../../server/config.ts';
+import { isLoopback } from '../../core/egress/allowed-hosts.ts';
 import { audited } from '../../core/operators/audit.ts';
 import { openSession, SESSION_S, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Identify } from '../operator/identify.ts';

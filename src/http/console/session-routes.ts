@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { audited } from '../../core/operators/audit.ts';
 import { endSession, endSessionsOf, listSessions } from '../../core/operators/operator-sessions.ts';
 import type { Operator } from '../../core/operators/operator.ts';
-import { version } from '../../server/version.ts';
+import { version } from '../../core/domain/version.ts';
 import { SessionParams } from '../../operators/requests.ts';
 import { unauthorized } from '../operator/bearer-door.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';

@@ -6,9 +6,8 @@ import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-
 import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream } from './event-stream.ts';
+import { openStream, writeBoardEvents } from './event-stream.ts';
 import type { OperatorDeps, Shared } from './mount-routes.ts';
-import { writeBoardEvents } from './write-board-events.ts';
 
 const LiveQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),

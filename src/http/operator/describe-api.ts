@@ -15,7 +15,7 @@ import { DropCause, ReplayCause } from '../../core/domain/webhook-cause.ts';
 import { WebhookOutcome } from '../../core/domain/webhook.ts';
 import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
-import { version } from '../../server/version.ts';
+import { version } from '../../core/domain/version.ts';
 import type { Access } from '../../operators/operation.ts';
 import { ACCESS } from '../../operators/registry.ts';
 

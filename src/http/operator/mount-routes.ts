@@ -7,7 +7,7 @@ import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
-import type { SpillState } from '../../core/spill/spill-state.ts';
+import type { SpillState } from '../../core/spill/spill-webhook.ts';
 import type { OidcSettings } from '../console/oidc-client.ts';
 import type { Readiness } from '../health.ts';
 import type { JudgeSlowly } from '../slow-guesses.ts';

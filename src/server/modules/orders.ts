@@ -13,7 +13,7 @@ import {
   retryUnread,
 } from '../../core/placements/refetch-order.ts';
 import { workPlacements } from '../../core/placements/work-placements.ts';
-import { createPushTokenVerifier, type VerifyPushToken } from '../../http/push-token.ts';
+import { createPushTokenVerifier, type VerifyPushToken } from '../../http/pubsub-push.ts';
 import { loadOrderModule } from '../../platform/load-order-module.ts';
 import type { Live } from './live.ts';
 import type { Webhooks } from './webhooks.ts';

@@ -6,15 +6,14 @@ import { tokenList, type TokenList } from '../../core/locations/token-list.ts';
 import type { OpenSettings } from '../../core/locations/locations.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { drainSpill } from '../../core/spill/drain-spill.ts';
-import { NONE_WAITING, type SpillState } from '../../core/spill/spill-state.ts';
-import { webhookSpiller, type SpillWebhook } from '../../core/spill/spill-webhook.ts';
+import { NONE_WAITING, type SpillState, type SpillWebhook, webhookSpiller } from '../../core/spill/spill-webhook.ts';
 import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import type { KeepDeps } from '../../core/statuses/keep-webhooks.ts';
 import type { TranslateRules } from '../../core/statuses/translate-webhook-request.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { spillTopic } from '../pubsub/spill-topic.ts';
 
-export type Spill = {
+type Spill = {
   list: TokenList;
   put: SpillWebhook;
   state(): SpillState;

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../config.ts';
+import { hasOperators, type Config } from '../config.ts';
 import { startObserving, type Observing } from '../../observe/start-observing.ts';
 
 declare module 'fastify' {
@@ -16,7 +16,15 @@ export const observability = fp(
     const integrations = app.providers.registry.keys();
     app.decorate(
       'observability',
-      startObserving({ config, log: app.log, integrations, pool, flushPool, now: clock.now }),
+      startObserving({
+        config,
+        isRead: hasOperators(config),
+        log: app.log,
+        integrations,
+        pool,
+        flushPool,
+        now: clock.now,
+      }),
     );
   },
   { name: 'observability', dependencies: ['database', 'providers'] },

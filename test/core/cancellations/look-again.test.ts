@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { why } from '../../../src/core/domain/placement-cause.ts';
-import { CODE_OF_COUNT } from '../../../src/core/placements/call-out-code.ts';
+import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
 import { failPlacement } from '../../../src/core/placements/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';

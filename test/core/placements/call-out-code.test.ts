@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { CODES, CODE_OF_COUNT } from '../../../src/core/placements/call-out-code.ts';
+import { CODES, CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
 import { startSystem, type System } from '../../support/start-system.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { binaryArray } from '../../../src/core/postgres/binary-array.ts';
+import { binaryArray } from '../../../src/core/postgres/sql-rows.ts';
 import { anyText } from '../../support/any-text.ts';
 
 let client: pg.Client;

@@ -10,7 +10,7 @@ import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
 import { asService } from '../../support/as-service.ts';
-import { sealWebhook } from '../../../src/core/locations/seal-webhook.ts';
+import { sealWebhook } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { CLI, runCli } from '../../support/run-cli.ts';
 import type { Ended } from '../../support/run-program.ts';

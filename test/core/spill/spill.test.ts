@@ -10,7 +10,7 @@ import { putLocation, resumeLocation } from '../../../src/core/locations/locatio
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { drainSpill } from '../../../src/core/spill/drain-spill.ts';
-import { openSpilled, sealSpilled } from '../../../src/core/spill/seal-spilled.ts';
+import { openSpilled, sealSpilled } from '../../../src/core/spill/spill-webhook.ts';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { registry } from '../../../src/providers/index.ts';

@@ -4,8 +4,14 @@ import { SignJWT, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/server/config.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
-import { type Flow, readPerson, sealFlow } from '../../../src/http/console/oidc-flow.ts';
-import { IssuerAway, oidcClient, type OidcSettings } from '../../../src/http/console/oidc-client.ts';
+import {
+  type Flow,
+  IssuerAway,
+  oidcClient,
+  type OidcSettings,
+  readPerson,
+  sealFlow,
+} from '../../../src/http/console/oidc-client.ts';
 import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';

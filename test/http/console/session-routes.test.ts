@@ -9,7 +9,7 @@ import { SESSION_S } from '../../../src/core/operators/operator-sessions.ts';
 import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { identifier } from '../../../src/http/operator/identify.ts';
-import { version } from '../../../src/server/version.ts';
+import { version } from '../../../src/core/domain/version.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../support/log-in.ts';

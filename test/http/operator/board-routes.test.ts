@@ -16,8 +16,7 @@ import {
 import { BoardOrder } from '../../../src/core/orders/read-board.ts';
 import { Attention } from '../../../src/core/orders/sample-attention.ts';
 import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
-import { eventStream } from '../../../src/http/operator/event-stream.ts';
-import { writeBoardEvents } from '../../../src/http/operator/write-board-events.ts';
+import { eventStream, writeBoardEvents } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
+import { recordAnswer } from '../../../src/core/asks/quiet-asker.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';

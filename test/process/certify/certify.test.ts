@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAnswer } from '../../../src/core/asks/record-answer.ts';
+import { recordAnswer } from '../../../src/core/asks/quiet-asker.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
