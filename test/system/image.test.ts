@@ -97,8 +97,15 @@ describe('the image', () => {
     }
   });
 
+  it('holds what a start compiles, for its own user to read', () => {
+    const files = [...filesIn('app/compile-cache')];
+    expect(files.length).toBeGreaterThan(50);
+    expect(files.filter((file) => (statSync(join(image.root, file)).mode & 0o004) === 0)).toEqual([]);
+    expect(files.filter((file) => !file.includes('-1000/'))).toEqual([]);
+  });
+
   it('belongs to root, so that the service cannot change itself', () => {
-    for (const file of ['app/dist/main.js', 'app/node_modules', 'app/migrations']) {
+    for (const file of ['app/dist/main.js', 'app/node_modules', 'app/migrations', 'app/compile-cache']) {
       const { uid, mode } = statSync(join(image.root, file));
       expect({ file, uid, writable: (mode & 0o022) !== 0 }).toEqual({ file, uid: 0, writable: false });
     }
