@@ -65,7 +65,7 @@ it('serves what src is now, without a gap, and leaves nothing behind', { timeout
   };
   expect(await report()).toMatchObject({ status: 200, outcome: 'applied' });
 
-  const file = join(folder, 'src/server/version.ts');
+  const file = join(folder, 'src/core/domain/version.ts');
   const right = readFileSync(file, 'utf8');
   appendFileSync(file, 'const x = ;\n');
   await until(() => stdout().includes('What ran before runs on.'));
