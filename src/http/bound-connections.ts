@@ -198,7 +198,7 @@ function strangersOnly() {
       all.delete(socket);
       oneLess(countFrom, from);
     },
-    /** The one that makes room for a new one, which is one itself. */
+    /** The stranger that is closed for a newcomer, which is a stranger too. */
     outstayed(newcomer: Socket): Socket {
       const own = all.get(newcomer) ?? '';
       const crowds = (countFrom.get(own) ?? 0) > all.size / countFrom.size;

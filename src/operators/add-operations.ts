@@ -168,6 +168,7 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
   const reads = operation.reads ?? [];
   const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
   const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
+  const settings = rules && settingsOf(rules, env);
   const unread = (): never => {
     throw new Error(`${operation.id} does not say that it reads this`);
   };
@@ -187,7 +188,7 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
       isOver: () => false,
       wake() {},
       get settings() {
-        return rules === undefined ? unread() : settingsOf(rules, env);
+        return settings ?? unread();
       },
       get pos() {
         return pos ?? unread();

@@ -5,7 +5,6 @@ import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
 import { connectLocation } from '../core/locations/connect-location.ts';
-import { ListedLocations, listSeenLocations } from '../core/locations/show-location.ts';
 import {
   PausedLocation,
   WrongLocation,
@@ -16,7 +15,7 @@ import {
   type OpenSettings,
 } from '../core/locations/locations.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
-import { ShownLocation, showLocation } from '../core/locations/show-location.ts';
+import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import { locationInWords, locationsTable, type SettingsShown } from './location-text.ts';
@@ -70,13 +69,16 @@ const put = operation({
     locationId,
     before: (await findLocation(pool, locationId))?.integration,
   }),
-  async run({ pool, settings: { registry, keys }, pos, config, note }, { locationId, integration, settings, country }) {
+  async run(
+    { pool, settings: { registry, keys, publicUrl }, pos, note },
+    { locationId, integration, settings, country },
+  ) {
     // Loaded here, since nothing else needs its tables.
     const { isSupportedCountry } = await import('libphonenumber-js/min');
     if (country !== undefined && !isSupportedCountry(country)) {
       throw new NotDone(400, 'country: is no ISO 3166-1 code such as DE');
     }
-    const rules = { registry, keys, publicUrl: config.PUBLIC_URL, allowedHosts: pos.allowedHosts };
+    const rules = { registry, keys, publicUrl: publicUrl || undefined, allowedHosts: pos.allowedHosts };
     await putLocation(pool, rules, { locationId, integration, settings, country });
     note(integration);
     const tokens = await listTokens(pool, locationId);

@@ -1,8 +1,7 @@
 import { facts, sections, table, time, titled } from '../cli/print.ts';
-import type { SeenLocation } from '../core/locations/show-location.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
-import type { ShownLocation } from '../core/locations/show-location.ts';
+import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
 import { actsTable } from './reading-operations.ts';
 
 export function locationsTable(rows: readonly LocationRow[]): string {

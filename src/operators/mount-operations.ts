@@ -18,15 +18,14 @@ export function mountOperations(
   const { translating, registry, parkTtlS } = deps;
   const settings = { ...translating, registry, parkTtlS };
   const service = { ...deps, closing };
+  const pos = { ...deps, open: settings.open };
+  const config = { OPERATOR_TOKEN: deps.operatorToken };
   const callerOf = (request: FastifyRequest): Caller => ({
     ...deps,
     service,
     settings,
-    pos: { ...deps, open: settings.open },
-    config: {
-      OPERATOR_TOKEN: deps.operatorToken,
-      PUBLIC_URL: settings.publicUrl === '' ? undefined : settings.publicUrl,
-    },
+    pos,
+    config,
     by: { ...operatorOf(request), ...actFrom(request) },
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (asked) => locationsWithin(request, asked),

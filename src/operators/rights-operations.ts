@@ -41,16 +41,18 @@ const RIGHT: readonly CommandOption[] = [
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
-/** Says in the audit who got or lost what. It acts at once in this process. */
-async function recordGiven(
+/** Says in the audit who got or lost what, unless nobody did. It acts at once in this process. @returns `given` */
+async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
   act: Pick<Act, 'did' | 'subject'>,
-  given: OperatorToken | OperatorGrant,
-): Promise<void> {
+  given: Given | { refused: string } | undefined,
+): Promise<Given | { refused: string } | undefined> {
+  if (given === undefined || 'refused' in given) return given;
   service?.identify.lookAnew();
   note(givenInWords(given));
   const { source, requestId, log } = by;
   await recordAtEach(pool, by, { ...act, source, requestId, log }, given);
+  return given;
 }
 
 const listTokens = operation({
@@ -107,9 +109,7 @@ const issueToken = operation({
   async run(caller, { name, roles, locations, expiresAt }) {
     const wanted = { name, roles, locations, expiresAt };
     caller.note(givenInWords(wanted));
-    const issued = await issueOperatorToken(caller.pool, wanted, caller.within());
-    if (!('refused' in issued)) await recordGiven(caller, { did: 'issue token' }, issued);
-    return issued;
+    return recordGiven(caller, { did: 'issue token' }, await issueOperatorToken(caller.pool, wanted, caller.within()));
   },
   print: ({ token, tokenId, name, expiresAt, ...right }) =>
     facts({ token, tokenId, name, may: rightInWords(right), expires: expiresAt }),
@@ -154,8 +154,7 @@ const revokeToken = operation({
   params: TokenParams,
   async run(caller, { tokenId }) {
     const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.within());
-    if (revoked !== undefined) await recordGiven(caller, { did: 'revoke token', subject: tokenId }, revoked);
-    return revoked;
+    return recordGiven(caller, { did: 'revoke token', subject: tokenId }, revoked);
   },
   print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
   command: {
@@ -216,9 +215,7 @@ const addGrant = operation({
   async run(caller, { email, group, roles, locations }) {
     const wanted = { email, group, roles, locations };
     caller.note(givenInWords(wanted));
-    const added = await addOperatorGrant(caller.pool, wanted);
-    if (!('refused' in added)) await recordGiven(caller, { did: 'give roles' }, added);
-    return added;
+    return recordGiven(caller, { did: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
   },
   print: ({ grantId, email, group, ...right }) => facts({ grantId, to: email ?? group, may: rightInWords(right) }),
   command: {
@@ -254,8 +251,7 @@ const removeGrant = operation({
   params: GrantParams,
   async run(caller, { grantId }) {
     const removed = await removeOperatorGrant(caller.pool, grantId, caller.within());
-    if (removed !== undefined) await recordGiven(caller, { did: 'take roles', subject: grantId }, removed);
-    return removed;
+    return recordGiven(caller, { did: 'take roles', subject: grantId }, removed);
   },
   print: (removed) => `${givenInWords(removed)}: taken back, from five seconds on`,
   command: {

@@ -221,7 +221,7 @@ export const StatusEvent = z
     /** When the food will be ready, and when it will be with the member, as the POS now says. */
     estimatedReadyAt: Time.optional(),
     estimatedDeliveryAt: Time.optional(),
-    /** Where the member follows the courier. Any other than a `Link` is left out, and the event kept. */
+    /** Where the member follows the courier. What is not a `Link` is left out; the event is kept. */
     trackingUrl: Link.optional().catch(undefined),
     occurredAt: Time.optional(),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),

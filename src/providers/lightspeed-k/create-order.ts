@@ -3,8 +3,7 @@ import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
-import { Refusal } from './payloads.ts';
-import type { Settings } from './payloads.ts';
+import { Refusal, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
 
 /** Names of the fields whose values come from the settings. */
