@@ -13,7 +13,7 @@ import type { Message } from '../test/support/queue-messages.ts';
 import { checkCancels, type CancelBooks } from './check-cancels.ts';
 import type { Phone } from './follow-by-phone.ts';
 import type { Served } from './serve-orders.ts';
-import type { Kitchen } from './set-stage.ts';
+import type { Kitchen } from './send-status.ts';
 
 export type Books = CancelBooks & {
   /** Webhooks that were answered 200. */

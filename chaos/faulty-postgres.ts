@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
-import type { StageDatabase } from './set-stage.ts';
+
+export type StageDatabase = {
+  /** For those who look at it, or disturb it. */
+  databaseUrl: string;
+  /** For the service. */
+  serviceUrl: string;
+  stopDatabase(): Promise<void>;
+};
 
 export type FaultyPostgres = StageDatabase & {
   /** The primary. */

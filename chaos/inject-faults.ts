@@ -13,7 +13,8 @@ import { holdRow } from './hold-row.ts';
 import { neighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
 import { FILES, type Instances } from './run-instances.ts';
-import { BODY_BUDGET, type Kitchen, type Stage } from './set-stage.ts';
+import type { Kitchen } from './send-status.ts';
+import { BODY_BUDGET, type Stage } from './set-stage.ts';
 
 const LATENCY_MS = 40;
 const TERMINATE_EVERY_MS = 200;

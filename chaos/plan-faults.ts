@@ -1,5 +1,4 @@
 import { chance, shuffle } from './chance.ts';
-import type { Arguments } from './read-chaos-arguments.ts';
 
 /**
  * Faults that last for some time, with their seconds in a run of five minutes. A lane has one fault at a time; the
@@ -93,7 +92,7 @@ export type Lane = keyof typeof LANES;
 export type TimedKind = { [L in Lane]: keyof (typeof LANES)[L] }[Lane];
 export type Kind = TimedKind | (typeof ALWAYS)[number];
 
-type PlanOptions = Pick<Arguments, 'seed' | 'seconds' | 'only' | 'kills' | 'awayS'>;
+type PlanOptions = { seed: number; seconds: number; only: ReadonlySet<Kind>; kills: number; awayS: number };
 
 /** A fault. `at` and `lasts` are seconds since the run's beginning. */
 export type Fault = {

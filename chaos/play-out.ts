@@ -8,7 +8,8 @@ import type { History } from './history.ts';
 import { probeDoor, type Probe, type Span } from './probe-door.ts';
 import type { Script } from './script-order.ts';
 import { serveOrders, type Served } from './serve-orders.ts';
-import type { Stage, StageDatabase } from './set-stage.ts';
+import type { StageDatabase } from './faulty-postgres.ts';
+import type { Stage } from './set-stage.ts';
 import { resolveDoubts, settle, telephone } from './settle.ts';
 
 export type Played = {

@@ -1,7 +1,7 @@
 import type { History } from './history.ts';
 import { sendStatus } from './send-status.ts';
 import type { Served } from './serve-orders.ts';
-import type { Kitchen } from './set-stage.ts';
+import type { Kitchen } from './send-status.ts';
 
 export type Probe = {
   stop(): Promise<void>;

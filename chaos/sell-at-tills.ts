@@ -1,7 +1,7 @@
 import { chance } from './chance.ts';
 import { sendStatus } from './send-status.ts';
 import type { Served } from './serve-orders.ts';
-import type { Kitchen } from './set-stage.ts';
+import type { Kitchen } from './send-status.ts';
 
 /** Sales a second and location: a POS id that is never ours, and its end. */
 const PER_SECOND = 50;

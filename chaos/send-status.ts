@@ -1,5 +1,27 @@
-import type { StatusReport } from '../test/support/start-pos.ts';
-import type { Kitchen } from './set-stage.ts';
+import type { Pos, StatusReport } from '../test/support/start-pos.ts';
+
+/**
+ * How a vendor repeats a webhook that was not answered with 2xx. Real pauses are minutes; here they are seconds, so
+ * that they fit into a run.
+ */
+export type Vendor = {
+  name: string;
+  timeoutMs: number;
+  /** @returns milliseconds until the next try, or undefined to give up */
+  again(status: number | 'timeout', tries: number): number | undefined;
+};
+
+/** A location with its POS. */
+export type Kitchen = {
+  locationId: string;
+  integration: string;
+  pos: Pos;
+  vendor: Vendor;
+  /** At the load balancer, token included. */
+  webhookUrl: string;
+  /** True if nobody answers there during the whole run. */
+  dead: boolean;
+};
 
 /** What the sender of a webhook saw. `timeout`: no answer in its time, or a connection that broke. */
 export type Answer = {

@@ -1,18 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StatusReport } from '../test/support/start-pos.ts';
-import { sendStatus, type Answer } from './send-status.ts';
-import type { Kitchen } from './set-stage.ts';
-
-/**
- * How a vendor repeats a webhook that was not answered with 2xx. Real pauses are minutes; here they are seconds, so
- * that they fit into a run.
- */
-export type Vendor = {
-  name: string;
-  timeoutMs: number;
-  /** @returns milliseconds until the next try, or undefined to give up */
-  again(status: number | 'timeout', tries: number): number | undefined;
-};
+import { sendStatus, type Answer, type Kitchen, type Vendor } from './send-status.ts';
 
 const isWorthTwo = (status: number | 'timeout'): boolean =>
   status === 'timeout' || status === 404 || status === 429 || status >= 500;

@@ -5,7 +5,9 @@ import type { History } from './history.ts';
 import type { Doing, Script } from './script-order.ts';
 import type { Answer } from './send-status.ts';
 import { sendWebhook } from './send-webhook.ts';
-import type { Kitchen, Stage, StageDatabase } from './set-stage.ts';
+import type { StageDatabase } from './faulty-postgres.ts';
+import type { Kitchen } from './send-status.ts';
+import type { Stage } from './set-stage.ts';
 
 /** A webhook that was answered 200. */
 export type Acknowledged = {

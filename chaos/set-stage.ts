@@ -10,35 +10,16 @@ import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopb
 import { freePort } from '../test/support/free-port.ts';
 import type { HttpServer } from '../test/support/serve-http.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPos, type Pos } from '../test/support/start-pos.ts';
+import { startPos } from '../test/support/start-pos.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
 import { FOLLOW_ENV, memberToken } from '../test/support/member-token.ts';
 import { until } from '../test/support/until.ts';
-import type { FaultyPostgres } from './faulty-postgres.ts';
+import type { FaultyPostgres, StageDatabase } from './faulty-postgres.ts';
 import type { History } from './history.ts';
 import { runInstances, type Instances } from './run-instances.ts';
-import { VENDORS, type Vendor } from './send-webhook.ts';
-
-/** A location with its POS. */
-export type Kitchen = {
-  locationId: string;
-  integration: string;
-  pos: Pos;
-  vendor: Vendor;
-  /** At the load balancer, token included. */
-  webhookUrl: string;
-  /** True if nobody answers there during the whole run. */
-  dead: boolean;
-};
-
-export type StageDatabase = {
-  /** For those who look at it, or disturb it. */
-  databaseUrl: string;
-  /** For the service. */
-  serviceUrl: string;
-  stopDatabase(): Promise<void>;
-};
+import type { Kitchen, Vendor } from './send-status.ts';
+import { VENDORS } from './send-webhook.ts';
 
 /** By default with a database that has every fault. */
 export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & {

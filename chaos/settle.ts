@@ -5,7 +5,8 @@ import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-do
 import type { Pubsub } from '../test/support/start-pubsub.ts';
 import type { History } from './history.ts';
 import { COOKED, type Served } from './serve-orders.ts';
-import { SPILL_SUBSCRIPTION, type Kitchen } from './set-stage.ts';
+import type { Kitchen } from './send-status.ts';
+import { SPILL_SUBSCRIPTION } from './set-stage.ts';
 
 /** Work that the service will still do by itself. */
 type Open = {

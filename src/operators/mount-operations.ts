@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { failures, json } from '../http/operator/answers.ts';
 import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
-import type { OperatorDeps } from '../http/operator/mount-routes.ts';
+import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { actFrom } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 

@@ -18,7 +18,7 @@ import { PUSH_PATH, pubsubPush, type PushDeps } from '../http/pubsub-push.ts';
 import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
 import { webhookDoor, type WebhookDeps } from '../http/webhook-door.ts';
-import type { OperatorDeps } from '../http/operator/mount-routes.ts';
+import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { operatorEndpoint } from './operators.ts';
 
 export type ListenerOptions = {

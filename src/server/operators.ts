@@ -4,7 +4,7 @@ import { NONE_WAITING } from '../core/spill/spill-webhook.ts';
 import type { Recognise } from '../http/bound-connections.ts';
 import type { OidcSettings } from '../http/console/oidc-client.ts';
 import type { Readiness } from '../http/health.ts';
-import type { OperatorDeps } from '../http/operator/mount-routes.ts';
+import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import type { Live } from './modules/live.ts';
 import type { Orders } from './modules/orders.ts';
 import type { Webhooks } from './modules/webhooks.ts';

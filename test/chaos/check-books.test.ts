@@ -5,7 +5,7 @@ import { checkBooks, type Books } from '../../chaos/check-books.ts';
 import { CHANGED } from '../../chaos/serve-orders.ts';
 import type { Phone } from '../../chaos/follow-by-phone.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
-import type { Kitchen } from '../../chaos/set-stage.ts';
+import type { Kitchen } from '../../chaos/send-status.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createDatabase } from '../support/create-database.ts';
 import type { Message } from '../support/queue-messages.ts';

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import type { SquareAnswer, SquareCall } from './start-square.ts';
+import type { SquareAnswer, SquareCall } from './square-requests.ts';
 
 export const TOKEN_S = 30 * 86_400;
 const CODE_MS = 5 * 60_000;

@@ -2,7 +2,17 @@
  * Square's requests by its OpenAPI description (github.com/square/connect-api-specification, api.json of 2025-08-19, read
  * on 2026-11-23) and its guides: fields, types, lengths and enums. Any other field is an UNKNOWN_BODY_PARAMETER.
  */
-import { z } from 'zod';
+import { z, type ZodType } from 'zod';
+
+export type SquareAnswer = { status: number; body: unknown };
+
+export type SquareCall = {
+  /** Such as `POST /v2/orders`. */
+  route: string;
+  query: URLSearchParams;
+  body: unknown;
+  read<Shape>(shape: ZodType<Shape>): { value: Shape } | SquareAnswer;
+};
 
 const text = (max: number) => z.string().min(1).max(max);
 const key = (max: number) => text(max);

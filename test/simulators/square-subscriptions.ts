@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { CreateSubscription, UpdateSubscription } from './square-requests.ts';
-import type { SquareAnswer, SquareCall } from './start-square.ts';
+import { CreateSubscription, type SquareAnswer, type SquareCall, UpdateSubscription } from './square-requests.ts';
 
 /** A subscription: https://developer.squareup.com/reference/square/objects/WebhookSubscription */
 export type SquareSubscription = {

@@ -7,14 +7,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ZodType } from 'zod';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { priceSquareOrder, type SquareCatalog } from './price-square-order.ts';
 import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
-import { errorsIn, UpdateOrder, type SquareError } from './square-requests.ts';
+import { errorsIn, UpdateOrder, type SquareAnswer, type SquareCall, type SquareError } from './square-requests.ts';
 import { TOKEN_S, squareOauth, type SquareOauth } from './square-oauth.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
 import { FULFILLMENT_UID, SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
@@ -35,16 +34,6 @@ export type SquareSimulator = Simulator & {
   readonly subscriptions: SquareSubscription[];
   /** Returns a fault for any request, by its route such as `POST /v2/payments`, before it is processed. */
   fail: ((route: string) => Fault | undefined) | undefined;
-};
-
-export type SquareAnswer = { status: number; body: unknown };
-
-export type SquareCall = {
-  /** Such as `POST /v2/orders`. */
-  route: string;
-  query: URLSearchParams;
-  body: unknown;
-  read<Shape>(shape: ZodType<Shape>): { value: Shape } | SquareAnswer;
 };
 
 type Order = {

@@ -9,11 +9,12 @@ import { inTransaction, isDataError } from '../postgres/transactions.ts';
 import { BEGIN_AGAIN } from '../placements/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/call-provider.ts';
-import { isRefusal, refetchObserved, type RefetchOrder } from '../placements/refetch-order.ts';
+import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
 import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import type { RefetchOrder } from '../placements/placement-job.ts';
 
 /** A signal for a known order, in work. */
 export type Look = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Provider } from './provider.ts';
 import type { StatusEvent } from './order.ts';
+import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause } from './webhook-cause.ts';
 
 /** What a POS says of its kitchen: whether it takes orders now. */
@@ -32,15 +32,16 @@ const OF_ALL = [
 /** Credentials by themselves, whoever reads them. */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'];
 
-type About = Pick<Provider, 'webhookAuth' | 'webhookHeaders'>;
+/** What a provider says of its webhooks' headers. */
+export type WebhookHeaders = { webhookAuth?: WebhookAuth; webhookHeaders?: readonly string[] };
 
-const known = new WeakMap<About, ReadonlySet<string>>();
+const known = new WeakMap<WebhookHeaders, ReadonlySet<string>>();
 
 /**
  * Names the headers of a webhook that are stored in clear. A signature is one of them: without its secret it proves
  * nothing of another body. A password never is.
  */
-export function keptHeaders(provider: About): ReadonlySet<string> {
+export function keptHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   let names = known.get(provider);
   if (names === undefined) {
     const { webhookAuth, webhookHeaders = [] } = provider;

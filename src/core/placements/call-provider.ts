@@ -1,13 +1,5 @@
-import type { Pool } from 'pg';
-import type { Log } from '../domain/log.ts';
-import type { Observe } from '../domain/observed.ts';
-import type { Claim } from '../domain/placement.ts';
-import type { Credentials, PosContext } from '../domain/provider.ts';
-import type { PosId } from '../domain/webhook.ts';
-import { type Location, type OpenSettings, WrongLocation } from '../locations/locations.ts';
-import type { Now } from '../postgres/database-clock.ts';
-import type { CircuitBreaker } from './circuit-breaker.ts';
-import type { RefetchOrder } from './refetch-order.ts';
+import type { PosContext } from '../domain/provider.ts';
+import { type Location, WrongLocation } from '../locations/locations.ts';
 import { attemptLimit, stopwatch } from '../domain/timing.ts';
 import { type AttemptEnd, beginAttempt, type CallName } from './record-attempt.ts';
 import { classifyError, describeError, refusedFor } from '../domain/classify-error.ts';
@@ -17,37 +9,8 @@ import { storable } from '../domain/cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, FAIL_LATE } from './conclude-placement.ts';
 import { why } from '../domain/placement-cause.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { OpenOrder } from './record-order.ts';
-
-/** What placing orders needs. */
-export type PlacementDeps = {
-  pool: Pool;
-  refetch: RefetchOrder;
-  open: OpenSettings;
-  now: Now;
-  credentialsFor: (integration: string) => Credentials;
-  posFetch: typeof fetch;
-  deadlineS: number;
-  /** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
-  missingS: number;
-  log: Log;
-  observe: Observe;
-  breaker: CircuitBreaker;
-  /** False if the location or its integration has its full share of the workers. */
-  enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
-  /** Called when something was put into the outbox. */
-  onLive: () => void;
-  /** Called when POS ids became ours that events wait for. */
-  onAwaited: (posIds: readonly PosId[]) => void;
-};
-
-/** A claimed placement in work, with what is learnt about its order and its location. */
-export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
-  /** Milliseconds by the monotonic clock. */
-  startedAt: number;
-  /** Set if the POS may have the order: a request was sent, and its result is unknown. */
-  doubt: { secondsSinceRequest: number } | undefined;
-};
 
 /** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;

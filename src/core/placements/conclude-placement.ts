@@ -12,7 +12,7 @@ import { backoff } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { BACKOFF_MAX_MS } from './circuit-breaker.ts';
 import { endCancelled, failPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
-import type { PlacementDeps, PlacementJob } from './call-provider.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 const { $, valuesOf } = nameParameters(
   ...END_ATTEMPT_PARAMETERS,

@@ -2,14 +2,7 @@ import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import { type KitchenOrder, OrderRef } from '../domain/order.ts';
 import type { Location } from '../locations/locations.ts';
-import {
-  callProvider,
-  decideByKind,
-  findUsableLocation,
-  type PlacementDeps,
-  type PlacementJob,
-  waitAfter,
-} from './call-provider.ts';
+import { callProvider, decideByKind, findUsableLocation, waitAfter } from './call-provider.ts';
 import { concludePlacement, type Decision, observePlacement } from './conclude-placement.ts';
 import type { Claim } from '../domain/placement.ts';
 import { why } from '../domain/placement-cause.ts';
@@ -17,6 +10,7 @@ import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
 import { perhapsTakenBefore } from './record-attempt.ts';
 import { settleDoubt } from './settle-doubt.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Sends the order to the POS, and decides by its answer. */
 export async function sendOrder(

@@ -10,11 +10,9 @@ import type { Claim } from '../domain/placement.ts';
 import { IS_OPEN } from './placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
 import { type Decision, FAIL_LATE } from './conclude-placement.ts';
-import { decideByKind, type PlacementDeps, type PlacementJob } from './call-provider.ts';
+import { decideByKind } from './call-provider.ts';
+import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.ts';
 import { type OpenOrder, readOrder, recordOrder } from './record-order.ts';
-
-/** Fetches the present order. Undefined if the platform has none by that id (yet). */
-export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
 
 /**
  * @param about.countryOf tells a location's country, for telephone numbers in national form

@@ -4,10 +4,11 @@ import { NeedsOperator } from '../domain/errors.ts';
 import { OrderRef } from '../domain/order.ts';
 import { why, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
-import { callProvider, type PlacementDeps, type PlacementJob, waitAfter } from './call-provider.ts';
+import { callProvider, waitAfter } from './call-provider.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
+import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Seconds before "absent" counts: a request that was cut off may still be on its way into the POS. */
 const LOOK_UP_AFTER_S = 60;

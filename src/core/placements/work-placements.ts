@@ -5,8 +5,8 @@ import { dueLanes, type Room } from './due-lanes.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from './placement-sql.ts';
 import { placeOrder } from './place-order.ts';
-import type { PlacementDeps } from './call-provider.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
+import type { PlacementDeps } from './placement-job.ts';
 
 /** Workers for fetched placements: the most that hanging POS systems can hold. They mostly wait. */
 const SENDERS = 224;

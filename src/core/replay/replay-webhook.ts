@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { TOLD_MEANWHILE, applyWebhooks, type Applied } from '../statuses/apply-webhooks.ts';
+import { TOLD_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from '../statuses/apply-webhooks.ts';
 import { EventOutcome, WebhookOutcome, type Drop, type Translated, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
-import { compressBody, refusedByPostgres } from '../statuses/keep-webhooks.ts';
+import { compressBody } from '../statuses/keep-webhooks.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction, isDataError, withClient } from '../postgres/transactions.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';

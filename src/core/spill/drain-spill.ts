@@ -5,8 +5,7 @@ import { openSpilled, type SpilledWebhook } from './spill-webhook.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
-import type { Provider } from '../domain/provider.ts';
-import type { Drop, Translated, TranslatedWebhook } from '../domain/webhook.ts';
+import type { Drop, Translated, TranslatedWebhook, WebhookHeaders } from '../domain/webhook.ts';
 import type { OpenSettings } from '../locations/locations.ts';
 import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
 import { keepArrived, type KeepDeps, NOT_KEPT, type NotKept } from '../statuses/keep-webhooks.ts';
@@ -261,7 +260,7 @@ async function translate(
   spilled: SpilledWebhook,
   { wasValid, location }: Looked,
   deps: DrainDeps,
-): Promise<{ provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>; translated: Translated }> {
+): Promise<{ provider: WebhookHeaders; translated: Translated }> {
   const dropped = whyDropped(spilled, wasValid, location?.integration);
   if (dropped !== undefined || location === undefined) {
     return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION } };

@@ -1,8 +1,9 @@
-import type { ClientBase } from 'pg';
+import type { ClientBase, DatabaseError } from 'pg';
 import type {
   ArrivedEvent,
   Busy,
   Conflict,
+  Drop,
   EventOutcome,
   PosId,
   TranslatedWebhook,
@@ -175,6 +176,11 @@ FROM ruled`;
  * another order's. Once more, it sees whose. (A statement can raise little else than a division by zero.)
  */
 export const TOLD_MEANWHILE = '22012';
+
+/** Why a webhook is dropped whose values Postgres refuses. */
+export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
+  return { reason: `Postgres refused what it says (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
+}
 
 const APPLY = applyStatement({});
 const APPLY_SAYING = applyStatement({ says: true });

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
-import { TOLD_MEANWHILE, applyWebhooks, type Applied } from './apply-webhooks.ts';
+import { TOLD_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from './apply-webhooks.ts';
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue, type FairQueue } from './fair-queue.ts';
 import { findLocked, knownLocked } from './locked-orders.ts';
 import { isDataError, withClient } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
-import { refusedByPostgres } from './keep-webhooks.ts';
 
 /** Postgres's error for a lock that was waited for in vain. */
 const LOCK_NOT_AVAILABLE = '55P03';

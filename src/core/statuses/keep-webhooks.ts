@@ -1,5 +1,4 @@
 import { constants, zstdCompressSync } from 'node:zlib';
-import type pg from 'pg';
 import {
   type ArrivedWebhook,
   BEGINNING,
@@ -7,8 +6,8 @@ import {
   keptHeaders,
   type Translated,
   type TranslatedWebhook,
+  type WebhookHeaders,
 } from '../domain/webhook.ts';
-import type { Provider } from '../domain/provider.ts';
 import { withTimeout } from '../domain/timing.ts';
 import { sealWebhook, type SettingsKeys, type WebhookSecrets } from '../locations/settings-key.ts';
 import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
@@ -82,7 +81,7 @@ export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
  */
 export async function keepArrived(
   arrived: ArrivedWebhook,
-  provider: Pick<Provider, 'webhookAuth' | 'webhookHeaders'>,
+  provider: WebhookHeaders,
   { events, busy, dropped }: Translated,
   deadline: number,
   { keys, quota }: KeepDeps,
@@ -182,9 +181,4 @@ export function refusedKeeper(deps: KeepDeps & { accept: BatchWebhooks['accept']
     if (webhook.id !== null) await deps.accept(webhook, deadline);
     return webhook.id;
   };
-}
-
-/** Why a webhook is dropped whose values Postgres refuses. */
-export function refusedByPostgres({ code: sqlstate = '' }: pg.DatabaseError): Drop {
-  return { reason: `Postgres refused what it says (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
 }

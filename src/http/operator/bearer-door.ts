@@ -5,7 +5,7 @@ import type { JudgeSlowly } from '../slow-guesses.ts';
 import type { Identify } from './identify.ts';
 import { guardRoutes } from './guard-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
-import type { OperatorDeps } from './mount-routes.ts';
+import type { OperatorDeps } from './operator-deps.ts';
 import { openapiRoute } from './openapi-route.ts';
 
 /** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */

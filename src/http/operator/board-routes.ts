@@ -6,8 +6,8 @@ import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-
 import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream, writeBoardEvents } from './event-stream.ts';
-import type { OperatorDeps, Shared } from './mount-routes.ts';
+import { openStream, type Shared, writeBoardEvents } from './event-stream.ts';
+import type { OperatorDeps } from './operator-deps.ts';
 
 const LiveQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { formatEvent } from '../format-event.ts';
 import { locationsOf, type Operator } from '../../core/operators/operator.ts';
 import { operatorOf } from './guard-routes.ts';
-import type { Shared } from './mount-routes.ts';
+import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Watcher, WholeBoard } from '../../core/orders/board-feed.ts';
 import type { BoardOrder } from '../../core/orders/read-board.ts';
 import type { Attention } from '../../core/orders/sample-attention.ts';
@@ -21,6 +21,15 @@ export type EventStream = {
   cutOff(): void;
   /** Calls back once, however the stream ended. */
   onClose(closed: () => void): void;
+};
+
+/** What all doors to the API share, so that each limit counts once. */
+export type Shared = {
+  /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
+  closing: AbortSignal;
+  now: Now;
+  /** The open event streams, and who reads each. */
+  streams: Map<EventStream, Operator>;
 };
 
 /** Time after which a reader reconnects. */

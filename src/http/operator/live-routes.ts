@@ -5,8 +5,8 @@ import { LiveMessage } from '../../core/domain/live-message.ts';
 import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream } from './event-stream.ts';
-import type { OperatorDeps, Shared } from './mount-routes.ts';
+import { openStream, type Shared } from './event-stream.ts';
+import type { OperatorDeps } from './operator-deps.ts';
 import { noSuch } from '../../operators/operation.ts';
 import { OrderParams } from '../../operators/requests.ts';
 

@@ -6,17 +6,13 @@ import { workLooks } from '../../core/cancellations/look-again.ts';
 import { findLocation } from '../../core/locations/locations.ts';
 import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
 import { recordSignal } from '../../core/placements/record-signal.ts';
-import {
-  orderRefetcher,
-  type RefetchOrder,
-  refetchUnlessRefused,
-  retryUnread,
-} from '../../core/placements/refetch-order.ts';
+import { orderRefetcher, refetchUnlessRefused, retryUnread } from '../../core/placements/refetch-order.ts';
 import { workPlacements } from '../../core/placements/work-placements.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from '../../http/pubsub-push.ts';
 import { loadOrderModule } from '../../platform/load-order-module.ts';
 import type { Live } from './live.ts';
 import type { Webhooks } from './webhooks.ts';
+import type { RefetchOrder } from '../../core/placements/placement-job.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 
