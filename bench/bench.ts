@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises';
 import type { Compared } from './compare-in-turn.ts';
 import { compareVariants } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
-import { drawBars } from './draw-bars.ts';
 import { endBySignal } from './end-by-signal.ts';
 import { FIGURES, toResults, type FigureName } from './figures.ts';
 import { measureClaims } from './measure-claims.ts';
@@ -16,7 +14,8 @@ import { measureParked } from './measure-parked.ts';
 import { measurePlacements } from './measure-placements.ts';
 import { measureSpill } from './measure-spill.ts';
 import { measureStart } from './measure-start.ts';
-import { readBenchArguments } from './read-bench-arguments.ts';
+import { commandOf, readBenchArguments } from './read-bench-arguments.ts';
+import { recordRun, today, toRecorded } from './record-figures.ts';
 import { startBenchPostgres } from './start-bench-postgres.ts';
 import { startContest, type Contest } from './start-contest.ts';
 import { median } from './summarize.ts';
@@ -34,10 +33,12 @@ const say = (line: string): void => void words.write(`${line}\n`);
 const measured: Partial<Record<FigureName, number>> = {};
 let compared: Compared | undefined;
 let grown: Compared | undefined;
+let machine = '';
 
 const postgres = await startBenchPostgres();
 try {
-  say(await describeMachine(postgres.url));
+  machine = await describeMachine(postgres.url);
+  say(machine);
   if (args.only.includes('compare')) {
     say('ways to take a webhook, in turn; the relay is off in all of them');
     const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
@@ -91,13 +92,12 @@ if (args.only.includes('evening')) {
   Object.assign(measured, await measureEvening({ minutes: args.evening }, say));
 }
 const results = toResults(measured);
-writeTables(
-  [compared, grown].filter((each) => each !== undefined),
-  FIGURES,
-  results,
-  say,
-);
-if (args.chart !== undefined && compared !== undefined) await writeFile(args.chart, drawBars(compared));
+const contests = [compared, grown].filter((each) => each !== undefined);
+writeTables(contests, FIGURES, results, say);
+if (args.record) {
+  const figures = toRecorded(contests, FIGURES, results);
+  await recordRun({ date: today(), machine, command: commandOf(args), figures });
+}
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
 async function contend(compare: (contest: Contest) => Promise<Compared>): Promise<Compared> {

@@ -6,7 +6,7 @@ export type Comparison<Name extends string = FigureName> = {
   of: Cell;
   /** Without it, the figure is a value and not a ratio. */
   against?: Cell;
-  by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs';
+  by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs' | 'postgresUs';
   /** Derives the figure from the ratio. */
   value?: (ratio: number) => number;
 };

@@ -60,6 +60,15 @@ const COMPARISONS: readonly OfVariants[] = [
     against: cell('naive', 64, { plan: 'hot' }),
     by: 'perSecond',
   },
+  ...([8, 64, 256] as const).flatMap((connections): OfVariants[] => [
+    { figure: `perSecond${connections}`, of: cell('service', connections), by: 'perSecond', quick: true },
+    { figure: `naivePerSecond${connections}`, of: cell('naive', connections), by: 'perSecond', quick: true },
+  ]),
+  { figure: 'oneStatementPerSecond64', of: cell('one-statement', 64), by: 'perSecond', quick: true },
+  { figure: 'barePerSecond64', of: cell('bare', 64), by: 'perSecond', quick: true },
+  { figure: 'barePerSecond256', of: cell('bare', 256), by: 'perSecond', quick: true },
+  { figure: 'nodeUs64', of: cell('service', 64), by: 'nodeUs', quick: true },
+  { figure: 'postgresUs64', of: cell('service', 64), by: 'postgresUs', quick: true },
 ];
 
 /**

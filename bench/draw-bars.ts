@@ -1,32 +1,49 @@
-import type { Compared } from './compare-in-turn.ts';
-import { ORDERS } from './start-contest.ts';
-import { median } from './summarize.ts';
+import type { FigureName } from './figures.ts';
 
-const CONNECTIONS = [8, 64, 256];
-const WAYS = [
-  { variant: 'bare', label: 'bare Fastify: token and signature, no database', color: '#9aa4b2' },
-  { variant: 'service', label: 'Expediter: webhooks, history, order, outbox, durable', color: '#0f766e' },
-  { variant: 'one-statement', label: 'one statement and commit per webhook', color: '#d97706' },
-  { variant: 'naive', label: 'five statements in a transaction per webhook', color: '#b91c1c' },
+const CONNECTIONS = [8, 64, 256] as const;
+type Way = { label: string; color: string; figures: Partial<Record<(typeof CONNECTIONS)[number], FigureName>> };
+const WAYS: readonly Way[] = [
+  {
+    label: 'bare Fastify: token and signature, no database',
+    color: '#9aa4b2',
+    figures: { 64: 'barePerSecond64', 256: 'barePerSecond256' },
+  },
+  {
+    label: 'Expediter: webhooks, history, order, outbox, durable',
+    color: '#0f766e',
+    figures: { 8: 'perSecond8', 64: 'perSecond64', 256: 'perSecond256' },
+  },
+  {
+    label: 'one statement and commit per webhook',
+    color: '#d97706',
+    figures: { 64: 'oneStatementPerSecond64' },
+  },
+  {
+    label: 'five statements in a transaction per webhook',
+    color: '#b91c1c',
+    figures: { 8: 'naivePerSecond8', 64: 'naivePerSecond64', 256: 'naivePerSecond256' },
+  },
 ];
+/** The figures that the chart shows. */
+export const CHARTED: ReadonlySet<string> = new Set(WAYS.flatMap(({ figures }) => Object.values<string>(figures)));
+
 const WIDTH = 760;
 const LEFT = 130;
 const BAR = 16;
 const GAP = 22;
 const TOP = 34;
 
-/** Draws webhooks a second by connections, the median of the rounds. @returns an SVG for light and dark backgrounds */
-export function drawBars({ cells }: Compared): string {
+/**
+ * Draws webhooks a second by connections.
+ * @param valueOf undefined leaves out a bar
+ * @returns an SVG for light and dark backgrounds
+ */
+export function drawBars(valueOf: (figure: FigureName) => number | undefined): string {
   const measured = CONNECTIONS.map((connections) =>
-    WAYS.flatMap((way) => {
-      const found = [...cells.values()].find(
-        ({ cell }) =>
-          cell.variant === way.variant &&
-          cell.connections === connections &&
-          cell.plan === 'spread' &&
-          cell.orders === ORDERS,
-      );
-      return found === undefined ? [] : [{ ...way, perSecond: median(found.rounds.map((round) => round.perSecond)) }];
+    WAYS.flatMap(({ color, figures }) => {
+      const figure = figures[connections];
+      const perSecond = figure === undefined ? undefined : valueOf(figure);
+      return perSecond === undefined ? [] : [{ color, perSecond }];
     }),
   );
   const most = Math.max(...measured.flat().map(({ perSecond }) => perSecond));

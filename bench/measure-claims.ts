@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { claimPlacements } from '../src/core/placements/claim-placements.ts';
-import { dueLanes } from '../src/core/placements/due-lanes.ts';
+import { dueLocations } from '../src/core/placements/due-locations.ts';
 import { openDatabase } from '../src/database/open-database.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { median } from './summarize.ts';
@@ -80,7 +80,7 @@ async function prepare(serverUrl: string, name: string, notDue: number): Promise
 /** @returns milliseconds */
 async function claimAll(pool: Pool): Promise<number> {
   const began = performance.now();
-  const claims = await claimPlacements(pool, dueLanes(), { leaseId: randomUUID(), lost: [], room: () => ROOM });
+  const claims = await claimPlacements(pool, dueLocations(), { leaseId: randomUUID(), lost: [], capacity: () => ROOM });
   const took = performance.now() - began;
   if (claims.length !== DUE) throw new Error(`${claims.length} of ${DUE} were claimed`);
   await pool.query(

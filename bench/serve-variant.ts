@@ -18,9 +18,9 @@ import { tokenAuthenticator } from '../src/core/locations/webhook-tokens.ts';
 import { withClient } from '../src/core/postgres/transactions.ts';
 import { createLog } from '../src/observe/create-log.ts';
 import { logOutput } from '../src/observe/log-output.ts';
-import { FLUSHERS, openDatabase } from '../src/database/open-database.ts';
+import { BATCH_WRITERS, openDatabase } from '../src/database/open-database.ts';
 import { boundConnections, mostConnections } from '../src/http/bound-connections.ts';
-import { ANSWER_LIMITS, type WebhookDeps } from '../src/http/webhook-door.ts';
+import { ANSWER_LIMITS, type WebhookDeps } from '../src/http/webhook-routes.ts';
 import { logJourneys } from '../src/observe/events.ts';
 import { registry } from '../src/providers/index.ts';
 import { acceptNaively } from './accept-naively.ts';
@@ -35,7 +35,7 @@ const MIB = 2 ** 20;
 type Accept = WebhookDeps['accept'];
 
 /** Serves the service's doors, with everything on but the relay; the variants differ in `accept`. */
-async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
+async function serveEndpoints(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
   const { pool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
   const clock = databaseClock(pool);
   const watch = watchDatabase(pool);
@@ -62,7 +62,7 @@ async function serveDoors(databaseUrl: string, accept: Accept): Promise<FastifyI
         accept,
         watch,
         spill: undefined,
-        keepRefused: undefined,
+        storeRefused: undefined,
         observe,
         keys,
         quota: { take: async () => 'whole' },
@@ -81,7 +81,7 @@ function gathered(databaseUrl: string): Accept {
   const { flushPool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
   return batchWebhooks({
     pool: flushPool,
-    flushers: FLUSHERS,
+    writers: BATCH_WRITERS,
     parkTtlS: PARK_TTL_S,
     observe: () => {},
     onApplied: () => {},
@@ -111,10 +111,10 @@ function oneStatement(databaseUrl: string): Accept {
 
 async function serve(variant: Variant, databaseUrl: string, senders: readonly Sender[]): Promise<FastifyInstance> {
   if (variant === 'bare') return bareFastify(senders);
-  if (variant === 'service') return serveDoors(databaseUrl, gathered(databaseUrl));
-  if (variant === 'one-statement') return serveDoors(databaseUrl, oneStatement(databaseUrl));
+  if (variant === 'service') return serveEndpoints(databaseUrl, gathered(databaseUrl));
+  if (variant === 'one-statement') return serveEndpoints(databaseUrl, oneStatement(databaseUrl));
   const naively = acceptNaively(openPool(databaseUrl));
-  return serveDoors(databaseUrl, async (webhook) => withoutIds(await naively(webhook)));
+  return serveEndpoints(databaseUrl, async (webhook) => withoutIds(await naively(webhook)));
 }
 
 function withoutIds(outcome: WebhookOutcome): Awaited<ReturnType<Accept>> {

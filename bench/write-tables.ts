@@ -1,5 +1,6 @@
 import { nameOf, type Compared } from './compare-in-turn.ts';
 import { reaches, type Figure } from './figures.ts';
+import { inShort, spreadOf } from './record-figures.ts';
 import type { Measurement } from './start-contest.ts';
 import { median } from './summarize.ts';
 
@@ -30,14 +31,14 @@ export function writeTables<Name extends string>(
   for (const [name, figure] of Object.entries(figures) as [Name, Figure][]) {
     const value = results[name];
     if (value === null) continue;
-    const ratios = contests.find((each) => each.ratios.has(name))?.ratios.get(name);
-    const spread = ratios === undefined ? '' : `${show(Math.min(...ratios))} to ${show(Math.max(...ratios))}`;
-    const goal = 'atLeast' in figure.goal ? `at least ${figure.goal.atLeast}` : `at most ${figure.goal.atMost}`;
+    const range = spreadOf(contests, name);
+    const spread = range === undefined ? '' : `${inShort(range.least)} to ${inShort(range.most)}`;
     const verdict = reaches(figure, value) ? '' : 'not reached';
-    say(`| ${figure.what} | ${show(value)}${figure.unit ?? ''} | ${spread} | ${goal} | ${verdict} |`);
+    say(`| ${figure.what} | ${inShort(value)}${figure.unit ?? ''} | ${spread} | ${inWords(figure)} | ${verdict} |`);
   }
 }
 
-function show(value: number): string {
-  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2);
+function inWords({ goal }: Figure): string {
+  if (goal === undefined) return '';
+  return 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`;
 }

@@ -139,13 +139,13 @@ export async function checkBooks(about: {
     }
     checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
   }
-  const lastTold = (id: string): LiveMessage | undefined =>
+  const lastNotified = (id: string): LiveMessage | undefined =>
     liveOf
       .get(id)
       ?.map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
       .toSorted((a, b) => a.sequence - b.sequence)
       .at(-1);
-  await checkCancels({ pool, served, ticketsOf, lastTold, breaks });
+  await checkCancels({ pool, served, ticketsOf, lastNotified, breaks });
   for (const [id, phone] of about.phones ?? []) checkPhone(id, phone, liveOf.get(id) ?? [], breaks);
   for (const { webhookId, order, foreign, outcome } of served.acknowledged) {
     const became = outcome === 'accepted' ? webhookOf.get(webhookId)?.outcome : outcome;

@@ -40,10 +40,10 @@ export async function checkCancels(about: {
   pool: Pool;
   served: Served;
   ticketsOf: ReadonlyMap<string, readonly Ticket[]>;
-  lastTold: (order: string) => LiveMessage | undefined;
+  lastNotified: (order: string) => LiveMessage | undefined;
   breaks: Breaks;
 }): Promise<void> {
-  const { pool, served, ticketsOf, lastTold, breaks } = about;
+  const { pool, served, ticketsOf, lastNotified, breaks } = about;
   const { rows } = await pool.query<OrderOfCancel>(
     `SELECT o.service_order_id AS id, c.state AS cancel, p.state AS placement, o.rank,
             o.ended_at IS NOT NULL AS ended, o.integration IS DISTINCT FROM 'standard' AS repeatless,
@@ -58,7 +58,7 @@ export async function checkCancels(about: {
     const { id, cancel, placement, rank, repeatless, sentAfter } = order;
     const tickets = ticketsOf.get(id) ?? [];
     const lost = (why: string): void => breaks('cancelsLost', id, why);
-    const last = lastTold(id);
+    const last = lastNotified(id);
     if (sentAfter > 0) breaks('sentAfterCancel', id, `it was sent ${sentAfter} times`);
     if (placement === 'withdrawn' && tickets.length > 0)
       breaks('ticketsDoubled', id, 'it was withdrawn, and is cooked');
@@ -76,8 +76,8 @@ export async function checkCancels(about: {
       if (isLeft) lost('it is cancelled, and its POS cooks it');
     } else if (cancel === 'refused') {
       if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, and is cancelled');
-      const isTold = rank >= RANK_FAILED || last?.cancellation === 'refused';
-      if (!isTold) breaks('liveMissing', id, `its member was told ${last?.cancellation}, and it was refused`);
+      const isNotified = rank >= RANK_FAILED || last?.cancellation === 'refused';
+      if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, and it was refused`);
     } else {
       lost(`its cancellation is still ${cancel}`);
     }

@@ -84,12 +84,12 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
   'a location is asked by one process, once a minute': {
-    edits: { 'asked-once': REMOVED },
-    noticedBy: vitest('test/core/asks/asks.test.ts', 'to the process that was quicker'),
+    edits: { 'polled-once': REMOVED },
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'to the process that was quicker'),
   },
   'an answer is about the order that was asked about': {
     edits: { 'answer-about-order': NEVER },
-    noticedBy: vitest('test/core/asks/asks.test.ts', 'of another order'),
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'of another order'),
   },
   'a missing order counts from the first such answer': {
     edits: { 'missing-since': [/\w+ >/, 'job.age >'] },
@@ -162,7 +162,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/cli/rekey-command.test.ts', 'binds what an earlier version sealed'),
   },
   'headers are stored in clear by a list': {
-    edits: { 'kept-headers': [/of \w+/, 'in all'] },
+    edits: { 'stored-headers': [/of \w+/, 'in all'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
   },
   'a provider names the headers that it reads': {
@@ -178,7 +178,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a body with our token in it'),
   },
   'what is sealed of a webhook about an erased order is not kept': {
-    edits: { 'erased-not-kept': [/CASE .* ELSE (.*) END/, '$1'] },
+    edits: { 'erased-not-stored': [/CASE .* ELSE (.*) END/, '$1'] },
     noticedBy: vitest('test/core/replay/replay-retention.test.ts', 'a webhook with our token in its body'),
   },
   'what nothing proves to be of the POS has a quota': {
@@ -229,7 +229,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'unread-log': [/return \w+/, 'continue'] },
     noticedBy: chaos('logstop', 30, 30),
   },
-  'a flusher waits briefly for a lock': {
+  'a batch writer waits briefly for a lock': {
     edits: { 'brief-lock-wait': [/\d+/, '2_000'] },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'a batch waits briefly'),
   },
@@ -238,7 +238,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
   },
   'a webhook that waits for a lock waits aside': {
-    edits: { 'lock-aside': [/return \w+/, 'return flush'] },
+    edits: { 'lock-wait': [/return \w+/, 'return flush'] },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'that come one by one'),
   },
   'the next webhook about a locked order goes aside at once': {
@@ -314,18 +314,18 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'who comes back is told what came meanwhile': {
     edits: { 'told-meanwhile': [/, \w+/, ', undefined'] },
-    noticedBy: vitest('test/http/follow/follow-door.test.ts', 'misses nothing that is kept'),
+    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
   },
   'a look finds what took longer to commit than what came after it': {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
     noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
   },
   'a signal for a known order has it looked at again': {
-    edits: { 'signal-looks': [/WHERE /, 'WHERE false AND '] },
+    edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('cancel'),
   },
   'a signal that comes during a look is not lost': {
-    edits: { 'look-ends': [/ AND signalled_at .*/, ''], 'look-stays': [/>/, '<'] },
+    edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'during a look'),
   },
   'a cancel and a change are decided under the lock of the order': {
@@ -370,10 +370,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'what was sent once is repeated as it was sent': {
     edits: { 'sent-as-it-was': NEVER },
-    noticedBy: vitest('test/core/cancellations/look-again.test.ts', 'repeated as it was sent'),
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'repeated as it was sent'),
   },
   'a worker that has read an order before its change does not send it': {
     edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
-    noticedBy: vitest('test/core/cancellations/look-again.test.ts', 'read the old order'),
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'read the old order'),
   },
 };

@@ -110,7 +110,7 @@ const LASTING: Partial<Record<TimedKind, Inject>> = {
     await stop();
   },
 
-  async strangers({ instances }, { lasts, nth }) {
+  async anonymous({ instances }, { lasts, nth }) {
     const says = nth % 2 === 0 ? 'POST /webhook/standard/x?token=x HTTP/1.1\r\nHost: ' : undefined;
     const port = Number(new URL(instances.urls().at(-1) ?? '').port);
     const held = await holdConnections(port, FILES, { says });

@@ -1,6 +1,6 @@
 import type { Entry } from './history.ts';
 import { LANES, type Lane } from './plan-faults.ts';
-import { ANSWER_MS, type Span } from './probe-door.ts';
+import { ANSWER_MS, type Span } from './probe-endpoint.ts';
 
 /**
  * Spans with a lasting fault, without those in which a process or Postgres has a fault or recovers from one, and without

@@ -10,7 +10,7 @@ import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { holdSnapshot } from './hold-snapshot.ts';
 import type { Load } from './offer-load.ts';
-import type { Flood } from './offer-strangers.ts';
+import type { Flood } from './offer-anonymous.ts';
 import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
@@ -122,7 +122,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       return measured;
     },
   },
-  strangers: {
+  anonymous: {
     what: 'somebody sends 10,000 invented tokens a second, 20 others 10 good webhooks each',
     ...besideInventedTokens(() => undefined),
   },

@@ -1,7 +1,7 @@
 /** A hostile sender in a process of its own. Its first message names the target; it ends by itself. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../test/process/hostile/hostile-input.ts';
-import { webhookInputs } from '../test/process/hostile/inputs-by-door.ts';
+import { webhookInputs } from '../test/process/hostile/inputs-by-endpoint.ts';
 import { sendRaw } from '../test/process/hostile/send-raw.ts';
 
 /** The attack. `token` is valid for the location `club`. */

@@ -60,7 +60,7 @@ export const LANES = {
     /** Four locations whose bodies come slowly, many at once, and never end. */
     hogs: 30,
     /** As many connections to a process as it may open files, which say nothing or half a head. */
-    strangers: 10,
+    anonymous: 10,
   },
 } as const;
 
@@ -147,7 +147,7 @@ export function planFaults({ seed, seconds, only, kills, awayS }: PlanOptions): 
   const weights: Partial<Record<TimedKind, number>> = { kill: kills, 'drop-answer': DROPPED_ANSWERS };
   const lanes = Object.entries({ ...LANES, database: { ...LANES.database, away: awayS } });
   return (lanes as [Lane, Record<string, number>][])
-    .flatMap(([lane, lengths]) => planLane(seed, seconds, only, lane, lengths, weights))
+    .flatMap(([lane, lengths]) => planQueue(seed, seconds, only, lane, lengths, weights))
     .toSorted((a, b) => a.at - b.at);
 }
 
@@ -164,7 +164,7 @@ function planOutages(seconds: number, awayS: number): Fault[] {
   return plan;
 }
 
-function planLane(
+function planQueue(
   seed: number,
   seconds: number,
   only: ReadonlySet<Kind>,

@@ -5,7 +5,7 @@ import { countAnswers } from './check-answers.ts';
 import { checkBooks, type Books, type Broken } from './check-books.ts';
 import type { Phones } from './follow-by-phone.ts';
 import type { History } from './history.ts';
-import { probeDoor, type Probe, type Span } from './probe-door.ts';
+import { probeEndpoint, type Probe, type Span } from './probe-endpoint.ts';
 import type { Script } from './script-order.ts';
 import { serveOrders, type Served } from './serve-orders.ts';
 import type { StageDatabase } from './faulty-postgres.ts';
@@ -60,7 +60,7 @@ export async function playOut(about: {
     });
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
-    probe = probeDoor(first, history, served);
+    probe = probeEndpoint(first, history, served);
     await about.disturb(served);
     const calmFrom = new Date();
     const calmAt = history.now();

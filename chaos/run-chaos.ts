@@ -11,7 +11,7 @@ import { lastingAlone } from './lasting-alone.ts';
 import { measureSlowdown } from './measure-slowdown.ts';
 import { LANES, PLACES_WHILE_AWAY, isAwayAlone, planFaults, type Kind } from './plan-faults.ts';
 import { playOut, type Played } from './play-out.ts';
-import type { Probe } from './probe-door.ts';
+import type { Probe } from './probe-endpoint.ts';
 import type { Arguments } from './read-chaos-arguments.ts';
 import { scriptOrder, type Script } from './script-order.ts';
 import { TILL_LOCATIONS, sellAtTills, type Tills } from './sell-at-tills.ts';

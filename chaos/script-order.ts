@@ -103,7 +103,7 @@ export function scriptOrder(
     if (next === undefined || !happens('reorder', 0.1, step)) continue;
     [report.afterMs, next.afterMs] = [next.afterMs, report.afterMs];
   }
-  const strangers = locationIds.filter((other) => other !== locationId);
+  const anonymous = locationIds.filter((other) => other !== locationId);
   return {
     serviceOrderId,
     locationId,
@@ -113,7 +113,7 @@ export function scriptOrder(
     reports,
     cancel,
     change,
-    meddler: happens('foreign', 0.05) ? pick(strangers, drawn('meddler')) : undefined,
+    meddler: happens('foreign', 0.05) ? pick(anonymous, drawn('meddler')) : undefined,
     faults,
   };
 }

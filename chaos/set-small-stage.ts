@@ -16,7 +16,7 @@ import type { Postgres } from '../test/support/start-postgres.ts';
 import { startPubsub } from '../test/support/start-pubsub.ts';
 import type { Hostility } from './offer-hostility.ts';
 import type { Load, Offered } from './offer-load.ts';
-import type { Flood } from './offer-strangers.ts';
+import type { Flood } from './offer-anonymous.ts';
 import { signalOrder } from './signal-order.ts';
 
 /** One process of the service with quiet parts around it, for one round of a measurement. */

@@ -4,5 +4,5 @@ CREATE TABLE dropped_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,                            -- in UTC
   bytes bigint NOT NULL,                        -- taken from the quota, some for what is still to come
-  not_kept bigint NOT NULL DEFAULT 0            -- webhooks that left no row in "webhooks"
+  not_stored bigint NOT NULL DEFAULT 0            -- webhooks that left no row in "webhooks"
 ) WITH (fillfactor = 70);

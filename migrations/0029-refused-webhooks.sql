@@ -4,7 +4,7 @@ CREATE TABLE refused_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,                            -- in UTC
   bytes bigint NOT NULL,                        -- taken from the quota, some for what is still to come
-  not_kept bigint NOT NULL DEFAULT 0            -- webhooks that left no row in "webhooks"
+  not_stored bigint NOT NULL DEFAULT 0            -- webhooks that left no row in "webhooks"
 ) WITH (fillfactor = 70);
 -- To count and to delete them. No other webhook is in it, so that the insert of any other does not pay for it.
 CREATE INDEX IF NOT EXISTS webhooks_refused ON webhooks (location_id, received_at)

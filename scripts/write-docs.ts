@@ -1,4 +1,4 @@
-/** Writes what docs/cli.md and docs/operator-api.md have below their line: `npm run docs`. What is above stays. */
+/** Writes what pages of docs have below their line, and the chart of figures: `npm run docs`. What is above stays. */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -7,6 +7,7 @@ import { buildProgram } from '../src/cli/program.ts';
 import { TAGS } from '../src/http/operator/describe-api.ts';
 import type { Access, Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS } from '../src/operators/registry.ts';
+import { figureChart, figureReference } from './list-figures.ts';
 
 const LINE = '<!-- Below this line: npm run docs -->';
 
@@ -14,6 +15,7 @@ type Page = { file: string; reference: () => string };
 export const PAGES: readonly Page[] = [
   { file: 'cli.md', reference: commandReference },
   { file: 'operator-api.md', reference: apiReference },
+  { file: 'benchmark.md', reference: figureReference },
 ];
 
 /** @returns the page as it should be, from the page as it is */
@@ -116,4 +118,5 @@ if (import.meta.main) {
     const url = new URL(`../docs/${page.file}`, import.meta.url);
     await writeFile(url, withReference(await readFile(url, 'utf8'), page));
   }
+  await writeFile(new URL('../docs/benchmark.svg', import.meta.url), figureChart());
 }

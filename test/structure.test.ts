@@ -15,7 +15,7 @@ const FLOORS = [
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['placements'],
-  ['cancellations', 'replay', 'spill', 'asks'],
+  ['cancellations', 'replay', 'spill', 'polling'],
   ['orders'],
 ];
 /** What a folder beside core may import, apart from itself. */

@@ -2,14 +2,17 @@ import { Command } from 'commander';
 import { describeMachine } from '../describe-machine.ts';
 import { endBySignal } from '../end-by-signal.ts';
 import { fromOn } from '../read-bench-arguments.ts';
+import { recordRun, today, toRecorded } from '../record-figures.ts';
 import { startBenchPostgres } from '../start-bench-postgres.ts';
 import { startContest } from '../start-contest.ts';
 import { writeTables } from '../write-tables.ts';
-import { comparePeers, IN_JSON, PEER_FIGURES, toPeerResults } from './compare-peers.ts';
+import { comparePeers, IN_JSON, toPeerResults } from './compare-peers.ts';
 import { installPeers } from './install-peers.ts';
+import { PEER_FIGURES } from './peer-figures.ts';
 import { PEERS } from './peers.ts';
 
 const SECONDS = 4;
+const ROUNDS = 5;
 
 endBySignal();
 
@@ -18,17 +21,23 @@ const args = new Command('npm run bench:peers --')
     'Measures the service against what others use for such webhooks, on one Postgres, in turn, on this machine: ' +
       `${Object.keys(PEERS).join(', ')}. Takes some seven minutes, and the first time installs them below bench/peers.`,
   )
-  .option('--rounds <n>', 'how often each comes to its turn', fromOn(1), 5)
+  .option('--rounds <n>', 'how often each comes to its turn', fromOn(1), ROUNDS)
+  .option(
+    '--record',
+    'write the figures to bench/figures.json, from which "npm run docs" writes docs/benchmark.md',
+    false,
+  )
   .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
   .parse()
-  .opts<{ rounds: number; json: boolean }>();
+  .opts<{ rounds: number; record: boolean; json: boolean }>();
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
 installPeers(say);
 const postgres = await startBenchPostgres();
 try {
-  say(await describeMachine(postgres.url));
+  const machine = await describeMachine(postgres.url);
+  say(machine);
   const contest = await startContest(postgres);
   try {
     const compared = await comparePeers(contest, { rounds: args.rounds, seconds: SECONDS }, say);
@@ -36,6 +45,11 @@ try {
     writeTables([compared], PEER_FIGURES, medians, say);
     say('\n| peer | what it leaves out |\n|---|---|');
     for (const [peer, { leavesOut }] of Object.entries(PEERS)) say(`| ${peer} | ${leavesOut} |`);
+    if (args.record) {
+      const command = `npm run bench:peers${args.rounds === ROUNDS ? '' : ` -- --rounds ${args.rounds}`}`;
+      const figures = toRecorded([compared], PEER_FIGURES, medians);
+      await recordRun({ date: today(), machine, command, figures });
+    }
     if (args.json) process.stdout.write(`${JSON.stringify(medians, IN_JSON)}\n`);
   } finally {
     await contest.stop();

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED, memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
-import { toldCancellation } from '../../src/core/domain/live-message.ts';
+import { cancellationNotified } from '../../src/core/domain/live-message.ts';
 import type { Played, Row } from './start-players.ts';
 import type { Till } from './scripted-tills.ts';
 
@@ -65,7 +65,7 @@ function told({ live }: Played, row: Row): [boolean, string][] {
     ],
     [
       last?.cancellation !==
-        toldCancellation({ rank: row.rank, cancellation: row.cancellation as 'requested' | null }).cancellation,
+        cancellationNotified({ rank: row.rank, cancellation: row.cancellation as 'requested' | null }).cancellation,
       `its member was told ${last?.cancellation} of the cancellation ${row.cancellation}`,
     ],
     [

@@ -40,7 +40,7 @@ export type Till = TillScript & {
   /** What it has told in webhooks. */
   told: Set<Status>;
   /** Requests that are still on their way, and when they get there. */
-  arrivals: { at: number; act: () => void }[];
+  arrivals: { at: number; action: () => void }[];
 };
 
 /** What a POS can do. */
@@ -101,7 +101,7 @@ export function scriptedTills(nowS: () => number): Tills {
   const request = async <Result>(
     serviceOrderId: string,
     about: 'creates' | 'cancels' | 'finds' | 'reads',
-    act: (till: Till) => Result,
+    action: (till: Till) => Result,
     began?: (till: Till, fault: Fault) => void,
   ): Promise<Result> => {
     const till = tillOf(serviceOrderId);
@@ -110,19 +110,19 @@ export function scriptedTills(nowS: () => number): Tills {
     underWay += 1;
     try {
       if (fault.afterMs > 0) await sleep(fault.afterMs);
-      if (fault.how === 'answered') return act(till);
+      if (fault.how === 'answered') return action(till);
       if (fault.how === 'unreachable') throw new TryAgain('no connection', { sent: false });
       if (fault.how === 'unauthorised') throw new NeedsOperator('who are you?', { httpStatus: 401 });
       if (fault.how === 'refused') throw new GiveUp('not today', { reason: 'not today', httpStatus: 422 });
       const arrives = (): void => {
         try {
-          act(till);
+          action(till);
         } catch {
           // The refusal is lost, too.
         }
       };
       if (fault.taken === 'at once') arrives();
-      if (fault.taken === 'later') till.arrivals.push({ at: nowS() + ON_ITS_WAY_S, act: arrives });
+      if (fault.taken === 'later') till.arrivals.push({ at: nowS() + ON_ITS_WAY_S, action: arrives });
       if (fault.how === '500') throw new TryAgain('internal error', { sent: true, httpStatus: 500 });
       if (fault.how === 'lost') throw new TryAgain('no answer', { sent: true });
     } finally {
@@ -214,7 +214,7 @@ export function scriptedTills(nowS: () => number): Tills {
     underWay: () => underWay,
     arrive(untilS) {
       for (const till of of.values()) {
-        for (const { act } of till.arrivals.filter(({ at }) => at <= untilS)) act();
+        for (const { action } of till.arrivals.filter(({ at }) => at <= untilS)) action();
         till.arrivals = till.arrivals.filter(({ at }) => at > untilS);
       }
     },

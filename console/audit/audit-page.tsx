@@ -7,9 +7,9 @@ import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
 import type { ListedActs } from '../wire.ts';
-import { Acts } from './acts.tsx';
+import { Acts } from './actions.tsx';
 import './audit.css';
-import { ACT_CODES } from './describe-act.ts';
+import { ACT_CODES } from './describe-action.ts';
 
 const LIMIT = 50;
 const FILTERS = ['actor', 'did', 'location', 'order', 'outcome', 'since', 'until'] as const;
@@ -39,7 +39,7 @@ function Audit() {
         </button>
       }
     >
-      <search class="filters" aria-label="Which acts">
+      <search class="filters" aria-label="Which actions">
         <Written id="audit-actor" label="By whom" value={filter.actor} onWrite={(actor) => set({ actor })} />
         <Choice
           id="audit-did"
@@ -70,10 +70,10 @@ function Audit() {
           </a>
         )}
       </search>
-      <Paged name="audit" found={found} cursor={cursor} at={at} isEmpty={({ acts }) => acts.length === 0}>
-        {({ acts, next }) =>
-          acts.length > 0 ? (
-            <Acts acts={acts} label="What was done" />
+      <Paged name="audit" found={found} cursor={cursor} at={at} isEmpty={({ actions }) => actions.length === 0}>
+        {({ actions, next }) =>
+          actions.length > 0 ? (
+            <Acts actions={actions} label="What was done" />
           ) : (
             <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
           )

@@ -74,7 +74,7 @@ function Standing() {
   follow('counts');
   const { open, done, failed } = board.counts;
   const now = connection.value;
-  const isUntold = (attention.value?.untold ?? null) !== null;
+  const isUnnotified = (attention.value?.unnotified ?? null) !== null;
   return (
     <p class="board-standing">
       {isThere.value && (
@@ -83,8 +83,8 @@ function Standing() {
           {failed > 0 && `, ${failed.toLocaleString('en')} failed`}
         </span>
       )}
-      {now.state === 'live' && !isUntold && <Badge tone="good">Live</Badge>}
-      {now.state === 'live' && isUntold && <Badge tone="bad">Members are not told</Badge>}
+      {now.state === 'live' && !isUnnotified && <Badge tone="good">Live</Badge>}
+      {now.state === 'live' && isUnnotified && <Badge tone="bad">Members are not told</Badge>}
       {now.state === 'live' && now.isTruncated && <Badge tone="warn">There are more: only the newest are here</Badge>}
       {now.state === 'connecting' && <Badge tone="busy">Connecting …</Badge>}
       {now.state === 'lost' && (

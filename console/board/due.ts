@@ -8,9 +8,9 @@ const MINUTE_MS = 60_000;
 const SOON_MS = 10 * MINUTE_MS;
 
 /** Compares a ticket with the time that it is due. Undefined without one, or if it ended without being kept. */
-export function due({ dueAt, keptAt, endedAt }: Ticket, now: number): Due | undefined {
+export function due({ dueAt, storedAt, endedAt }: Ticket, now: number): Due | undefined {
   if (dueAt === null) return undefined;
-  if (keptAt !== null) return kept(keptAt - dueAt);
+  if (storedAt !== null) return kept(storedAt - dueAt);
   if (endedAt !== null) return undefined;
   const left = dueAt - now;
   if (left <= -MINUTE_MS) return { words: `late by ${minutes(-left)}`, tone: 'bad' };

@@ -1,4 +1,4 @@
-import { toldMember } from '../../src/core/domain/told-member.ts';
+import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardOrder } from '../wire.ts';
@@ -45,7 +45,7 @@ export function needsOf(
   lists: Pick<Lists, 'in_doubt' | 'held' | 'failed' | 'left_out'>,
   attention: Attention | undefined,
   filter: Filter,
-  isAside: (key: string) => boolean,
+  waitsForLock: (key: string) => boolean,
 ): NeedGroup[] {
   const text = filter.text.trim().toLowerCase();
   const isAskedFor = (locationId: string | null, integration: string | null, id = ''): boolean =>
@@ -68,7 +68,7 @@ export function needsOf(
   const dropped = (attention?.dropped ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
 
   return [
-    ofUntold(attention?.untold ?? null),
+    ofUnnotified(attention?.unnotified ?? null),
     {
       title: 'In doubt',
       tone: 'bad',
@@ -85,13 +85,13 @@ export function needsOf(
       aside: undefined,
       count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
     },
-    looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), isAside),
-    looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), isAside),
+    looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), waitsForLock),
+    looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), waitsForLock),
     looked(
       'Changed after it was sent',
       'The ticket is as it was: tell the restaurant.',
       changed.map(ofChange),
-      isAside,
+      waitsForLock,
     ),
     {
       title: 'Held',
@@ -143,8 +143,8 @@ export function needsOf(
 }
 
 /** Live messages that do not go out, which are about whatever order moves. */
-function ofUntold(untold: Attention['untold']): NeedGroup {
-  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = untold ?? {};
+function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
+  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = unnotified ?? {};
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
   const why = 'The status topic does not take them. They go out by themselves, in order, once it does.';
   return {
@@ -153,11 +153,11 @@ function ofUntold(untold: Attention['untold']): NeedGroup {
     hint: 'See what is wrong with the status topic: expediter doctor --only topic',
     isWide: true,
     needs:
-      untold === null
+      unnotified === null
         ? []
         : [
             {
-              key: 'untold',
+              key: 'unnotified',
               href: pageOf.order(serviceOrderId),
               name: what,
               brief: [why],
@@ -170,9 +170,9 @@ function ofUntold(untold: Attention['untold']): NeedGroup {
   };
 }
 
-function looked(title: string, hint: string, all: Need[], isAside: (key: string) => boolean): NeedGroup {
-  const needs = all.filter(({ key }) => !isAside(key));
-  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => isAside(key)), count: needs.length };
+function looked(title: string, hint: string, all: Need[], waitsForLock: (key: string) => boolean): NeedGroup {
+  const needs = all.filter(({ key }) => !waitsForLock(key));
+  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => waitsForLock(key)), count: needs.length };
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
@@ -269,7 +269,7 @@ function ofLacking({ order, id, signalledAt }: Ticket): Need {
 }
 
 function toldOf({ placement, memberState, fulfillment }: BoardOrder): string {
-  return toldMember({ placement, memberState, isRead: fulfillment !== null });
+  return memberNotified({ placement, memberState, isRead: fulfillment !== null });
 }
 
 /** The problem, with the first step of the help. */

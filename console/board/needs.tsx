@@ -18,8 +18,8 @@ const ANNOUNCE_EVERY_MS = 2_000;
 export function Needs({ filter }: { filter: Filter }) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
-  const isAside = (key: string): boolean => key in aside.value;
-  const groups = needsOf(board.lists, attention.value, filter, isAside);
+  const waitsForLock = (key: string): boolean => key in aside.value;
+  const groups = needsOf(board.lists, attention.value, filter, waitsForLock);
   const all = groups.flatMap(({ needs }) => needs);
   const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
   useEffect(() => {

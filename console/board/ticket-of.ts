@@ -16,7 +16,7 @@ export type Ticket = {
   /** When it should be over: as its POS says, else as the member wants it. */
   dueAt: number | null;
   /** When the promise was kept: ready to be picked up, or at the member's. */
-  keptAt: number | null;
+  storedAt: number | null;
   endedAt: number | null;
   /** The time from which it is late; null if it cannot become late any more. */
   lateFrom: number | null;
@@ -53,7 +53,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     lacks: endedAt === null && order.leftOut.some(({ code }) => code !== 'field_unknown'),
     signalledAt,
     dueAt,
-    keptAt: keptAt(order, endedAt),
+    storedAt: storedAt(order, endedAt),
     endedAt,
     lateFrom,
     isLate,
@@ -77,7 +77,7 @@ function troubleOf(column: ColumnName, { needsOperator, placement, endedAt }: Bo
   return placement === 'held' ? 'held' : null;
 }
 
-function keptAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {
+function storedAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {
   if (memberState === 'ready_for_pickup') return instant(updatedAt);
   return memberState === 'picked_up' || memberState === 'delivered' ? endedAt : null;
 }

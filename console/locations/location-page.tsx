@@ -1,7 +1,7 @@
 import { useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
-import { Acts } from '../audit/acts.tsx';
+import { Acts } from '../audit/actions.tsx';
 import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -105,10 +105,10 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dd>
               <LastHourErrors location={location} />
             </dd>
-            {location.notKept > 0 && (
+            {location.notStored > 0 && (
               <>
                 <dt>Not kept today</dt>
-                <dd>{location.notKept} webhooks: nothing proves that they are of the POS, and there are too many</dd>
+                <dd>{location.notStored} webhooks: nothing proves that they are of the POS, and there are too many</dd>
               </>
             )}
             <Asking location={location} />
@@ -159,10 +159,10 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
         <Tokens location={location} onRevoked={loaded.again} />
       </section>
 
-      {location.acts.length > 0 && (
-        <section class="sheet" aria-labelledby="location-acts">
-          <h2 id="location-acts">What operators did</h2>
-          <Acts acts={location.acts} at={locationId} label="What operators did here, newest first" />
+      {location.actions.length > 0 && (
+        <section class="sheet" aria-labelledby="location-actions">
+          <h2 id="location-actions">What operators did</h2>
+          <Acts actions={location.actions} at={locationId} label="What operators did here, newest first" />
           {may('admin', locationId) && <a href={`/console/audit${query({ location: locationId })}`}>In the audit</a>}
         </section>
       )}

@@ -1,7 +1,7 @@
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
-import { describeAct } from '../audit/describe-act.ts';
+import { describeAction } from '../audit/describe-action.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
@@ -26,15 +26,15 @@ type Webhook = ShownOrder['webhooks'][number];
 type Recorded = ShownOrder['history'][number];
 type Cancellation = NonNullable<ShownOrder['cancellation']>;
 type Message = ShownOrder['live'][number];
-type Act = ShownOrder['acts'][number];
+type Action = ShownOrder['actions'][number];
 
 /** @param story for the time between two events */
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
       return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
-    case 'act':
-      return acted(details as Act);
+    case 'action':
+      return acted(details as Action);
     case 'fetched':
       return fetched(details);
     case 'changed':
@@ -67,13 +67,13 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
   }
 }
 
-function acted(act: Act): StoryLine {
-  const { isChange, sentence, tone, more } = describeAct(act);
+function acted(action: Action): StoryLine {
+  const { isChange, sentence, tone, more } = describeAction(action);
   return {
     sentence,
     tone,
     more,
-    ...(act.webhookId !== null && { webhookId: act.webhookId }),
+    ...(action.webhookId !== null && { webhookId: action.webhookId }),
     ...(!isChange && { isKnown: true }),
   };
 }

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { API, ask } from '../api.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { ShownOrder } from '../wire.ts';
-import { lookAgainAfterMs } from './what-to-do.ts';
+import { refreshAfterMs } from './what-to-do.ts';
 
 /** Time in which messages are collected for one reload. */
 const GATHER_MS = 40;
@@ -17,7 +17,7 @@ export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const { value, problem, again } = loaded;
 
   useEffect(() => {
-    const timer = setTimeout(() => isInSight() && again(), lookAgainAfterMs(value));
+    const timer = setTimeout(() => isInSight() && again(), refreshAfterMs(value));
     return () => clearTimeout(timer);
   }, [value, problem]);
 

@@ -146,7 +146,7 @@ const OPEN_MS = 15_000;
 const ENDED_MS = 60_000;
 
 /** Time until the next reload: tries, holds and webhooks that move nothing send no live message. */
-export function lookAgainAfterMs(story: ShownOrder | undefined): number {
+export function refreshAfterMs(story: ShownOrder | undefined): number {
   if (story === undefined) return OPEN_MS;
   if (story.live.some((message) => message.publishedAt === null)) return UNPUBLISHED_MS;
   const { placement, cancellation } = story;

@@ -6,12 +6,12 @@ import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 export const NOT_REPLAYABLE = 'It cannot be replayed';
 
 const WORDS: Words<ReplayCause> = {
-  only_beginning_kept: () => ({
+  only_beginning_stored: () => ({
     what: 'It cannot be replayed: only its beginning is kept',
     toDo: [{ say: 'If it is a real one, raise WEBHOOK_BODY_LIMIT of the service, and have the POS send it again.' }],
   }),
   erased: () => ({ what: 'It cannot be replayed: its body was erased with what told of the member', toDo: [] }),
-  not_kept: () => ({ what: 'It cannot be replayed: the webhook itself is no longer kept', toDo: [] }),
+  not_stored: () => ({ what: 'It cannot be replayed: the webhook itself is no longer kept', toDo: [] }),
   no_location: (_cause, about) => ({
     what: `It cannot be replayed: there is no location ${about.locationId} any more`,
     toDo: [

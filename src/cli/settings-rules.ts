@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Registry } from '../core/domain/provider.ts';
 import type { Config } from '../server/config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
+import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 
@@ -29,7 +29,7 @@ export async function withDatabase<Result>(
   connections = 1,
 ): Promise<Result> {
   // The query that needs a dead connection reports it.
-  const { pool } = openDatabase(databaseUrl, FLUSH_CONNECTIONS + connections, () => {});
+  const { pool } = openDatabase(databaseUrl, WRITER_CONNECTIONS + connections, () => {});
   try {
     await checkSchema(pool).catch((error: unknown) => {
       if (error instanceof WrongSchema) throw error;

@@ -1,9 +1,9 @@
 import pg, { type Pool } from 'pg';
 
 /** Flushers that share the webhooks. */
-export const FLUSHERS = 2;
+export const BATCH_WRITERS = 2;
 /** Their connections, and that of the webhooks that wait aside, within the pool's size. */
-export const FLUSH_CONNECTIONS = FLUSHERS + 1;
+export const WRITER_CONNECTIONS = BATCH_WRITERS + 1;
 /** Seconds of silence until either side asks whether the other is still there. */
 const QUIET_S = 5;
 
@@ -35,7 +35,7 @@ export function openDatabase(
       connectionTimeoutMillis: connectMs,
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
-      // Those of the flushers are looked at every two seconds, and so kept.
+      // Those of the writers are looked at every two seconds, and so kept.
       idleTimeoutMillis: 10_000,
       // A host that is gone answers nothing, and a failover must not be found out by a webhook. The system then asks
       // every second, ten times.
@@ -61,13 +61,13 @@ export function openDatabase(
     return pool;
   };
   return {
-    pool: open(poolSize - FLUSH_CONNECTIONS, {
+    pool: open(poolSize - WRITER_CONNECTIONS, {
       connectMs: 3_000,
       statementMs: 8_000,
       lockMs: 4_000,
       settings: '',
     }),
-    flushPool: open(FLUSH_CONNECTIONS, {
+    flushPool: open(WRITER_CONNECTIONS, {
       connectMs: 1_000,
       statementMs: 4_000,
       // Whatever is in the same batch waits as long, and a sender's patience is 1.5 s.

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfig, readConfigOf } from '../server/config.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../database/open-database.ts';
+import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
 import { PARTS, failed, ok, skipped, type Check, type Finding, type Part } from './check.ts';
@@ -58,7 +58,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     try {
       const reached = await run('database', async () => {
         const { DATABASE_URL } = readConfigOf(env, 'DATABASE_URL');
-        ({ pool } = openDatabase(DATABASE_URL, FLUSH_CONNECTIONS + CONNECTIONS, () => {}));
+        ({ pool } = openDatabase(DATABASE_URL, WRITER_CONNECTIONS + CONNECTIONS, () => {}));
         return reachDatabase(pool, env);
       });
       const isUsable = reached.every(({ state }) => state === 'ok' || state === 'warning');

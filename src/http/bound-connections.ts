@@ -37,7 +37,7 @@ function fileLimit(): number {
  * Tells that the request of this answer has authenticated and is served: its connection is kept from now on.
  * @param by whose credential it was. One keeps no more than its share of all connections
  */
-export type Recognise = (response: ServerResponse, by: string) => void;
+export type Authenticate = (response: ServerResponse, by: string) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
@@ -47,7 +47,7 @@ export type Connections = {
   responseOn(socket: Socket): ServerResponse | undefined;
   /** All of a server's. */
   responsesOf(server: Server): ServerResponse[];
-  recognise: Recognise;
+  authenticate: Authenticate;
   counts(): ConnectionCounts;
 };
 
@@ -61,7 +61,7 @@ export type ConnectionCounts = {
 type Connection = {
   socket: Socket | undefined;
   server: Server | undefined;
-  recognisedBy: string | undefined;
+  authenticatedBy: string | undefined;
   response: ServerResponse | undefined;
   /** Its neighbours among those at rest; itself while it is not one of them. */
   before: Connection;
@@ -69,12 +69,12 @@ type Connection = {
 };
 
 /** Of a stranger no request has authenticated yet. */
-export const WHOSE = ['stranger', 'recognised'] as const;
+export const WHOSE = ['anonymous', 'authenticated'] as const;
 export type Whose = (typeof WHOSE)[number];
 
-const TELL_AGAIN_MS = 60_000;
+const REPORT_AGAIN_MS = 60_000;
 /** Of all connections, those that strangers have in any case: a POS that comes is one until it shows its token. */
-const STRANGERS = 1 / 4;
+const ANONYMOUS = 1 / 4;
 /** Of all connections, those that are kept for one credential. */
 const OF_ONE = 1 / 8;
 
@@ -94,35 +94,35 @@ export function boundConnections(most: number, log: Log): Connections {
   // One entry for as long as a connection lives. A Map that changes with every request costs a fifth of the processor:
   // of its tables that are over, old ones hold on to newer ones, and the garbage collector keeps what all of them held.
   const open = new Map<Socket, Connection>();
-  const strangers = strangersOnly();
-  const recognisedBy = new Map<string, number>();
+  const anonymous = anonymousOnly();
+  const authenticatedBy = new Map<string, number>();
   /** A ring of the recognised ones at rest, longest first, for it changes with every request and a Map must not. */
   const resting = connectionOf();
   /** Whether the sender of a stranger's request would keep the connection. */
-  const wouldKeep = new WeakMap<ServerResponse, boolean>();
-  const closed = { stranger: 0, recognised: 0 };
+  const wouldStore = new WeakMap<ServerResponse, boolean>();
+  const closed = { anonymous: 0, authenticated: 0 };
   let watched = 0;
-  let toldAt = -Infinity;
+  let notifiedAt = -Infinity;
 
   const forget = (socket: Socket): void => {
     const connection = open.get(socket);
     if (connection === undefined) return;
     open.delete(socket);
-    strangers.remove(socket);
+    anonymous.remove(socket);
     place(connection, undefined);
-    if (connection.recognisedBy !== undefined) oneLess(recognisedBy, connection.recognisedBy);
+    if (connection.authenticatedBy !== undefined) oneLess(authenticatedBy, connection.authenticatedBy);
   };
   const tell = (): void => {
-    if (performance.now() - toldAt < TELL_AGAIN_MS) return;
-    toldAt = performance.now();
-    const about = { most, strangers: strangers.count() };
+    if (performance.now() - notifiedAt < REPORT_AGAIN_MS) return;
+    notifiedAt = performance.now();
+    const about = { most, anonymous: anonymous.count() };
     log.warn(about, 'too many connections: those that never authenticated are closed first');
   };
   const makeRoom = (newcomer: Socket): void => {
     // guard: few-strangers
-    const rested = strangers.count() <= most * STRANGERS ? resting.after.socket : undefined;
-    const ending = rested ?? strangers.outstayed(newcomer);
-    closed[rested === undefined ? 'stranger' : 'recognised'] += 1;
+    const rested = anonymous.count() <= most * ANONYMOUS ? resting.after.socket : undefined;
+    const ending = rested ?? anonymous.outstayed(newcomer);
+    closed[rested === undefined ? 'anonymous' : 'authenticated'] += 1;
     tell();
     // Its place is free at once; the event of its end comes later.
     forget(ending);
@@ -135,7 +135,7 @@ export function boundConnections(most: number, log: Log): Connections {
       const listener = watched;
       server.on('connection', (socket: Socket) => {
         open.set(socket, connectionOf(socket, server));
-        strangers.add(socket, `${listener} ${socket.remoteAddress}`);
+        anonymous.add(socket, `${listener} ${socket.remoteAddress}`);
         socket.once('close', () => forget(socket));
         // guard: makes-room
         if (open.size > most) makeRoom(socket);
@@ -149,40 +149,40 @@ export function boundConnections(most: number, log: Log): Connections {
         response.once('close', () => {
           if (connection.response !== response) return;
           connection.response = undefined;
-          if (connection.recognisedBy !== undefined && open.has(socket)) place(connection, resting);
+          if (connection.authenticatedBy !== undefined && open.has(socket)) place(connection, resting);
           // Node closes only those connections that are idle at the beginning, and would wait for later ones.
           if (!server.listening) socket.destroySoon();
         });
-        if (connection.recognisedBy !== undefined) return;
-        wouldKeep.set(response, response.shouldKeepAlive);
+        if (connection.authenticatedBy !== undefined) return;
+        wouldStore.set(response, response.shouldKeepAlive);
         response.shouldKeepAlive = false;
       });
     },
     responseOn: (socket) => open.get(socket)?.response,
     responsesOf: (server) =>
       [...open.values()].flatMap((each) => (each.server === server ? (each.response ?? []) : [])),
-    recognise(response, by) {
+    authenticate(response, by) {
       const { socket } = response.req;
       const connection = open.get(socket);
-      if (connection === undefined || connection.recognisedBy !== undefined) return;
-      const own = (recognisedBy.get(by) ?? 0) + 1;
+      if (connection === undefined || connection.authenticatedBy !== undefined) return;
+      const own = (authenticatedBy.get(by) ?? 0) + 1;
       // guard: of-one-credential
       if (own > most * OF_ONE) return;
-      recognisedBy.set(by, own);
-      connection.recognisedBy = by;
-      strangers.remove(socket);
-      response.shouldKeepAlive = wouldKeep.get(response) ?? response.shouldKeepAlive;
+      authenticatedBy.set(by, own);
+      connection.authenticatedBy = by;
+      anonymous.remove(socket);
+      response.shouldKeepAlive = wouldStore.get(response) ?? response.shouldKeepAlive;
     },
     counts: () => ({
       most,
-      open: { stranger: strangers.count(), recognised: open.size - strangers.count() },
+      open: { anonymous: anonymous.count(), authenticated: open.size - anonymous.count() },
       closed: { ...closed },
     }),
   };
 }
 
 /** The connections that no request has authenticated yet, each with its listener and address. */
-function strangersOnly() {
+function anonymousOnly() {
   /** In the order in which they came. */
   const all = new Map<Socket, string>();
   const countFrom = new Map<string, number>();
@@ -210,7 +210,7 @@ function strangersOnly() {
 }
 
 function connectionOf(socket?: Socket, server?: Server): Connection {
-  const connection = { socket, server, recognisedBy: undefined, response: undefined } as Connection;
+  const connection = { socket, server, authenticatedBy: undefined, response: undefined } as Connection;
   return Object.assign(connection, { before: connection, after: connection });
 }
 

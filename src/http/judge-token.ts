@@ -19,7 +19,7 @@ export type JudgeToken = (
 /** Judges tokens by Postgres, and by the last known list while there is one and Postgres does not answer. */
 export function tokenJudge(
   authenticateToken: AuthenticateToken,
-  watch: Pick<DatabaseWatch, 'isAway' | 'look'>,
+  watch: Pick<DatabaseWatch, 'isAway' | 'check'>,
   list: Pick<TokenList, 'find'> | undefined,
 ): JudgeToken {
   const byList = (token: string, error: Error): ListedToken => {
@@ -35,7 +35,7 @@ export function tokenJudge(
     if (!(found instanceof Promise)) return found;
     const late = (): Error => new Error(`the token was not looked up in ${milliseconds} ms`);
     return withTimeout(milliseconds, () => found, late).catch((error: Error) => {
-      void watch.look();
+      void watch.check();
       return byList(token, error);
     });
   };

@@ -6,7 +6,7 @@ import { issuerKeys } from './issuer-keys.ts';
 import { whyRefused } from './refuse.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Observe, SignalObserved } from '../core/domain/observed.ts';
-import type { Recognise } from './bound-connections.ts';
+import type { Authenticate } from './bound-connections.ts';
 import { readBody, takeRawBodies } from './read-body.ts';
 import { sourceOf, traceOf } from './request.ts';
 
@@ -153,7 +153,7 @@ export type PushDeps = {
   /** Resolves once the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
   observe: Observe;
-  recognise: Recognise;
+  authenticate: Authenticate;
 };
 
 /**
@@ -178,13 +178,13 @@ export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promis
   takeRawBodies(scope);
   scope.addHook('onRequest', async (request, reply) => {
     await deps.verifyPushToken?.(request.headers.authorization);
-    deps.recognise(reply.raw, 'push');
+    deps.authenticate(reply.raw, 'push');
   });
 
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof BadPushToken) {
       report(request, reply, { outcome: 'unauthorized', why: error.message });
-      deps.observe({ what: 'guess', door: 'push', outcome: 'refused', source: sourceOf(request) });
+      deps.observe({ what: 'failed authentication', endpoint: 'push', outcome: 'refused', source: sourceOf(request) });
       return reply.code(401).header('connection', 'close').send();
     }
     report(request, reply, { outcome: 'not_recorded', error });

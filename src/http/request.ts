@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { Act } from '../core/operators/audit.ts';
+import type { Action } from '../core/operators/audit.ts';
 
 /** @returns the token of `Authorization: Bearer`, undefined where there is none */
 export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
@@ -12,7 +12,7 @@ export function bearerOf({ authorization }: IncomingHttpHeaders): string | undef
 type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
 
 /** What the audit says of a request, and the log that says the same. */
-export function actFrom(request: FastifyRequest): Required<Pick<Act, 'source' | 'requestId' | 'log'>> {
+export function actionFrom(request: FastifyRequest): Required<Pick<Action, 'source' | 'requestId' | 'log'>> {
   return { source: addressOf(request), requestId: request.id, log: request.log };
 }
 

@@ -51,13 +51,13 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
   gauge(
     'expediter_operator_acts',
     'Operator actions in the last hour. member_data: of the one operator with most.',
-    ['act'],
+    ['action'],
     (set) => {
-      const { acts } = sampled() ?? {};
-      if (acts === undefined) return;
-      set(acts.memberData, { act: 'member_data' });
-      set(acts.admin, { act: 'admin' });
-      set(acts.operatorToken, { act: 'operator_token' });
+      const { actions } = sampled() ?? {};
+      if (actions === undefined) return;
+      set(actions.memberData, { action: 'member_data' });
+      set(actions.admin, { action: 'admin' });
+      set(actions.operatorToken, { action: 'operator_token' });
     },
   );
   one('expediter_placement_oldest_open_seconds', 'Since the oldest signal that waits.', 'oldestWaiting');

@@ -33,7 +33,7 @@ const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800,
 
 /** The way of an order from its signal to its POS, its changes and its cancellation. */
 export const orderEvents: EventReadings<
-  'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'look' | 'ask'
+  'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'refresh' | 'poll'
 > = {
   signal: {
     log(log, observed, limited) {
@@ -167,7 +167,7 @@ export const orderEvents: EventReadings<
       }),
   },
 
-  look: {
+  refresh: {
     log(log, { what: _what, ...about }) {
       const { outcome } = about;
       if (outcome === 'cancelled') log.info(about, 'the platform has cancelled an order');
@@ -183,17 +183,17 @@ export const orderEvents: EventReadings<
       }),
   },
 
-  ask: {
+  poll: {
     log(log, observed, limited) {
       const { serviceOrderId, locationId, integration, outcome, error: err } = observed;
       if (outcome === 'failed') {
         limited('warn', 'questions without an answer, beside those logged', () => {
           const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed), err };
-          log.warn(about, 'the POS could not be asked; asked again later');
+          log.warn(about, 'the POS could not be polled; it is polled again later');
         });
-      } else if (outcome === 'told_more') {
+      } else if (outcome === 'said_more') {
         const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
-        log.warn(about, 'the POS was asked, and said more than its webhooks: one is missing');
+        log.warn(about, 'the POS said more than its webhooks when polled: a webhook is missing');
       }
     },
     metrics: (make) =>

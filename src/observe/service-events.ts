@@ -2,8 +2,8 @@ import {
   BACKGROUND_WORK,
   FOLLOW_CLOSES,
   FOLLOW_REFUSALS,
-  GUESS_DOORS,
-  GUESS_OUTCOMES,
+  AUTH_ENDPOINTS,
+  FAILED_AUTH_OUTCOMES,
 } from '../core/domain/observed.ts';
 import { errorType, type EventReadings } from './event.ts';
 
@@ -12,7 +12,9 @@ const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60
 const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
 /** What members and operators see of it, and what the service does without being asked. */
-export const serviceEvents: EventReadings<'live message' | 'POS pause' | 'follow' | 'guess' | 'background work'> = {
+export const serviceEvents: EventReadings<
+  'live message' | 'POS pause' | 'follow' | 'failed authentication' | 'background work'
+> = {
   'live message': {
     metrics(make) {
       const messages = make.counter('live_messages_total', 'Publishes to the status topic.', {
@@ -94,11 +96,11 @@ export const serviceEvents: EventReadings<'live message' | 'POS pause' | 'follow
     },
   },
 
-  guess: {
+  'failed authentication': {
     metrics: (make) =>
-      make.countEach('guesses_total', 'Credentials that opened nothing; slowed were not looked at.', {
-        door: GUESS_DOORS,
-        outcome: GUESS_OUTCOMES,
+      make.countEach('failed_authentications_total', 'Credentials that opened nothing; slowed were not looked at.', {
+        endpoint: AUTH_ENDPOINTS,
+        outcome: FAILED_AUTH_OUTCOMES,
       }),
   },
 

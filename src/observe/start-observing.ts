@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { recordAct } from '../core/operators/audit.ts';
+import { recordAction } from '../core/operators/audit.ts';
 import type { Actor } from '../core/operators/operator.ts';
 import type { Log } from '../core/domain/log.ts';
-import type { BackgroundWorkName, GuessDoor, Observe } from '../core/domain/observed.ts';
+import type { BackgroundWorkName, AuthEndpoint, Observe } from '../core/domain/observed.ts';
 import type { TracedConfig, Traces } from './create-traces.ts';
 import { vacuumHolder } from '../core/postgres/vacuum-holder.ts';
 import { recordLastSeen } from '../core/locations/record-last-seen.ts';
@@ -18,42 +18,42 @@ const MOST_TOLD = 20;
 const OTHERS = 'others';
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
 /** What is not an operators' door is not in their audit. */
-const OUTSIDE: readonly GuessDoor[] = ['webhook', 'push', 'follow'];
+const OUTSIDE: readonly AuthEndpoint[] = ['webhook', 'push', 'follow'];
 
 type Count = { refused: number; slowed: number };
-type Line = Count & { source: string; door?: GuessDoor };
+type Line = Count & { source: string; endpoint?: AuthEndpoint };
 
 /**
  * Counts wrong credentials by their source and door, to tell them together: a line in the log for each of the busiest and
  * one for the others, and of operators' doors a row in the audit for each source. So whoever sends a thousand a second
  * fills neither.
  */
-function tellGuesses(pool: Pool, log: Log): { observe: Observe; tell(): Promise<void> } {
-  let counts = new Map<string, Map<GuessDoor, Count>>();
+function reportFailures(pool: Pool, log: Log): { observe: Observe; tell(): Promise<void> } {
+  let counts = new Map<string, Map<AuthEndpoint, Count>>();
   return {
     observe(observed) {
-      if (observed.what !== 'guess') return;
-      const { door, outcome } = observed;
+      if (observed.what !== 'failed authentication') return;
+      const { endpoint, outcome } = observed;
       const source = counts.has(observed.source) || counts.size < MOST_COUNTED ? observed.source : OTHERS;
-      const doors = counts.get(source) ?? new Map<GuessDoor, Count>();
-      const count = doors.get(door) ?? { refused: 0, slowed: 0 };
-      counts.set(source, doors.set(door, count));
+      const endpoints = counts.get(source) ?? new Map<AuthEndpoint, Count>();
+      const count = endpoints.get(endpoint) ?? { refused: 0, slowed: 0 };
+      counts.set(source, endpoints.set(endpoint, count));
       count[outcome] += 1;
     },
     async tell() {
       const told = counts;
       counts = new Map();
-      const lines = [...told].flatMap(([source, doors]) =>
-        [...doors].map(([door, count]) => ({ source, door, ...count })),
+      const lines = [...told].flatMap(([source, endpoints]) =>
+        [...endpoints].map(([endpoint, count]) => ({ source, endpoint, ...count })),
       );
       for (const line of busiest(lines)) log.warn(line, 'wrong credentials');
-      const ofOperators = [...told].flatMap(([source, doors]) => {
-        const counted = [...doors].flatMap(([door, count]) => (OUTSIDE.includes(door) ? [] : [count]));
+      const ofOperators = [...told].flatMap(([source, endpoints]) => {
+        const counted = [...endpoints].flatMap(([endpoint, count]) => (OUTSIDE.includes(endpoint) ? [] : [count]));
         return counted.length === 0 ? [] : [{ source, ...sum(counted) }];
       });
       for (const { source, refused, slowed } of busiest(ofOperators)) {
         const after = `${refused} wrong, ${slowed} slowed`;
-        await recordAct(pool, NOBODY, { did: 'sign in', source }, { outcome: 'refused', after });
+        await recordAction(pool, NOBODY, { did: 'sign in', source }, { outcome: 'refused', after });
       }
     },
   };
@@ -109,7 +109,7 @@ export function startObserving(about: {
   const { config, isRead, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
-  const guesses = tellGuesses(pool, log);
+  const guesses = reportFailures(pool, log);
   const integrations = new Set(about.integrations);
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();

@@ -18,8 +18,10 @@ const droppedTotal = (make: MakeMetrics): Count =>
     integration: make.integrations,
     cause: DROP_CODES,
   });
-const notKeptTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_not_kept_total', 'Those of them that were only counted.', { integration: make.integrations });
+const notStoredTotal = (make: MakeMetrics): Count =>
+  make.counter('webhooks_not_stored_total', 'Those of them that were only counted.', {
+    integration: make.integrations,
+  });
 /** Without a spill, its metrics do not exist. */
 const drainedTotal = (make: MakeMetrics): Count | undefined =>
   make.hasSpill
@@ -38,7 +40,7 @@ export const webhookEvents: EventReadings<
       else limited('warn', 'webhooks not kept, beside those that were logged', () => logWebhook(log, observed));
     },
     metrics(make) {
-      const [webhooks, dropped, notKept] = [webhooksTotal(make), droppedTotal(make), notKeptTotal(make)];
+      const [webhooks, dropped, notStored] = [webhooksTotal(make), droppedTotal(make), notStoredTotal(make)];
       const drained = drainedTotal(make);
       const labels = { integration: make.integrations };
       const seconds = make.histogram('webhook_duration_seconds', 'From the head to the commit.', QUICK, labels);
@@ -46,7 +48,7 @@ export const webhookEvents: EventReadings<
         const { integration, outcome } = observed;
         webhooks(integration, outcome);
         if (observed.dropped !== undefined) dropped(integration, observed.dropped.cause.code);
-        if (observed.webhookId === null) notKept(integration);
+        if (observed.webhookId === null) notStored(integration);
         if (observed.fromSpill === true) drained?.(outcome);
         else seconds(observed.milliseconds / 1_000, integration);
       };
@@ -100,10 +102,10 @@ export const webhookEvents: EventReadings<
         log.warn(about, rest.webhookId === null ? 'old token, webhook not kept' : 'old token, webhook kept');
       }),
     metrics(make) {
-      const [dropped, notKept] = [droppedTotal(make), notKeptTotal(make)];
+      const [dropped, notStored] = [droppedTotal(make), notStoredTotal(make)];
       return ({ integration, webhookId }) => {
         dropped(integration, 'old_token');
-        if (webhookId === null) notKept(integration);
+        if (webhookId === null) notStored(integration);
       };
     },
   },

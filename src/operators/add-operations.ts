@@ -8,7 +8,7 @@ import { describeIssues } from '../core/domain/order.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { settingsOpener, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
-import { actOf } from './act-of.ts';
+import { actOf } from './action-of.ts';
 import {
   NotDone,
   PartlyDone,
@@ -99,7 +99,7 @@ async function run(
     const whole = (await about.complete?.(caller.pool, typed)) ?? typed;
     if (typeof whole === 'string') throw new NotDone(404, whole);
     const read = readInput(operation, whole);
-    return performAct(operation, caller, read).then(
+    return performAction(operation, caller, read).then(
       (output) => ({ done: output, input: read, stopped: undefined }),
       (error: unknown) => {
         if (error instanceof PartlyDone) return { done: error.done, input: read, stopped: describe(error.cause) };
@@ -203,17 +203,17 @@ function settingsOf(rules: SettingsRules, { PARK_TTL_S: parkTtlS }: Config): Set
 }
 
 /** Performs an operation, and writes it down as an act of whoever runs the command. */
-async function performAct(operation: Operation, caller: Noting, input: Options): Promise<object> {
+async function performAction(operation: Operation, caller: Noting, input: Options): Promise<object> {
   const { pool, by } = caller;
   const { about } = operation;
   const isDry = input['dryRun'] === true;
-  const act = await actOf(
+  const action = await actOf(
     pool,
     operation,
     { params: input, query: input, isDry },
     about && (() => about(caller, input)),
   );
-  if (act === undefined) return perform(operation, caller, input);
+  if (action === undefined) return perform(operation, caller, input);
   const work = (): Promise<{ done: object } | { refused: NotDone }> =>
     perform(operation, caller, input).then(
       (done) => ({ done }),
@@ -222,7 +222,7 @@ async function performAct(operation: Operation, caller: Noting, input: Options):
         throw error;
       },
     );
-  const ended = await audited(pool, by, act, work, caller.noted);
+  const ended = await audited(pool, by, action, work, caller.noted);
   if ('refused' in ended) throw ended.refused;
   return ended.done;
 }

@@ -20,7 +20,7 @@ export function locationsTable(rows: readonly LocationRow[]): string {
 export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
 
 export function locationInWords(shown: ShownLocation & SettingsShown): string {
-  const { locationId, settings, oldToken, knows, acts } = shown;
+  const { locationId, settings, oldToken, knows, actions } = shown;
   return sections(
     facts({
       location: locationId,
@@ -36,7 +36,7 @@ export function locationInWords(shown: ShownLocation & SettingsShown): string {
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
       'mend it by': oldToken && mendOldToken(locationId, oldToken, knows.connect),
     }),
-    titled('What operators did', actsTable(acts)),
+    titled('What operators did', actsTable(actions)),
   );
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } fro
 import { failures, json } from '../http/operator/answers.ts';
 import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
-import { actFrom } from '../http/request.ts';
+import { actionFrom } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 
 /**
@@ -26,11 +26,11 @@ export function mountOperations(
     settings,
     pos,
     config,
-    by: { ...operatorOf(request), ...actFrom(request) },
+    by: { ...operatorOf(request), ...actionFrom(request) },
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (asked) => locationsWithin(request, asked),
     note(after) {
-      if (request.act !== undefined) request.act.after = after;
+      if (request.action !== undefined) request.action.after = after;
     },
   });
   for (const operation of operations) {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { z } from 'zod';
-import type { Act } from '../core/operators/audit.ts';
+import type { Action } from '../core/operators/audit.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { Actor, Role } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
@@ -44,7 +44,7 @@ export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry; par
 /** Who runs an operation, and what it runs with: the same for a request and for a command. */
 export type Caller = {
   pool: Pool;
-  by: Actor & Pick<Act, 'source' | 'requestId' | 'log'>;
+  by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
   /** The locations that an answer may be about. @returns undefined for all of them */
   within(asked?: string): readonly string[] | undefined;
   /** Says for the audit what came of it, as a code: by default the state of the order or location. */
@@ -148,7 +148,7 @@ type About<S extends Shapes, Input, Result> = Access &
     /** Whether a command fails in spite of its output. @returns why, or true where the output says it */
     fails?(done: Done<Result>, input: Input): string | boolean;
     /** What else its act is about. */
-    about?(caller: Caller, input: Input): Promise<Partial<Act>>;
+    about?(caller: Caller, input: Input): Promise<Partial<Action>>;
     command?: CommandAbout;
   };
 

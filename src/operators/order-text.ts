@@ -112,7 +112,7 @@ export function orderInWords(shown: ShownOrder): string {
         })),
       ),
     ),
-    titled('What operators did', actsTable(shown.acts)),
+    titled('What operators did', actsTable(shown.actions)),
   );
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
-import { ASKED_OUTCOMES, ListedActs, readAudit, type ToldAct } from '../core/operators/read-audit.ts';
+import { ASKED_OUTCOMES, ListedActs, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
@@ -23,7 +23,7 @@ const audit = operation({
       'them: names of tokens, addresses and groups that were given roles. Of one operator a thousand refusals a minute ' +
       'are written down, and no more.',
     output: ListedActs,
-    answer: 'A page of acts.',
+    answer: 'A page of actions.',
   },
   query: z.strictObject({
     actor: Id.optional().meta({ description: 'By whom: their name as the audit has it, or their id.' }),
@@ -37,10 +37,10 @@ const audit = operation({
   }),
   run: ({ pool, within }, { location, order, limit, cursor, ...filter }) =>
     readAudit(pool, { ...filter, locations: within(location), serviceOrderId: order }, { before: cursor, limit }),
-  print: ({ acts }) => actsTable(acts, 'no acts match'),
+  print: ({ actions }) => actsTable(actions, 'no actions match'),
   command: {
     name: 'audit list',
-    about: 'acts, newest first: who, from where, what, about what, and how it ended',
+    about: 'actions, newest first: who, from where, what, about what, and how it ended',
     options: [
       { flags: '--actor <name>', about: 'by whom: their name as it stands there, or their id' },
       { flags: '--did <what>', about: 'what was done, such as replay, resolve or "be refused"' },
@@ -59,7 +59,7 @@ it what --as says. Who may write to Postgres can take any name. "migrate", which
       'expediter audit list --did replay --since 1d',
       'expediter audit list --outcome refused --since 2027-01-31T18:00:00Z',
     ],
-    rows: 'acts',
+    rows: 'actions',
   },
 });
 
@@ -141,9 +141,9 @@ const spill = operation({
 export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
 
 /** One line for each act. @param none said where there is none */
-export function actsTable(acts: readonly (ToldAct & { source?: string | null })[], none = ''): string {
+export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
   return table(
-    acts.map(({ at, by, source, did, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
+    actions.map(({ at, by, source, did, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
       at: time(at),
       by: `${by.name} (${by.kind.replace('_', ' ')})`,
       ...(source !== undefined && { from: source }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIST, facts, readFuture, readList, table } from '../cli/print.ts';
-import type { Act } from '../core/operators/audit.ts';
+import type { Action } from '../core/operators/audit.ts';
 import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES } from '../core/operators/operator.ts';
 import {
@@ -44,14 +44,14 @@ const withRight = ({ role, locations = null, ...typed }: Options): Options => ({
 /** Says in the audit who got or lost what, unless nobody did. It acts at once in this process. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
-  act: Pick<Act, 'did' | 'subject'>,
+  action: Pick<Action, 'did' | 'subject'>,
   given: Given | { refused: string } | undefined,
 ): Promise<Given | { refused: string } | undefined> {
   if (given === undefined || 'refused' in given) return given;
   service?.identify.lookAnew();
   note(givenInWords(given));
   const { source, requestId, log } = by;
-  await recordAtEach(pool, by, { ...act, source, requestId, log }, given);
+  await recordAtEach(pool, by, { ...action, source, requestId, log }, given);
   return given;
 }
 

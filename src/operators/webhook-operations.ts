@@ -3,10 +3,10 @@ import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../core/replay/list-webhooks.ts';
 import { Replayed, replayWebhook, type Replaying } from '../core/replay/replay-webhook.ts';
-import { ReplayedMany, endOfRun, replayWebhooks, runAsAct, runInCounts } from '../core/replay/replay-webhooks.ts';
+import { ReplayedMany, endOfRun, replayWebhooks, runAsAction, runInCounts } from '../core/replay/replay-webhooks.ts';
 import { ShownWebhook, showWebhook } from '../core/replay/show-webhook.ts';
 import { findWebhook } from '../core/replay/stored-webhook.ts';
-import { findThing } from './act-of.ts';
+import { findThing } from './action-of.ts';
 import {
   NotDone,
   PartlyDone,
@@ -144,7 +144,7 @@ const replayMany = operation({
   wakes: true,
   reads: SETTINGS,
   about: ({ pool, within }, { location, again, ...filter }) =>
-    runAsAct(pool, { ...filter, locations: within(location), replayable: again ? 'all' : 'open' }),
+    runAsAction(pool, { ...filter, locations: within(location), replayable: again ? 'all' : 'open' }),
   async run(caller, { dryRun, again, limit, location, cursor, ...filter }) {
     const { pool, by, note } = caller;
     const locations = caller.within(location);

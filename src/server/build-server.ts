@@ -8,7 +8,7 @@ import { loadGraphqlRequest } from '../core/placements/fetch-order-data.ts';
 import { boundConnections, mostConnections } from '../http/bound-connections.ts';
 import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';
-import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-door.ts';
+import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
 import { jobs } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
@@ -70,7 +70,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const { readiness, part: ready } = readinessOf(app);
   const operator = await operatorDeps(app, config, { ...modules, readiness });
   const outside = { push: orders.endpoint, webhook: webhooks.endpoint, follow: live.members?.endpoint };
-  addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.recognise);
+  addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.authenticate);
   const operatorApp = isApart ? buildListener({ ...listener, readiness, operator }) : app;
 
   const sources = {
@@ -113,8 +113,8 @@ function partsOf(
     { name: 'observability', stop: observability.close },
     // The largest library, and the relay needs it at once.
     { name: 'Pub/Sub', start: pubsub.load, stop: pubsub.close },
-    { name: 'database watch', start: database.watch.look, stop: database.watch.stop },
-    webhooks.notKept,
+    { name: 'database watch', start: database.watch.check, stop: database.watch.stop },
+    webhooks.notStored,
     live.followed,
     live.relay,
     jobs(app, config, modules),

@@ -12,7 +12,7 @@ import { runEvery } from '../core/postgres/loops.ts';
 import { eraseMembers } from '../core/retention/erase-members.ts';
 import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/retention/retention-rules.ts';
 import { sweepParked } from '../core/statuses/redrive-parked.ts';
-import { tellEstimates } from '../core/statuses/tell-estimates.ts';
+import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
 import { TRAFFIC_KEPT_S } from '../core/traffic/count-traffic.ts';
 import type { Part } from './process-lifecycle.ts';
 import type { Live } from './modules/live.ts';
@@ -47,7 +47,7 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
     },
     async stop() {
       stopping.abort();
-      await modules.orders.asker.stop();
+      await modules.orders.poller.stop();
       await Promise.all(running);
     },
   };
@@ -68,11 +68,11 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
   return [
     // What brings an order or its status on.
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
-    { name: 'telling of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
+    { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
     { name: 'end of pauses by a POS', every: 2 * SECOND, work: () => endPauses(app, orders) },
     // Each looks at all open orders, and a location is asked once a minute.
-    { name: 'asking about quiet orders', every: 10 * SECOND, first: SOON, work: () => orders.asker.ask() },
+    { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app, config) },
 
     { name: 'look at Postgres', every: 2 * SECOND, work: () => lookAtPostgres(app) },
@@ -84,7 +84,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
 
     // What is counted in memory is written.
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
-    recording('recording of webhooks not kept', webhooks.writeNotKept),
+    recording('recording of webhooks not kept', webhooks.writeNotStored),
     ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
 
     hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
@@ -113,7 +113,7 @@ const recording = (name: BackgroundWorkName, work: () => Promise<void>, every?: 
 });
 
 async function wakeForEstimates({ database }: App, orders: Orders): Promise<void> {
-  if ((await tellEstimates(database.pool)) > 0) orders.wake();
+  if ((await notifyEstimates(database.pool)) > 0) orders.wake();
 }
 
 async function endCancellations({ database, observability }: App): Promise<void> {
@@ -137,11 +137,11 @@ async function endAllOrders({ database }: App, config: Config): Promise<void> {
 
 async function lookAtPostgres({ database }: App): Promise<void> {
   const { pool, flushPool, watch, clock } = database;
-  // Idle connections of the flushers, too: a webhook should not be the one to find out. And they are kept by it: in a
+  // Idle connections of the writers, too: a webhook should not be the one to find out. And they are kept by it: in a
   // quiet hour each webhook would wait for a new connection and the statement's plan. One of them is the watch's.
   // guard: kept-connections
   const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
-  await Promise.all([watch.look(), databaseState(pool), clock.follow().catch(() => {})]);
+  await Promise.all([watch.check(), databaseState(pool), clock.follow().catch(() => {})]);
   await Promise.all(flushing);
 }
 

@@ -10,14 +10,14 @@ import fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Config } from './config.ts';
-import type { Connections, Recognise } from '../http/bound-connections.ts';
+import type { Connections, Authenticate } from '../http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from '../http/console/page-files.ts';
-import { FOLLOW_PATH, followDoor, type FollowDeps } from '../http/follow/follow-door.ts';
+import { FOLLOW_PATH, followRoutes, type FollowDeps } from '../http/follow/follow-routes.ts';
 import { health, type Readiness } from '../http/health.ts';
 import { PUSH_PATH, pubsubPush, type PushDeps } from '../http/pubsub-push.ts';
 import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
-import { webhookDoor, type WebhookDeps } from '../http/webhook-door.ts';
+import { webhookRoutes, type WebhookDeps } from '../http/webhook-routes.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { operatorEndpoint } from './operators.ts';
 
@@ -41,9 +41,9 @@ export type Endpoints = {
    */
   outside?:
     | {
-        push: Omit<PushDeps, 'recognise'>;
-        webhook: Omit<WebhookDeps, 'recognise'>;
-        follow?: Omit<FollowDeps, 'recognise'> | undefined;
+        push: Omit<PushDeps, 'authenticate'>;
+        webhook: Omit<WebhookDeps, 'authenticate'>;
+        follow?: Omit<FollowDeps, 'authenticate'> | undefined;
       }
     | undefined;
   /** Undefined at the other listener, and where nobody could come through it. */
@@ -104,15 +104,15 @@ export function createListener(options: ListenerOptions): FastifyInstance {
 export function addEndpoints(
   app: FastifyInstance,
   { readiness, outside, operator }: Endpoints,
-  recognise: Recognise,
+  authenticate: Authenticate,
 ): void {
   void app.register(health, { readiness });
   if (outside !== undefined) {
-    void app.register(pubsubPush, { ...outside.push, recognise });
-    void app.register(webhookDoor, { ...outside.webhook, recognise });
-    if (outside.follow !== undefined) void app.register(followDoor, { ...outside.follow, recognise });
+    void app.register(pubsubPush, { ...outside.push, authenticate });
+    void app.register(webhookRoutes, { ...outside.webhook, authenticate });
+    if (outside.follow !== undefined) void app.register(followRoutes, { ...outside.follow, authenticate });
   }
-  if (operator !== undefined) void app.register(operatorEndpoint, { operator, recognise });
+  if (operator !== undefined) void app.register(operatorEndpoint, { operator, authenticate });
 }
 
 /** Builds a listener with its endpoints. It opens nothing itself: everything behind them is given. */
@@ -130,7 +130,7 @@ export function buildListener({
     forOperators: operator !== undefined,
     bodyLimit: outside?.webhook.bodyLimit,
   });
-  addEndpoints(app, endpoints, connections.recognise);
+  addEndpoints(app, endpoints, connections.authenticate);
   return app;
 }
 

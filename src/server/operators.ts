@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { NONE_WAITING } from '../core/spill/spill-webhook.ts';
-import type { Recognise } from '../http/bound-connections.ts';
+import type { Authenticate } from '../http/bound-connections.ts';
 import type { OidcSettings } from '../http/console/oidc-client.ts';
 import type { Readiness } from '../http/health.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
@@ -24,9 +24,9 @@ export async function operatorDeps(
 ): Promise<OperatorDeps | undefined> {
   const { live, webhooks, orders, readiness } = about;
   if (live.board === undefined) return undefined;
-  const [{ identifier }, { slowGuesses }] = await Promise.all([
+  const [{ identifier }, { throttleFailures }] = await Promise.all([
     import('../http/operator/identify.ts'),
-    import('../http/slow-guesses.ts'),
+    import('../http/throttle-failures.ts'),
   ]);
   const { database, observability, providers } = app;
   const { pool, clock } = database;
@@ -39,7 +39,7 @@ export async function operatorDeps(
     translating: { pool, open: providers.open, keys, publicUrl: config.PUBLIC_URL ?? '' },
     parkTtlS: config.PARK_TTL_S,
     identify: identifier(pool, operatorToken, clock.now, oidc !== undefined),
-    judge: slowGuesses({ observe: observability.observe }),
+    judge: throttleFailures({ observe: observability.observe }),
     operatorToken,
     consoleUrl,
     oidc,
@@ -55,17 +55,17 @@ export async function operatorDeps(
 /** The operators' endpoint: the API for programs, and the console with the API for people. */
 export async function operatorEndpoint(
   scope: FastifyInstance,
-  { operator, recognise }: { operator: OperatorDeps; recognise: Recognise },
+  { operator, authenticate }: { operator: OperatorDeps; authenticate: Authenticate },
 ): Promise<void> {
-  const [{ mountRoutes }, { bearerDoor }, { sessionDoor }] = await Promise.all([
+  const [{ mountRoutes }, { bearerAuth }, { sessionAuth }] = await Promise.all([
     import('../http/operator/mount-routes.ts'),
-    import('../http/operator/bearer-door.ts'),
-    import('../http/console/session-door.ts'),
+    import('../http/operator/bearer-auth.ts'),
+    import('../http/console/session-auth.ts'),
   ]);
   scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
   const mountApi = mountRoutes(scope, operator);
-  await scope.register((door) => bearerDoor(door, operator, recognise, mountApi));
-  await scope.register((door) => sessionDoor(door, operator, recognise, mountApi), { prefix: '/console' });
+  await scope.register((door) => bearerAuth(door, operator, authenticate, mountApi));
+  await scope.register((door) => sessionAuth(door, operator, authenticate, mountApi), { prefix: '/console' });
 }
 
 function oidcSettings(config: Config): OidcSettings | undefined {

@@ -28,33 +28,33 @@ const cli = (args: readonly string[], input = ''): Promise<Ended> =>
 /** As the system knows who it is, and as what they say of themselves. */
 const BY = { kind: 'command_line', id: userInfo().username, name: `${userInfo().username} as grace` };
 
-type Act = Record<string, unknown>;
-async function acts(...filters: string[]): Promise<Act[]> {
+type Action = Record<string, unknown>;
+async function actions(...filters: string[]): Promise<Action[]> {
   const { out, error } = await cli(['audit', 'list', '--json', ...filters]);
   expect(error).toBe('');
-  return JSON.parse(out) as Act[];
+  return JSON.parse(out) as Action[];
 }
 
 const at = { locationId: 'club-1' };
 const ofOrder = { ...at, serviceOrderId: 'order-1' };
 const settings = JSON.stringify({ ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
 /** What stands in the audit beside who did what: what it was about, and what came of it. */
-const ACTS: Record<string, { args: () => string[]; input?: string; act: Act }> = {
-  'order retry': { args: () => ['order-1'], act: { ...ofOrder, did: 'retry', outcome: 'refused', before: 'sent' } },
-  'order renumber': { args: () => [], act: { did: 'renumber', after: expect.stringMatching(/^\d+$/) } },
-  'webhook replay': { args: () => [webhookId], act: { ...at, did: 'replay', after: 'duplicate' } },
+const ACTS: Record<string, { args: () => string[]; input?: string; action: Action }> = {
+  'order retry': { args: () => ['order-1'], action: { ...ofOrder, did: 'retry', outcome: 'refused', before: 'sent' } },
+  'order renumber': { args: () => [], action: { did: 'renumber', after: expect.stringMatching(/^\d+$/) } },
+  'webhook replay': { args: () => [webhookId], action: { ...at, did: 'replay', after: 'duplicate' } },
   'location put': {
     args: () => ['--location', 'club-1', '--integration', 'standard', '--settings', '-'],
     input: settings,
-    act: { ...at, did: 'put', before: 'standard', after: 'standard' },
+    action: { ...at, did: 'put', before: 'standard', after: 'standard' },
   },
-  'location pause': { args: () => ['club-1'], act: { ...at, did: 'pause', before: 'open', after: 'paused' } },
-  'location resume': { args: () => ['club-1'], act: { ...at, did: 'resume', before: 'paused', after: 'open' } },
-  'location remove': { args: () => ['club-1'], act: { ...at, did: 'remove', outcome: 'refused' } },
-  'provider check': { args: () => ['club-1'], act: { ...at, did: 'check', after: 'unchecked' } },
-  certify: { args: () => ['--location', 'club-1', '--wait', '1s'], act: { ...at, did: 'certify' } },
-  rekey: { args: () => [], act: { did: 'rekey', outcome: 'done', after: 'settings 0, grants 0, webhooks 0' } },
-  'member erase': { args: () => ['member-9'], act: { did: 'erase member', after: 'erased 0, left 0' } },
+  'location pause': { args: () => ['club-1'], action: { ...at, did: 'pause', before: 'open', after: 'paused' } },
+  'location resume': { args: () => ['club-1'], action: { ...at, did: 'resume', before: 'paused', after: 'open' } },
+  'location remove': { args: () => ['club-1'], action: { ...at, did: 'remove', outcome: 'refused' } },
+  'provider check': { args: () => ['club-1'], action: { ...at, did: 'check', after: 'unchecked' } },
+  certify: { args: () => ['--location', 'club-1', '--wait', '1s'], action: { ...at, did: 'certify' } },
+  rekey: { args: () => [], action: { did: 'rekey', outcome: 'done', after: 'settings 0, grants 0, webhooks 0' } },
+  'member erase': { args: () => ['member-9'], action: { did: 'erase member', after: 'erased 0, left 0' } },
 };
 /** What is no operation, and only reads, nothing of a member; or has no database to write it down in. */
 const READS = ['doctor', 'migrate', 'platform check', 'platform schema', 'provider list', 'provider schema'];
@@ -78,35 +78,35 @@ describe('the command line', () => {
     expect(others.toSorted()).toEqual(['certify', 'rekey', ...READS].toSorted());
   });
 
-  it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', act }) => {
+  it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', action }) => {
     await runCli(
       { ...system.env, SUDO_USER: 'mallory', PUBLIC_URL: 'http://127.0.0.1:9' },
       [...path.split(' '), ...args(), '--as', 'grace'],
       input,
     );
-    const [last] = await acts('--limit', '1');
-    expect(last).toMatchObject({ ...act, by: BY, source: null });
+    const [last] = await actions('--limit', '1');
+    expect(last).toMatchObject({ ...action, by: BY, source: null });
     expect(last?.['outcome']).not.toBeNull();
   });
 
   it('replays many as one act, and as one for each', async () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     await cli(['webhook', 'replay', '--since', since, '--location', 'club-1', '--again']);
-    expect((await acts('--limit', '2')).toReversed()).toMatchObject([
+    expect((await actions('--limit', '2')).toReversed()).toMatchObject([
       { did: 'replay many', ...at, subject: `since ${since}, again`, after: 'duplicate 1' },
       { did: 'replay', webhookId, ...at, after: 'duplicate' },
     ]);
   });
 
   it('writes down no dry run', async () => {
-    const before = await acts();
+    const before = await actions();
     for (const args of [
       ['webhook', 'replay', '--outcome', 'dropped', '--dry-run'],
       ['rekey', '--dry-run'],
     ]) {
       await cli(args);
     }
-    expect(await acts()).toEqual(before);
+    expect(await actions()).toEqual(before);
   });
 
   it('tells it in the story of an order and of a location', async () => {
@@ -126,17 +126,17 @@ describe('expediter audit list', () => {
     [['--order', 'order-1', '--did', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--did', 'remove', '--since', '1h'], 'remove'],
   ])('%j finds what matches', async (filters, did) => {
-    expect((await acts(...filters)).map((act) => act['did'])).toEqual([did]);
+    expect((await actions(...filters)).map((action) => action['did'])).toEqual([did]);
     const { out } = await cli(['audit', 'list', ...filters]);
     expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${did} `));
   });
 
   it('goes on behind the last', async () => {
-    const all = await acts();
-    const [first] = await acts('--limit', '1');
-    expect(await acts('--after', String(first?.['auditId']))).toEqual(all.slice(1));
+    const all = await actions();
+    const [first] = await actions('--limit', '1');
+    expect(await actions('--after', String(first?.['auditId']))).toEqual(all.slice(1));
     expect((await cli(['audit', 'list', '--limit', '1'])).out).toContain(`--after ${String(first?.['auditId'])}`);
-    expect(await acts('--until', '1h')).toEqual([]);
+    expect(await actions('--until', '1h')).toEqual([]);
     expect((await cli(['audit', 'list', '--after', 'x'])).code).toBe(2);
   });
 });

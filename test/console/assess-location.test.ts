@@ -24,7 +24,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   pausedUntil: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
-  notKept: 0,
+  notStored: 0,
   missedAt: null,
   oldToken: null,
   webhooks: Array.from({ length: 12 }, () => 10),

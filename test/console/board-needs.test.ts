@@ -30,7 +30,7 @@ const ATTENTION: Attention = {
     { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null, lastCause: null },
   ],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
-  untold: null,
+  unnotified: null,
 };
 
 describe('what needs a person', () => {
@@ -72,8 +72,8 @@ describe('what needs a person', () => {
   });
 
   it('begins with that members are not being told, of however many orders', () => {
-    const untold = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7' };
-    const groups = needsOf(NOTHING, { ...ATTENTION, untold }, { ...NO_FILTER, location: 'elsewhere' }, never);
+    const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7' };
+    const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, never);
     expect(groups).toMatchObject([
       {
         title: 'Members are not being told',
@@ -158,22 +158,25 @@ describe('what needs a person', () => {
 describe('putting aside', () => {
   afterEach(() => bringBack(Object.keys(aside.value)));
   const failed = [ticket('order-1', { placement: 'failed' }), ticket('order-2', { placement: 'failed' })];
-  const isAside = (key: string): boolean => key in aside.value;
+  const waitsForLock = (key: string): boolean => key in aside.value;
 
   it('what somebody has looked at counts no more, and can be brought back', () => {
     putAside(['failed:order-1']);
-    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isAside);
+    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, waitsForLock);
     expect(group).toMatchObject({ count: 1, needs: [{ name: 'order-2' }], aside: [{ name: 'order-1' }] });
     bringBack(['failed:order-1']);
-    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isAside))).toEqual(['order-1', 'order-2']);
+    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, waitsForLock))).toEqual([
+      'order-1',
+      'order-2',
+    ]);
   });
 
   it('another conflict of the same order has to be looked at again', () => {
-    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isAside);
+    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, waitsForLock);
     putAside((group as NeedGroup).needs.map(({ key }) => key));
     const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
     const again = { ...ATTENTION, conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
-    expect(needsOf(NOTHING, again, NO_FILTER, isAside)).toMatchObject([{ count: 1, aside: [{}] }]);
+    expect(needsOf(NOTHING, again, NO_FILTER, waitsForLock)).toMatchObject([{ count: 1, aside: [{}] }]);
   });
 
   it('is forgotten when nothing of it can be on the board any more', () => {

@@ -85,7 +85,7 @@ describe('what is wrong with a ticket', () => {
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
       ],
       silent: [],
-      untold: null,
+      unnotified: null,
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));
     expect(wrong?.words).toBe(words);

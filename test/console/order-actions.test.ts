@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answersMean, conflictsOf, lookAgainAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
+import { answersMean, conflictsOf, refreshAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
 import { cancelMeans, canBeCancelled, howCancelStands } from '../../console/orders/how-cancel-stands.ts';
 import type { ShownOrder } from '../../console/wire.ts';
 import { PLACEMENT_STATES } from '../../src/core/domain/placement.ts';
@@ -184,7 +184,7 @@ describe('a cancel', () => {
   });
 
   it('under way is looked at again soon', () => {
-    expect(lookAgainAfterMs(cancelling({}))).toBe(lookAgainAfterMs(story()));
+    expect(refreshAfterMs(cancelling({}))).toBe(refreshAfterMs(story()));
   });
 });
 
@@ -229,10 +229,10 @@ describe('a story is looked at again', () => {
     const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
     const unpublished = story(sent);
     unpublished.live = sampleStory().live;
-    const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(lookAgainAfterMs);
+    const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(refreshAfterMs);
     expect(waits).toEqual(waits.toSorted((a, b) => a - b));
     expect(new Set(waits).size).toBe(4);
-    expect(lookAgainAfterMs(story())).toBeLessThan(5_000);
-    expect(lookAgainAfterMs(undefined)).toBeGreaterThan(5_000);
+    expect(refreshAfterMs(story())).toBeLessThan(5_000);
+    expect(refreshAfterMs(undefined)).toBeGreaterThan(5_000);
   });
 });

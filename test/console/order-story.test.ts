@@ -336,7 +336,7 @@ describe('a story that holds little', () => {
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,
       cancellation: null,
-      acts: [],
+      actions: [],
       changes: [],
       attempts: [],
       posIds: [],

@@ -86,7 +86,7 @@ export function sampleStory(): ShownOrder {
       nextAttemptAt: null,
       finishedAt: at('05'),
     },
-    acts: [
+    actions: [
       {
         auditId: '7',
         at: at('01.1'),

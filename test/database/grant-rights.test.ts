@@ -81,7 +81,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
               has_table_privilege('status_events', 'UPDATE') AS history,
               has_column_privilege('audit', 'did', 'INSERT') AS acts`,
     );
-    expect(may).toEqual({ ids: false, ends: false, history: false, acts: true });
+    expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
 
   it('run as the service alone finds nothing to do, or says whose URL is missing', async () => {

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { checkSchema } from '../../src/database/check-schema.ts';
 import { withClient } from '../../src/core/postgres/transactions.ts';
-import { FLUSH_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
+import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';
 
@@ -46,7 +46,7 @@ it('a connection that is ended in the moment it is made costs its query, not the
 
 it('a connection whose prepared statement a migration made stale costs one query, and is not lent again', async () => {
   // One of each pool.
-  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
   const ask = (): Promise<unknown> =>
     withClient(pool, (client) => client.query({ name: 'all', text: 'SELECT * FROM credentials' }));
   await ask();
@@ -60,7 +60,7 @@ it('a process refuses a pooler that drops the settings of a connection: they say
   const url = await createDatabase();
   const pooler = await startPooler(url, { options: 'dropped' });
   const [direct, dropped] = [url, pooler.through(url)].map((each) =>
-    openDatabase(each, 1 + FLUSH_CONNECTIONS, () => {}),
+    openDatabase(each, 1 + WRITER_CONNECTIONS, () => {}),
   );
   expect(direct?.pool.options.options).toMatch(/^-c .*\S$/);
   await expect(checkSchema(direct?.pool as pg.Pool)).resolves.toBeUndefined();
@@ -81,7 +81,7 @@ it.each([
   ['a server that ends', `DO $$ BEGIN RAISE admin_shutdown; END $$`, false],
   ['an error inside Postgres', `DO $$ BEGIN RAISE internal_error; END $$`, false],
 ])('after an error about %s, a connection is kept only if it is sound', async (_, sql, kept) => {
-  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
+  const { pool, flushPool } = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
   const pid = (): Promise<unknown> =>
     withClient(pool, async (client) => (await client.query('SELECT pg_backend_pid()')).rows[0]);
   const before = await pid();
@@ -94,7 +94,7 @@ it.each([
 it('both sides of a connection notice within seconds that the other is gone', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   onTestFinished(() => keepAlive.mockRestore());
-  const pools = openDatabase(await createDatabase(), 1 + FLUSH_CONNECTIONS, () => {});
+  const pools = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
   for (const pool of Object.values(pools)) {
     keepAlive.mockClear();
     const { rows } = await pool.query(

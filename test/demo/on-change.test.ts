@@ -22,47 +22,47 @@ function write(file: string): void {
 }
 
 it('acts once on what is saved at once, and on each later save', async () => {
-  const acts: string[] = [];
-  const end = onChange(folder, async (file) => void acts.push(file));
+  const actions: string[] = [];
+  const end = onChange(folder, async (file) => void actions.push(file));
   write('deep/app.ts');
   write('deep/new.ts');
-  await until(() => acts.length === 1);
+  await until(() => actions.length === 1);
   // As editors save: another file takes the name.
   write('deep/app.ts~');
   renameSync(join(folder, 'deep/app.ts~'), join(folder, 'deep/app.ts'));
-  await until(() => acts.length === 2);
+  await until(() => actions.length === 2);
   await end();
-  expect(acts).toEqual(['deep/new.ts', 'deep/app.ts']);
+  expect(actions).toEqual(['deep/new.ts', 'deep/app.ts']);
 });
 
 it('acts on nothing that an editor keeps for itself', async () => {
-  const acts: string[] = [];
-  const end = onChange(folder, async (file) => void acts.push(file));
+  const actions: string[] = [];
+  const end = onChange(folder, async (file) => void actions.push(file));
   for (const file of ['deep/.app.ts.swp', 'deep/app.ts~', 'deep/.#app.ts', 'deep/4913']) write(file);
   await sleep(A_WHILE_MS);
   await end();
-  expect(acts).toEqual([]);
+  expect(actions).toEqual([]);
 });
 
 it('acts on one change at a time, and once more on those that came meanwhile', async () => {
   let acting = 0;
-  let acts = 0;
+  let actions = 0;
   const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
   const end = onChange(folder, async () => {
-    acts += 1;
+    actions += 1;
     acting += 1;
     expect(acting).toBe(1);
     await allowed;
     acting -= 1;
   });
   write('deep/app.ts');
-  await until(() => acts === 1);
+  await until(() => actions === 1);
   for (const file of ['one.ts', 'two.ts']) write(file);
   await sleep(A_WHILE_MS);
-  expect(acts).toBe(1);
+  expect(actions).toBe(1);
   allow();
-  await until(() => acts === 2);
+  await until(() => actions === 2);
   write('three.ts');
   await end();
-  expect({ acting, acts }).toEqual({ acting: 0, acts: 2 });
+  expect({ acting, actions }).toEqual({ acting: 0, actions: 2 });
 });

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
+import { commandOf, PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { MAIN } from '../support/run-main.ts';
 import { until } from '../support/until.ts';
@@ -21,16 +21,15 @@ describe('npm run bench', () => {
   it('explains itself', async () => {
     const { code, out } = await bench('--help');
     expect(code).toBe(0);
-    for (const word of ['--quick', '--rounds', '--memory', ...PARTS]) expect(out).toContain(word);
+    for (const word of ['--quick', '--rounds', '--memory', '--record', ...PARTS]) expect(out).toContain(word);
   });
 
   it.each([
-    [['--only', 'compare,weather'], 'There is no part "weather"'],
-    [['--memory', '1'], 'from 2 to 1000'],
-  ])('refuses %j and says why', async (args, why) => {
-    const { code, err } = await bench(...args);
-    expect(code).toBe(1);
-    expect(err).toContain(why);
+    [['--only', 'compare,weather'], 1, 'There is no part "weather"'],
+    [['--memory', '1'], 1, 'from 2 to 1000'],
+    [['--quick', '--record'], 2, '--quick measures for too short a time'],
+  ])('refuses %j and says why', async (args, code, why) => {
+    expect(await bench(...args)).toMatchObject({ code, err: expect.stringContaining(why) });
   });
 
   it('measures what it is told to, and what takes long only when asked', () => {
@@ -49,6 +48,14 @@ describe('npm run bench', () => {
     expect(readBenchArguments(['--only', 'members'])).toMatchObject({ only: ['members'], rounds: 5 });
     expect(readBenchArguments(['--only', 'grow'])).toMatchObject({ only: ['grow'], rounds: 5 });
     expect(readBenchArguments(['--only', 'evening'])).toMatchObject({ only: ['evening'], evening: 90 });
+  });
+
+  it.each([
+    [[], '--only compare,live,placements,claims,start,spill'],
+    [['--only', 'spill', '--rounds', '2', '--record'], '--only spill --rounds 2'],
+    [['--only', 'compare', '--ten-million', '--memory', '3'], '--only compare,memory --ten-million --memory 3'],
+  ])('records the command of %j', (args, options) => {
+    expect(commandOf(readBenchArguments(args))).toBe(`npm run bench -- ${options}`);
   });
 });
 

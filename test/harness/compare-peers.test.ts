@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { balancePeer, emptyPeer } from '../../bench/peers/balance-peer.ts';
-import { comparePeers, IN_JSON, PEER_FIGURES, toPeerResults } from '../../bench/peers/compare-peers.ts';
+import { comparePeers, IN_JSON, toPeerResults } from '../../bench/peers/compare-peers.ts';
+import { PEER_FIGURES } from '../../bench/peers/peer-figures.ts';
 import { createDatabase } from '../support/create-database.ts';
 
 function benchPeers(...args: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -19,7 +20,8 @@ describe('npm run bench:peers', () => {
   it('explains itself', async () => {
     const { code, out } = await benchPeers('--help');
     expect(code).toBe(0);
-    for (const word of ['--rounds', '--json', 'node-red', 'pg-boss', 'graphile-worker']) expect(out).toContain(word);
+    for (const word of ['--rounds', '--record', '--json', 'node-red', 'pg-boss', 'graphile-worker'])
+      expect(out).toContain(word);
   });
 
   it('refuses what it does not know, and says why', async () => {

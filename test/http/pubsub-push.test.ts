@@ -412,7 +412,7 @@ async function serve(settings?: Parameters<typeof createPushTokenVerifier>[0]): 
       return id === 'known' ? 'known' : 'recorded';
     },
     observe: logJourneys(app.log),
-    recognise: () => {},
+    authenticate: () => {},
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   closing.push(() => {

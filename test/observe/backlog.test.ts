@@ -93,9 +93,9 @@ describe('what waits', () => {
     expect(read.value('expediter_cancellations_by_phone')).toBe(1);
     expect(read.value('expediter_reconnect_needed')).toBe(1);
     expect(read.value('expediter_orders_unreceived')).toBe(1);
-    expect(read.value('expediter_operator_acts', { act: 'member_data' })).toBe(3);
-    expect(read.value('expediter_operator_acts', { act: 'admin' })).toBe(2);
-    expect(read.value('expediter_operator_acts', { act: 'operator_token' })).toBe(1);
+    expect(read.value('expediter_operator_acts', { action: 'member_data' })).toBe(3);
+    expect(read.value('expediter_operator_acts', { action: 'admin' })).toBe(2);
+    expect(read.value('expediter_operator_acts', { action: 'operator_token' })).toBe(1);
     expect(read.value('expediter_parked_events')).toBe(2);
     const near = (name: string, seconds: number, labels = {}): void => {
       expect(read.value(name, labels), name).toBeGreaterThanOrEqual(seconds);
@@ -202,7 +202,7 @@ describe('looking at it', () => {
       parked: 0,
       silent: {},
       lasts: {},
-      acts: { memberData: 0, admin: 0, operatorToken: 0 },
+      actions: { memberData: 0, admin: 0, operatorToken: 0 },
     });
   });
 
@@ -237,7 +237,7 @@ describe('looking at it', () => {
       waiting: 10_000,
       parked: 10_000,
       unreceived: 0,
-      acts: { memberData: 10_000 },
+      actions: { memberData: 10_000 },
     });
     const nodes = nodesOf(await planOf());
     // Of these there is a row per location, token or grant, whatever waits.

@@ -29,9 +29,9 @@ async function seeded(): Promise<string> {
 }
 
 /** The lines that an act leaves behind, once there is one with this message. */
-async function linesAbout(message: string, act: () => Promise<unknown>): Promise<Line[]> {
+async function linesAbout(message: string, action: () => Promise<unknown>): Promise<Line[]> {
   system.logged.length = 0;
-  await act();
+  await action();
   return until(() => {
     const lines = system.logged.map((line) => JSON.parse(line) as Line).filter((line) => line['message'] === message);
     return lines.length > 0 && lines;

@@ -27,10 +27,10 @@ afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 const now = (): Promise<Scrape> => scrape(system.urls[0] ?? '');
 
 /** Does something, and waits until a series has grown by one. */
-async function counts(name: string, labels: Record<string, string>, act: () => Promise<unknown>): Promise<void> {
+async function counts(name: string, labels: Record<string, string>, action: () => Promise<unknown>): Promise<void> {
   const before = (await now()).value(name, labels);
   expect(before, `${name} is there before anything happens`).toBeDefined();
-  await act();
+  await action();
   await until(async () => (await now()).value(name, labels) === (before ?? 0) + 1);
 }
 
@@ -41,22 +41,22 @@ async function seeded(about: { providerOrderId?: string } = {}): Promise<string>
 }
 
 /** Hides a table for as long as something takes. */
-async function whileAway(table: string, act: () => Promise<unknown>): Promise<void> {
+async function whileAway(table: string, action: () => Promise<unknown>): Promise<void> {
   await system.query(`ALTER TABLE ${table} RENAME TO away`);
   try {
-    await act();
+    await action();
   } finally {
     await system.query(`ALTER TABLE away RENAME TO ${table}`);
   }
 }
 
 /** Locks a table for as long as something takes. */
-async function whileLocked(table: string, act: () => Promise<unknown>): Promise<void> {
+async function whileLocked(table: string, action: () => Promise<unknown>): Promise<void> {
   const blocker = await system.pool.connect();
   await blocker.query('BEGIN');
   await blocker.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
   try {
-    await act();
+    await action();
   } finally {
     await blocker.query('ROLLBACK');
     blocker.release();
@@ -269,7 +269,7 @@ describe('the way of an order', () => {
   it.each([
     ['expediter_asks_total', { integration: 'standard', outcome: 'unknown' }],
     ['expediter_cancellations_total', { integration: 'standard', outcome: 'refused' }],
-    ['expediter_looks_total', { outcome: 'given_up' }],
+    ['expediter_refreshes_total', { outcome: 'given_up' }],
   ])('%s is there, at 0, before anything happens', async (name, labels) => {
     expect((await now()).value(name, labels)).toBe(0);
   });

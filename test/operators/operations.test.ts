@@ -309,11 +309,11 @@ describe.each(withCommand)('$id at the command line', (operation) => {
     });
     // A command shows no member data but of a webhook.
     const did = does ?? (reveals?.when({}) === true ? reveals.did : undefined);
-    const act = { did, by: `${userInfo().username} as grace`, outcome: 'done', request: null };
+    const action = { did, by: `${userInfo().username} as grace`, outcome: 'done', request: null };
     expect(written).toEqual(
       did === undefined
         ? []
-        : [act, ...(isOfRights(operation) ? [act] : [])].map((row) => expect.objectContaining(row)),
+        : [action, ...(isOfRights(operation) ? [action] : [])].map((row) => expect.objectContaining(row)),
     );
   });
 

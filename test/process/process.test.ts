@@ -153,7 +153,7 @@ describe('a process that is killed', () => {
 
 describe('a process that may open 300 files', () => {
   const FILES = 300;
-  const STRANGERS = 1_500;
+  const ANONYMOUS = 1_500;
   /** Linux has all of 127.0.0.0/8. */
   const ELSEWHERE = process.platform === 'linux' ? '127.0.0.2' : undefined;
   const HALF_A_HEAD = 'POST /webhook/standard/club-1?token=x HTTP/1.1\r\nHost: x\r\nX-Half: ';
@@ -201,17 +201,17 @@ describe('a process that may open 300 files', () => {
   ])('answers every webhook beside 1,500 strangers %s, and operators', async (_what, about, address) => {
     const pos = agent(address);
     const before = await send(pos);
-    const strangers = await holdConnections(port, STRANGERS, about);
+    const anonymous = await holdConnections(port, ANONYMOUS, about);
     try {
       for (let nth = 0; nth < 8; nth += 1) {
         await send(agent(address));
         expect(await send(pos), 'the connection of a POS is never closed for them').toBe(before);
       }
-      expect(strangers.closed).toBeGreaterThan(STRANGERS - FILES);
-      expect(await valueOf('', 'stranger')).toBeGreaterThan(FILES / 4);
-      expect(await valueOf('_closed_total', 'recognised')).toBe(0);
+      expect(anonymous.closed).toBeGreaterThan(ANONYMOUS - FILES);
+      expect(await valueOf('', 'anonymous')).toBeGreaterThan(FILES / 4);
+      expect(await valueOf('_closed_total', 'authenticated')).toBe(0);
     } finally {
-      strangers.stop();
+      anonymous.stop();
       pos.destroy();
     }
     expect(main.output()).toContain('those that never authenticated are closed first');
@@ -225,13 +225,13 @@ describe('a process that may open 300 files', () => {
     ],
   ])('answers every webhook and /readyz beside 1,500 connections of one %s', async (_what, head) => {
     const says = `${await head()}Host: x\r\n\r\n`;
-    const ofOne = await holdConnections(port, STRANGERS, { says, again: true });
+    const ofOne = await holdConnections(port, ANONYMOUS, { says, again: true });
     try {
       for (let nth = 0; nth < 16; nth += 1) {
         await send(agent(ELSEWHERE));
         expect((await ask(`${main.url}/readyz`, { agent: agent(ELSEWHERE) })).status).toBe(200);
       }
-      expect(await valueOf('', 'recognised')).toBeLessThan(FILES / 4);
+      expect(await valueOf('', 'authenticated')).toBeLessThan(FILES / 4);
     } finally {
       ofOne.stop();
     }
@@ -241,8 +241,8 @@ describe('a process that may open 300 files', () => {
     const agents = Array.from({ length: FILES }, agent);
     const urls = await Promise.all(Array.from({ length: 20 }, newToken));
     for (const [nth, each] of agents.entries()) await send(each, urls[nth % urls.length]);
-    expect(await valueOf('_closed_total', 'recognised')).toBeGreaterThan(FILES / 4);
-    expect(await valueOf('', 'recognised')).toBeGreaterThan(FILES / 4);
+    expect(await valueOf('_closed_total', 'authenticated')).toBeGreaterThan(FILES / 4);
+    expect(await valueOf('', 'authenticated')).toBeGreaterThan(FILES / 4);
     for (const each of agents) each.destroy();
   });
 
@@ -502,8 +502,8 @@ describe('a process without credentials for Pub/Sub', () => {
     const main = (running = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials }));
     system.urls[0] = main.url;
     const report = async (status: 'RECEIVED' | 'READY'): Promise<unknown> =>
-      post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'untold', status }));
-    await system.seedOrder({ serviceOrderId: 'untold', locationId: 'club-1' });
+      post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'unnotified', status }));
+    await system.seedOrder({ serviceOrderId: 'unnotified', locationId: 'club-1' });
     expect(await report('RECEIVED')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     await until(() => main.output().includes('live message not published'));
     expect(main.output()).toContain('credentials.json does not exist');
@@ -515,7 +515,7 @@ describe('a process without credentials for Pub/Sub', () => {
 
     running = undefined;
     await theProcess();
-    await until(() => system.live('untold').length === 2);
-    expect(system.live('untold').map((message) => message.status)).toEqual(['received', 'ready']);
+    await until(() => system.live('unnotified').length === 2);
+    expect(system.live('unnotified').map((message) => message.status)).toEqual(['received', 'ready']);
   });
 });

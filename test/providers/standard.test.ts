@@ -21,7 +21,7 @@ import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 'yesterday').toString('base64')}`;
-const STRANGER = `whsec_${Buffer.alloc(32, 'stranger').toString('base64')}`;
+const STRANGER = `whsec_${Buffer.alloc(32, 'anonymous').toString('base64')}`;
 const NOW = new Date('2026-01-31T18:30:00Z');
 const unsigned = { ordersUrl: 'http://127.0.0.1:1/orders' };
 const signed = { ...unsigned, secret: SECRET };

@@ -975,7 +975,7 @@ describe('translateWebhook', () => {
   it('takes each subscription’s secret, and no other', () => {
     const webhookSecret = ['guest-secret', 'order-secret'];
     for (const secret of webhookSecret) expect(translate(guest({}), { webhookSecret }, secret)).toHaveLength(1);
-    expect(() => translate(guest({}), { webhookSecret }, 'stranger')).toThrow(NotAuthentic);
+    expect(() => translate(guest({}), { webhookSecret }, 'anonymous')).toThrow(NotAuthentic);
   });
 
   it.each(['{ no JSON', '[]', '{}', '{"timestamp":1}', '"timestamp"', ''])(

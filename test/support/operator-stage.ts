@@ -120,7 +120,7 @@ export async function startStage(
         },
       },
     },
-    connections.recognise,
+    connections.authenticate,
   );
   const { stop } = processLifecycle(
     [

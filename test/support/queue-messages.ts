@@ -78,14 +78,14 @@ export function queueMessages(options: {
   function add(messages: readonly Message[]): void {
     unacknowledged += messages.length;
     for (const message of messages) {
-      const lane = laneFor(options.ordered && message.orderingKey !== '' ? message.orderingKey : undefined);
+      const lane = queueFor(options.ordered && message.orderingKey !== '' ? message.orderingKey : undefined);
       lane.entries.push({ message, lane, attempt: 0, acknowledged: false, ackId: '' });
       wake(lane);
     }
     deliver();
   }
 
-  function laneFor(key: string | undefined): Lane {
+  function queueFor(key: string | undefined): Lane {
     const known = key === undefined ? undefined : lanes.get(key);
     if (known !== undefined) return known;
     const lane: Lane = { key, entries: [], sent: 0, consumer: undefined, state: 'idle' };

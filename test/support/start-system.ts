@@ -6,7 +6,7 @@ import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import type { AnswerLimits } from '../../src/http/webhook-door.ts';
+import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
 import { buildServer, type Server } from '../../src/server/build-server.ts';
 import { asService } from './as-service.ts';
 import {

@@ -112,7 +112,7 @@ it('a board on which all is live says that members are not told, while what they
   const { page } = await pass.open();
   await isLive(page);
   system.pubsub.faults.publishError = () => status.UNAVAILABLE;
-  await system.placeOrder({ serviceOrderId: 'order-untold' });
+  await system.placeOrder({ serviceOrderId: 'order-unnotified' });
   const need = page.getByRole('region', { name: /^Members are not being told/ });
   await need.getByRole('link', { name: /of 1 order wait/ }).waitFor({ timeout: 20_000 });
   await page.getByText('Members are not told').waitFor();

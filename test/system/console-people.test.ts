@@ -162,12 +162,12 @@ describe('an operator', () => {
     await page.goto('/console/locations/club-1');
     await press(page, 'Pause …');
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-    const acts = page.getByRole('list', { name: /^What operators did here/ });
-    await acts.getByText('grace@club.example paused the location').waitFor();
-    await says(acts.page(), 'open → paused');
+    const actions = page.getByRole('list', { name: /^What operators did here/ });
+    await actions.getByText('grace@club.example paused the location').waitFor();
+    await says(actions.page(), 'open → paused');
     await press(page, 'Resume …');
     await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
-    await acts.getByText('grace@club.example resumed the location').waitFor();
+    await actions.getByText('grace@club.example resumed the location').waitFor();
     expect(await askAxe(page)).toEqual([]);
   });
 
@@ -258,12 +258,12 @@ describe('an admin', () => {
     await heading(laptop, 'Traffic');
     const page = await signIn('ada', '/console/audit');
     await page.getByLabel('What', { exact: true }).selectOption('replay');
-    const acts = page.getByRole('list', { name: 'What was done' });
-    await acts.getByText('grace@club.example replayed a webhook').waitFor();
-    await until(async () => (await acts.getByRole('listitem').count()) === 1);
-    await acts.getByText('from 127.0.0.1').waitFor();
+    const actions = page.getByRole('list', { name: 'What was done' });
+    await actions.getByText('grace@club.example replayed a webhook').waitFor();
+    await until(async () => (await actions.getByRole('listitem').count()) === 1);
+    await actions.getByText('from 127.0.0.1').waitFor();
     expect(await askAxe(page)).toEqual([]);
-    await acts.getByRole('link', { name: 'the webhook' }).click();
+    await actions.getByRole('link', { name: 'the webhook' }).click();
     await heading(page, 'Webhook');
 
     await page.goto('/console/people');

@@ -70,7 +70,7 @@ export type Friday = {
 
 const SILENT_MINUTES = 24;
 
-type Step = { minutesAgo: number; act: () => Promise<unknown> };
+type Step = { minutesAgo: number; action: () => Promise<unknown> };
 
 /**
  * Spends it in some seconds, with real signals, tickets and webhooks, and then moves each step to when it would have been.
@@ -107,7 +107,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
     if (fault !== undefined) faults.set(serviceOrderId, fault);
     steps.push({
       minutesAgo,
-      async act() {
+      async action() {
         await system.placeOrder(order);
         await until(async () => {
           const placement = await system.placement(serviceOrderId);
@@ -120,13 +120,13 @@ export async function spendFridayNight(system: System): Promise<Friday> {
     return serviceOrderId;
   };
   const report = (club: Club, serviceOrderId: string, status: Status, minutesAgo: number, reason?: string): void => {
-    const act = (): Promise<unknown> =>
+    const action = (): Promise<unknown> =>
       posOf(club).sendStatus(webhooks.get(club) ?? '', {
         serviceOrderId,
         status: status.toUpperCase(),
         ...(reason !== undefined && { reason }),
       });
-    steps.push({ minutesAgo, act });
+    steps.push({ minutesAgo, action });
   };
   /** One that has come as far as somewhere, all at its usual pace. */
   const goes = (
@@ -159,7 +159,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   const retried = goes('old-mill', 33, { to: 'ready', type: 'delivery', wantedIn: 4, fault: { status: 503 } });
   steps.push({
     minutesAgo: 32.95,
-    async act() {
+    async action() {
       faults.delete(retried);
       await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [retried]);
       await until(async () => (await system.placement(retried))?.['state'] === 'sent');
@@ -177,14 +177,14 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   const unheard = Array.from({ length: 5 }, (_, nth) => goes('garden-terrace', 19 - nth * 2));
   steps.push({
     minutesAgo: 8,
-    act: () => system.addLocation('garden-terrace', { ordersUrl: posOf('garden-terrace').ordersUrl, secret: WRONG }),
+    action: () => system.addLocation('garden-terrace', { ordersUrl: posOf('garden-terrace').ordersUrl, secret: WRONG }),
   });
   for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
 
   // When a location was heard is written down now and then: later, it would be now.
   steps.push({
     minutesAgo: 0,
-    act: () =>
+    action: () =>
       until(async () => {
         const unwritten = await system.query(
           `SELECT FROM webhooks d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
@@ -253,10 +253,10 @@ const APART_MS = 3;
 /** Takes the steps one after the other, as fast as they go, and then moves each to its time. */
 async function spend(system: System, steps: Step[]): Promise<void> {
   const began: { at: number; minutesAgo: number }[] = [];
-  for (const { minutesAgo, act } of steps.toSorted((a, b) => b.minutesAgo - a.minutesAgo)) {
+  for (const { minutesAgo, action } of steps.toSorted((a, b) => b.minutesAgo - a.minutesAgo)) {
     await sleep(2 * APART_MS);
     began.push({ at: Date.now() - APART_MS, minutesAgo });
-    await act();
+    await action();
     await until(async () => (await system.query('SELECT FROM outbox LIMIT 1')).length === 0);
   }
   const end = Date.now();

@@ -125,7 +125,7 @@ export type LiveRow = {
 };
 
 /** What is told of a cancellation at a rank. It was too late for what is completed, and is no matter where it failed. */
-export function toldCancellation({
+export function cancellationNotified({
   rank,
   cancellation,
 }: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
@@ -143,7 +143,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.fulfillment !== null && { fulfillment: row.fulfillment }),
     ...(row.callOutCode !== null && { callOutCode: row.callOutCode }),
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
-    ...toldCancellation(row),
+    ...cancellationNotified(row),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.reasonCode !== null && { reasonCode: row.reasonCode }),
     ...(row.itemIds !== null && { itemIds: row.itemIds }),

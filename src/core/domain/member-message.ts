@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RANK_FAILED, memberStateAt, rankOf, statusAt, type FulfillmentType } from './lifecycle.ts';
-import { LiveMessage, toldCancellation, type LiveRow } from './live-message.ts';
+import { LiveMessage, cancellationNotified, type LiveRow } from './live-message.ts';
 import { Instant } from './order.ts';
 
 /**
@@ -63,7 +63,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
     ...(state.fulfillment !== null && { fulfillment: state.fulfillment }),
     ...(state.callOutCode !== null && { callOutCode: state.callOutCode }),
     ...(state.requestedAt !== null && { requestedAt: state.requestedAt }),
-    ...toldCancellation(state),
+    ...cancellationNotified(state),
     ...(state.reason !== null && state.rank >= RANK_FAILED && { reason: state.reason }),
     ...(state.reasonCode !== null && { reasonCode: state.reasonCode }),
     ...(state.itemIds !== null && { itemIds: state.itemIds }),

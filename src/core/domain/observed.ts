@@ -21,7 +21,7 @@ export type Observed =
   | { what: 'drain'; outcome: 'known' }
   | PlacementObserved
   | CancellationObserved
-  | LookObserved
+  | RefreshObserved
   /** A worker claimed an order. `dueAt` is RFC 3339 or as Postgres writes it. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
   | {
@@ -49,11 +49,11 @@ export type Observed =
       milliseconds: number;
     }
   /**
-   * A POS was asked about an order that was quieter than it should be. told_more: webhooks of it are missing; unknown: it
+   * A POS was asked about an order that was quieter than it should be. said_more: webhooks of it are missing; unknown: it
    * has no such order, or none of the states that we know; not_asked: its settings name nobody to ask.
    */
   | {
-      what: 'ask';
+      what: 'poll';
       outcome: (typeof ASK_OUTCOMES)[number];
       serviceOrderId: string;
       locationId: string;
@@ -84,7 +84,7 @@ export type Observed =
   | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
   | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
   | FollowObserved
-  | GuessObserved
+  | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
   /** The event contradicts what we know: a person should look. */
@@ -104,25 +104,25 @@ export type LiveMessageEnd =
   | { outcome: 'published'; messageId: string | undefined }
   | { outcome: 'failed'; error: unknown };
 
-export const ASK_OUTCOMES = ['told_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
+export const ASK_OUTCOMES = ['said_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
 
 export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
 /** The doors that take credentials. Whoever has a wrong one for the last three is refused, and never slowed. */
-export const GUESS_DOORS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
-export type GuessDoor = (typeof GUESS_DOORS)[number];
-export const GUESS_OUTCOMES = ['refused', 'slowed'] as const;
+export const AUTH_ENDPOINTS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
+export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
+export const FAILED_AUTH_OUTCOMES = ['refused', 'slowed'] as const;
 
 /** Names of the work that every process repeats by itself. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
-  'telling of estimates',
+  'notification of estimates',
   'sweep of cancellations',
   'end of pauses by a POS',
   'look at Postgres',
   'look at the backlog',
-  'asking about quiet orders',
+  'status polling',
   'reading of webhook tokens',
   'recording of last-seen times',
   'recording of traffic',
@@ -244,10 +244,10 @@ export type FollowObserved =
   | { what: 'follow'; did: 'tell'; milliseconds: number };
 
 /** A credential that opened nothing. slowed: nobody looked at it, since too many wrong ones came from there. */
-export type GuessObserved = {
-  what: 'guess';
-  door: GuessDoor;
-  outcome: (typeof GUESS_OUTCOMES)[number];
+export type FailedAuthObserved = {
+  what: 'failed authentication';
+  endpoint: AuthEndpoint;
+  outcome: (typeof FAILED_AUTH_OUTCOMES)[number];
   /** An address, or of IPv6 its network. Never a metric's label. */
   source: string;
 };
@@ -299,8 +299,8 @@ export const CANCELLATION_OUTCOMES = [
  * A known order was fetched once more. deferred: it is changed, and in doubt. given_up: it could not be read for too long,
  * and `problem` says why.
  */
-export type LookObserved = {
-  what: 'look';
+export type RefreshObserved = {
+  what: 'refresh';
   outcome: (typeof LOOK_OUTCOMES)[number];
   serviceOrderId: string;
   locationId?: string;

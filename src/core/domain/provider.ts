@@ -177,7 +177,7 @@ export type Provider<Settings = unknown> = {
   webhookAuth?: WebhookAuth;
   /**
    * The headers beside `webhookAuth.header` that `translateWebhook` reads, in lower case. They are stored in clear, so
-   * none is a secret. Of the others a replay has only those of a webhook that was dropped (see `keptHeaders`).
+   * none is a secret. Of the others a replay has only those of a webhook that was dropped (see `storedHeaders`).
    */
   webhookHeaders?: readonly string[];
   /**

@@ -73,10 +73,10 @@ export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((o
 export const ReplayCause = z
   .discriminatedUnion('code', [
     /** It was over WEBHOOK_BODY_LIMIT. */
-    z.object({ code: z.literal('only_beginning_kept') }),
+    z.object({ code: z.literal('only_beginning_stored') }),
     z.object({ code: z.literal('erased') }),
     /** A dropped replay has no contents, and the webhook that has them is gone. */
-    z.object({ code: z.literal('not_kept') }),
+    z.object({ code: z.literal('not_stored') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
     /** No key of SETTINGS_KEY opens what is encrypted of it. `keyId` is the key that it names. */

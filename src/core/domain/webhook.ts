@@ -41,7 +41,7 @@ const known = new WeakMap<WebhookHeaders, ReadonlySet<string>>();
  * Names the headers of a webhook that are stored in clear. A signature is one of them: without its secret it proves
  * nothing of another body. A password never is.
  */
-export function keptHeaders(provider: WebhookHeaders): ReadonlySet<string> {
+export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   let names = known.get(provider);
   if (names === undefined) {
     const { webhookAuth, webhookHeaders = [] } = provider;
@@ -102,7 +102,7 @@ export type TranslatedWebhook = {
   locationId: string;
   integration: string;
   receivedAt: Date;
-  /** Those that are stored in clear, see `keptHeaders`. */
+  /** Those that are stored in clear, see `storedHeaders`. */
   headers: Record<string, string>;
   /** What else there is to store, see `WebhookSecrets`. */
   sealed?: string | undefined;

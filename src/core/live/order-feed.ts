@@ -35,15 +35,15 @@ type Following = { serviceOrderId: string; after: number | undefined; notify: Fo
 export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
   const followings = new Map<string, Following[]>();
   /** Those that joined, or whose order has changed, and that are not told yet. */
-  const untold = new Set<Following>();
+  const unnotified = new Set<Following>();
   const changed = changedOrders(pool);
 
   const look = async (): Promise<void> => {
     const orders = await changed();
-    if (orders === undefined) for (const all of followings.values()) for (const each of all) untold.add(each);
+    if (orders === undefined) for (const all of followings.values()) for (const each of all) unnotified.add(each);
     for (const [id, sequence] of orders ?? []) {
       for (const each of followings.get(id) ?? []) {
-        if (sequence === null || sequence > (each.after ?? 0)) untold.add(each);
+        if (sequence === null || sequence > (each.after ?? 0)) unnotified.add(each);
       }
     }
   };
@@ -56,7 +56,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     }
     const read = await readLive(pool, oldest);
     for (const each of some) {
-      if (!untold.delete(each)) continue;
+      if (!unnotified.delete(each)) continue;
       // guard: own-order
       const news = read.get(each.serviceOrderId);
       const after = each.after ?? news?.state.sequence;
@@ -71,7 +71,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     const others = followings.get(following.serviceOrderId)?.filter((each) => each !== following) ?? [];
     if (others.length > 0) followings.set(following.serviceOrderId, others);
     else followings.delete(following.serviceOrderId);
-    untold.delete(following);
+    unnotified.delete(following);
   };
 
   const loop = pollWhileWatched({
@@ -80,7 +80,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     async poll() {
       // Those that join from here on are read by the next poll, since this look may have come before them.
       await look();
-      const all = [...untold];
+      const all = [...unnotified];
       for (let i = 0; i < all.length; i += READ_MAX) await tell(all.slice(i, i + READ_MAX));
     },
     log,
@@ -91,7 +91,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     follow(serviceOrderId, after, notify) {
       const following = { serviceOrderId, after, notify };
       followings.set(serviceOrderId, [...(followings.get(serviceOrderId) ?? []), following]);
-      untold.add(following);
+      unnotified.add(following);
       loop.wake();
       return () => leave(following);
     },

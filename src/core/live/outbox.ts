@@ -8,7 +8,7 @@ import { jsonObject } from '../postgres/sql-rows.ts';
 export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };
 
 /** The same as a member is told it, of an order that goes on, and where it is followed. */
-export const TOLD_ESTIMATES = {
+export const NOTIFIED_ESTIMATES = {
   estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
   estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
   trackingUrl: 'CASE WHEN o.ended_at IS NULL THEN o.tracking[2] END',
@@ -104,7 +104,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   reason: 'm.reason',
   reasonCode: reasonCodeAt('m.rank', ofEvent('reason_code')),
   itemIds: `CASE WHEN m.rank >= ${RANK_FAILED} THEN coalesce(${ofEvent('item_ids')}, o.item_ids) END`,
-  ...TOLD_ESTIMATES,
+  ...NOTIFIED_ESTIMATES,
   occurredAt: 'm.occurred_at',
   firstReceivedAt: 'm.first_received_at',
   appliedAt: 'm.applied_at',

@@ -3,7 +3,7 @@ import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
-import { LIVE_ROW, reasonCodeAt, TOLD_ESTIMATES } from './outbox.ts';
+import { LIVE_ROW, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
 
 /** An order's messages after a given one, how far it is, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
@@ -72,7 +72,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   reason: `CASE WHEN ${IS_READ} THEN o.reason ELSE ${ofUnread('reason')} END`,
   reasonCode: reasonCodeAt(`(${RANK})`, `CASE WHEN ${IS_READ} THEN NULL ELSE ${ofUnread('reason_code')} END`),
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
-  ...TOLD_ESTIMATES,
+  ...NOTIFIED_ESTIMATES,
   // Asked by whoever gets no messages: the others have it with them.
   appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };

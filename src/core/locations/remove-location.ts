@@ -33,7 +33,7 @@ export async function removeLocation(
     );
     await takeRights(client, locationId);
     for (const table of ['dropped_bytes', 'refused_bytes']) {
-      await client.query(`UPDATE ${table} SET bytes = 0, not_kept = 0 WHERE location_id = $1`, [locationId]);
+      await client.query(`UPDATE ${table} SET bytes = 0, not_stored = 0 WHERE location_id = $1`, [locationId]);
     }
     await client.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
     return { tokens: tokens.rowCount ?? 0 };

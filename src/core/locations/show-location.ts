@@ -4,7 +4,7 @@ import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { LOCATION_ROW, LocationRow } from './locations.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
-import { readActsAt, ToldAct } from '../operators/read-audit.ts';
+import { readActsAt, RecordedAction } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { readGrant, ShownGrant } from './renew-connections.ts';
 import { listTokens, stateOfToken, TOKEN_STATES, TokenRow } from './webhook-tokens.ts';
@@ -20,7 +20,7 @@ export const SeenLocation = LocationRow.extend({
     .date()
     .nullable()
     .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),
-  notKept: z.int().meta({
+  notStored: z.int().meta({
     description: 'How many of its webhooks of today (UTC) were dropped beyond `DROPPED_QUOTA`, to some ten seconds.',
   }),
   missedAt: z.date().nullable().meta({
@@ -80,9 +80,9 @@ const LIST = `
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
   SELECT ${LOCATION_ROW},
-         h.last_seen_at AS "lastSeenAt", coalesce(d.not_kept, 0)::int AS "notKept", a.missed_at AS "missedAt", t.traffic,
+         h.last_seen_at AS "lastSeenAt", coalesce(d.not_stored, 0)::int AS "notStored", a.missed_at AS "missedAt", t.traffic,
          CASE WHEN o.webhooks > 0 THEN jsonb_build_object(
-           'webhooks', o.webhooks + coalesce(r.not_kept, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',
+           'webhooks', o.webhooks + coalesce(r.not_stored, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',
            'state', o.cause ->> 'state') END AS "oldToken"
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
@@ -121,8 +121,8 @@ export const ShownLocation = SeenLocation.extend({
     description: 'What its POS granted for a time. Null where nothing that ends was granted yet.',
   }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
-  acts: z
-    .array(ToldAct)
+  actions: z
+    .array(RecordedAction)
     .meta({ description: 'What operators did there and were refused, newest first, the newest 50.' }),
 }).meta({ id: 'ShownLocation' });
 
@@ -133,7 +133,7 @@ export async function showLocation(
   { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
   locationId: string,
 ): Promise<ShownLocation | undefined> {
-  const [found, tokens, grant, acts] = await Promise.all([
+  const [found, tokens, grant, actions] = await Promise.all([
     listSeenLocations(pool, [locationId]),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
@@ -153,6 +153,6 @@ export async function showLocation(
     },
     grant,
     tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
-    acts,
+    actions,
   };
 }

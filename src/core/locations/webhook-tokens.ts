@@ -114,7 +114,7 @@ export type AuthenticateToken = (
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
   /** By the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
-  const known = new Map<string, { scope: TokenScope; askedAt: number; keptAt: number }>();
+  const known = new Map<string, { scope: TokenScope; askedAt: number; storedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   /** Of those that wait and were not known, how many are whose. */
   const waitingOf = new Map<string, number>();
@@ -152,7 +152,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   const keep = (sha256: string, scope: TokenScope, askedAt: number): void => {
     const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
     if (oldest !== undefined) known.delete(oldest);
-    known.set(sha256, { scope, askedAt, keptAt: performance.now() });
+    known.set(sha256, { scope, askedAt, storedAt: performance.now() });
   };
 
   /** Forgets what has changed. */
@@ -192,10 +192,10 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     const cached = known.get(sha256);
     // Of a known one it need not be asked.
     if (cached === undefined) return mayBeToken('exw_', token) ? ask(sha256, source) : undefined;
-    const { scope, askedAt, keptAt } = cached;
+    const { scope, askedAt, storedAt } = cached;
     const at = performance.now();
     // A look that began before it was kept may have met its change before there was anything to forget.
-    const goodAt = lastLook !== undefined && lastLook.askedAt > keptAt ? lastLook.askedAt : askedAt;
+    const goodAt = lastLook !== undefined && lastLook.askedAt > storedAt ? lastLook.askedAt : askedAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
     if (isExpired || at - goodAt >= CACHE_MS || at - askedAt >= LOOK_UP_MS) return ask(sha256);
     // If either fails, the next webhook asks again.

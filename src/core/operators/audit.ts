@@ -3,7 +3,7 @@ import type { Log } from '../domain/log.ts';
 import type { Actor } from './operator.ts';
 
 /** What somebody is about to do. Ids and codes of ours: nothing of a member, and never a secret. */
-export type Act = {
+export type Action = {
   did: string;
   locationId?: string | null | undefined;
   /** One that no signal ever named is left out: somebody may have typed anything. */
@@ -35,48 +35,48 @@ const STATE = `CASE
 /**
  * Writes down what is about to be done, and by whom. It is committed before the act: what cannot be written down is not
  * done.
- * @returns the id of its row, for `endAct`
+ * @returns the id of its row, for `endAction`
  */
-export async function beginAct(pool: Pool, by: Actor, act: Act): Promise<string> {
-  const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, act));
+export async function beginAction(pool: Pool, by: Actor, action: Action): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, action));
   if (rows[0] === undefined) throw new Error('an act was not written down');
   return rows[0].id;
 }
 
 /** Writes down how an act ended. @param after by default the state of the order or the location */
-export async function endAct(
+export async function endAction(
   pool: Pool,
   by: Actor,
-  act: Act & { id: string },
+  action: Action & { id: string },
   { outcome, after }: Ended,
 ): Promise<void> {
   const ended = pool.query<{ after: string | null }>(
     `INSERT INTO audit_outcomes (audit_id, outcome, after)
      SELECT audit_id, $2::text, coalesce($3::text, ${STATE}) FROM audit a WHERE audit_id = $1::bigint RETURNING after`,
-    [act.id, outcome, after ?? null],
+    [action.id, outcome, after ?? null],
   );
   const { rows } = await ended.catch(() => ({ rows: [{ after }] }));
-  tell(by, act, { outcome, after: rows[0]?.after });
+  tell(by, action, { outcome, after: rows[0]?.after });
   await ended;
 }
 
 /** What the audit says, where nobody who has only the database's password can change it. */
 function tell(
   { kind, id, name }: Actor,
-  { log, id: auditId, requestId: _id, ...about }: Act & { id: string | undefined },
+  { log, id: auditId, requestId: _id, ...about }: Action & { id: string | undefined },
   ended: object,
 ): void {
   log?.info({ auditId, ...about, ...ended, by: { kind, id, name } }, 'operator');
 }
 
 /** Writes down what has happened already, such as a refusal. */
-export async function recordAct(pool: Pool, by: Actor, act: Act, { outcome, after }: Ended): Promise<void> {
+export async function recordAction(pool: Pool, by: Actor, action: Action, { outcome, after }: Ended): Promise<void> {
   const { rows } = await pool.query<{ id: string }>(
     `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun
      RETURNING audit_id AS id`,
-    [...valuesOf(by, act), outcome, after ?? null],
+    [...valuesOf(by, action), outcome, after ?? null],
   );
-  tell(by, { ...act, id: rows[0]?.id }, { outcome, after });
+  tell(by, { ...action, id: rows[0]?.id }, { outcome, after });
 }
 
 /**
@@ -86,13 +86,13 @@ export async function recordAct(pool: Pool, by: Actor, act: Act, { outcome, afte
 export async function audited<Result>(
   pool: Pool,
   by: Actor,
-  act: Act,
+  action: Action,
   work: () => Promise<Result>,
   after: (result: Result) => string | undefined = () => undefined,
 ): Promise<Result> {
-  const id = await beginAct(pool, by, act);
+  const id = await beginAction(pool, by, action);
   // One whose end cannot be written down stays without.
-  const end = (how: Ended): Promise<void> => endAct(pool, by, { ...act, id }, how).catch(() => {});
+  const end = (how: Ended): Promise<void> => endAction(pool, by, { ...action, id }, how).catch(() => {});
   const result = await work().catch(async (error: unknown) => {
     await end({ outcome: 'failed' });
     throw error;
@@ -118,8 +118,8 @@ const BEGIN = `
     RETURNING audit_id
   )`;
 
-function valuesOf(by: Actor, act: Act): (string | null)[] {
-  const { did, source, requestId, locationId, serviceOrderId, webhookId, subject, before } = act;
+function valuesOf(by: Actor, action: Action): (string | null)[] {
+  const { did, source, requestId, locationId, serviceOrderId, webhookId, subject, before } = action;
   const about = [source, requestId, did, locationId, serviceOrderId, webhookId, subject, before];
   return [by.kind, by.id, by.name, ...about.map((each) => each ?? null)];
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { recordAct, type Act } from './audit.ts';
+import { recordAction, type Action } from './audit.ts';
 import { ROLES, Right, Role, type Actor } from './operator.ts';
 
 /** Roles to give. */
@@ -35,10 +35,10 @@ export function rightInWords({ roles, locations }: Right): string {
 }
 
 /** Writes down what was given or taken at each location that it is about: its own admins read of it there. */
-export async function recordAtEach(pool: Pool, by: Actor, act: Act, given: Given): Promise<void> {
+export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
   for (const locationId of given.locations ?? []) {
     const after = givenInWords({ ...given, locations: [locationId] });
-    await recordAct(pool, by, { ...act, locationId }, { outcome: 'done', after });
+    await recordAction(pool, by, { ...action, locationId }, { outcome: 'done', after });
   }
 }
 

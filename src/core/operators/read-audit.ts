@@ -8,7 +8,7 @@ import { Actor } from './operator.ts';
 const auditId = z.string().meta({ description: 'A number that grows with time.' });
 
 /** What somebody did, or was refused. */
-export const ListedAct = z
+export const ListedAction = z
   .object({
     auditId,
     at: Instant.meta({ description: 'When it began.' }),
@@ -30,14 +30,14 @@ export const ListedAct = z
     after: z.string().nullable(),
     endedAt: Instant.nullable(),
   })
-  .meta({ id: 'ListedAct' });
-export type ListedAct = z.infer<typeof ListedAct>;
+  .meta({ id: 'ListedAction' });
+export type ListedAction = z.infer<typeof ListedAction>;
 
-export const ListedActs = z.object({ acts: z.array(ListedAct), next: Next });
+export const ListedActs = z.object({ actions: z.array(ListedAction), next: Next });
 
 /** An act as the story of an order or a location tells it. */
-export const ToldAct = ListedAct.omit({ source: true, requestId: true }).meta({ id: 'ToldAct' });
-export type ToldAct = z.infer<typeof ToldAct>;
+export const RecordedAction = ListedAction.omit({ source: true, requestId: true }).meta({ id: 'RecordedAction' });
+export type RecordedAction = z.infer<typeof RecordedAction>;
 
 export const ASKED_OUTCOMES = [...ACT_OUTCOMES, 'unknown'] as const;
 
@@ -59,7 +59,7 @@ export type AuditFilter = {
 const SCAN = 2_000;
 /** The most acts that one story tells, the newest of them. */
 const TOLD = 200;
-const TOLD_AT_LOCATION = 50;
+const NOTIFIED_AT_LOCATION = 50;
 
 /**
  * Reads what was done, newest first, before the act `before`. The cost of a page is bounded for any filter, so it may
@@ -73,7 +73,7 @@ export async function readAudit(
   const { actor, did, locations, serviceOrderId, outcome, since, until } = filter;
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
-  const { rows } = await pool.query<{ act: ListedAct }>(
+  const { rows } = await pool.query<{ action: ListedAction }>(
     `SELECT ${ACT} AS act
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS k ${OF_ID}
      WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
@@ -84,19 +84,19 @@ export async function readAudit(
      ORDER BY k.audit_id DESC LIMIT $10::int`,
     [...candidates, locations ?? null, actor ?? null, did ?? null, outcome ?? null, page.limit],
   );
-  const acts = rows.map(({ act }) => act);
-  if (acts.length === page.limit) return { acts, next: acts.at(-1)?.auditId ?? null };
+  const actions = rows.map(({ action }) => action);
+  if (actions.length === page.limit) return { actions, next: actions.at(-1)?.auditId ?? null };
   const { rows: last } = await pool.query<{ next: string }>(
     `SELECT audit_id AS next FROM (${CANDIDATES} OFFSET ${SCAN - 1} LIMIT 1) AS k`,
     candidates,
   );
-  return { acts, next: last[0]?.next ?? null };
+  return { actions, next: last[0]?.next ?? null };
 }
 
 /** Reads the newest acts at a location, newest first. */
-export async function readActsAt(pool: Pool, locationId: string): Promise<ToldAct[]> {
-  const { acts } = await readAudit(pool, { locations: [locationId] }, { limit: TOLD_AT_LOCATION });
-  return acts.map(toTold);
+export async function readActsAt(pool: Pool, locationId: string): Promise<RecordedAction[]> {
+  const { actions } = await readAudit(pool, { locations: [locationId] }, { limit: NOTIFIED_AT_LOCATION });
+  return actions.map(toTold);
 }
 
 /**
@@ -107,8 +107,8 @@ export async function readActsAbout(
   pool: Pool,
   serviceOrderId: string,
   webhookIds: readonly string[],
-): Promise<ToldAct[]> {
-  const { rows } = await pool.query<{ act: ListedAct }>(
+): Promise<RecordedAction[]> {
+  const { rows } = await pool.query<{ action: ListedAction }>(
     `WITH about AS (
        (SELECT audit_id FROM audit WHERE service_order_id = $1::text ORDER BY audit_id DESC LIMIT ${TOLD})
        UNION
@@ -122,14 +122,14 @@ export async function readActsAbout(
      ORDER BY k.audit_id`,
     [serviceOrderId, webhookIds],
   );
-  return rows.map(({ act }) => toTold(act));
+  return rows.map(({ action }) => toTold(action));
 }
 
-function toTold({ source: _source, requestId: _requestId, ...act }: ListedAct): ToldAct {
-  return act;
+function toTold({ source: _source, requestId: _requestId, ...action }: ListedAction): RecordedAction {
+  return action;
 }
 
-/** SQL for a `ListedAct` of an act `a` and its end `o`. */
+/** SQL for a `ListedAction` of an act `a` and its end `o`. */
 const ACT = `json_build_object(
   'auditId', a.audit_id::text, 'at', a.at,
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),

@@ -4,7 +4,7 @@ import { GATHER_MS, pollWhileWatched } from '../postgres/loops.ts';
 import type { Log } from '../domain/log.ts';
 import { Instant } from '../domain/order.ts';
 import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-board.ts';
-import { CANCELS, sampleAttention, sumUntold, type Attention, type SampledAttention } from './sample-attention.ts';
+import { CANCELS, sampleAttention, sumUnnotified, type Attention, type SampledAttention } from './sample-attention.ts';
 
 export type BoardFilter = {
   /** Nothing of elsewhere is shown. Undefined for all locations, and what has none yet. */
@@ -234,9 +234,9 @@ function isWithin({ locations }: BoardFilter, { locationId }: { locationId: stri
 }
 
 function within(filter: BoardFilter, all: SampledAttention): Attention {
-  const { conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, untold } = all;
+  const { conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unnotified } = all;
   return {
-    untold: sumUntold(untold.filter((each) => isWithin(filter, each))),
+    unnotified: sumUnnotified(unnotified.filter((each) => isWithin(filter, each))),
     cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)).slice(0, CANCELS),
     cancelByPhoneTotal: cancelsByPhone.reduce((all, each) => (isIn(filter, each) ? all + each.count : all), 0),
     changed: changed.filter((each) => isIn(filter, each)),

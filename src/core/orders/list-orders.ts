@@ -106,13 +106,13 @@ type Row = Ranked<ListedOrder>;
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
 /** SQL for the rank that the member was told last, also of an order that failed before it was read; NULL for none. */
-const TOLD_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RANK_FAILED} END)`;
+const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RANK_FAILED} END)`;
 
 /** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', ${TOLD_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
+  'cause', p.cause, 'rank', ${NOTIFIED_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
@@ -140,9 +140,9 @@ export async function listOrders(
      FROM (${candidates} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
-       AND ($9::int4multirange IS NULL OR ${TOLD_RANK} <@ $9)
+       AND ($9::int4multirange IS NULL OR ${NOTIFIED_RANK} <@ $9)
        AND ($10::int4multirange IS NULL
-            OR ${TOLD_RANK} <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
+            OR ${NOTIFIED_RANK} <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
        AND ($12::text IS NULL OR o.integration = $12)
      ORDER BY p.signalled_at DESC, p.service_order_id DESC
      LIMIT $13::int`,

@@ -6,7 +6,7 @@ import { ShownOrder } from './show-order.ts';
 /** Events of a timeline. At the same moment they follow in this order. */
 export const HAPPENINGS = [
   'signalled',
-  'act',
+  'action',
   'fetched',
   'changed',
   'cancel asked',
@@ -45,7 +45,7 @@ export const OrderStory = ShownOrder.extend({
 
 /** Makes one timeline of an order's whole story, for a console. */
 export function orderTimeline(shown: ShownOrder): Happening[] {
-  const { placement, order, cancellation, changes, attempts, history, webhooks, live, acts } = shown;
+  const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // A result has the time at which its statement began, and the answer a time within it. Except if a webhook was
@@ -58,7 +58,7 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       : finishedAt;
   const story = [
     ...happened(placement.signalledAt, 'signalled'),
-    ...acts.flatMap(({ at, ...act }) => happened(at, 'act', act)),
+    ...actions.flatMap(({ at, ...action }) => happened(at, 'action', action)),
     ...happened(order?.createdAt, 'fetched', {
       locationId: order?.locationId,
       fulfillment: order?.fulfillment,

@@ -7,7 +7,7 @@ import { placesOf } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** A message is published within milliseconds. Its repeats lie at most five seconds apart. */
-const UNTOLD_S = 5;
+const UNNOTIFIED_S = 5;
 
 /** Things that a person should look at. */
 export const Attention = z
@@ -81,7 +81,7 @@ export const Attention = z
           'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and from which nothing ' +
           'has come since the oldest of them.',
       }),
-    untold: z
+    unnotified: z
       .object({
         messages: z.int().meta({ description: 'Live messages that the topic does not have; up to 10,000.' }),
         orders: z.int(),
@@ -90,19 +90,19 @@ export const Attention = z
       })
       .nullable()
       .meta({
-        description: `Members are not being told: the oldest live message has waited ${UNTOLD_S} seconds. Of all your locations.`,
+        description: `Members are not being told: the oldest live message has waited ${UNNOTIFIED_S} seconds. Of all your locations.`,
       }),
   })
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
 
 /** The same with each one's location and integration, for a watcher's filter. */
-export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal' | 'untold'> & {
+export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal' | 'unnotified'> & {
   cancelsByPhone: { locationId: string; integration: string | null; count: number }[];
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
-  untold: UntoldThere[];
+  unnotified: UnnotifiedThere[];
 };
-type UntoldThere = NonNullable<Attention['untold']> & { locationId: string | null; late: boolean };
+type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: string | null; late: boolean };
 
 const CONFLICTS = 100;
 /** Rows read: one order may have many conflicts. */
@@ -116,7 +116,7 @@ const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
-const UNTOLD_READ = 10_000;
+const UNNOTIFIED_READ = 10_000;
 
 /** Finds what a person should look at, by indexes and within fixed numbers of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
@@ -129,12 +129,12 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     changed: await list<Attention['changed'][number]>(FIND_CHANGES),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
-    untold: await list<UntoldThere>(FIND_UNTOLD),
+    unnotified: await list<UnnotifiedThere>(FIND_UNNOTIFIED),
   };
 }
 
 /** @param places oldest first. @returns null unless one of them has waited for long */
-export function sumUntold(places: readonly UntoldThere[]): Attention['untold'] {
+export function sumUnnotified(places: readonly UnnotifiedThere[]): Attention['unnotified'] {
   const [oldest] = places;
   if (oldest === undefined || !places.some(({ late }) => late)) return null;
   const { oldestAppliedAt, serviceOrderId } = oldest;
@@ -238,12 +238,12 @@ const FIND_SILENT = `
   WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
   ORDER BY s.oldest, s.location_id`;
 
-const IS_LATE = `min(applied_at) < now() - interval '${UNTOLD_S} s'`;
+const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 
 /** By location. Nothing is looked up unless one has waited for long. */
-const FIND_UNTOLD = `
+const FIND_UNNOTIFIED = `
   WITH m AS MATERIALIZED (
-    SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNTOLD_READ}
+    SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNNOTIFIED_READ}
   )
   SELECT json_build_object('locationId', p.location_id, 'late', ${IS_LATE}, 'messages', count(*),
                            'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),

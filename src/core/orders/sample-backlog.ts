@@ -28,7 +28,7 @@ export type Backlog = {
   /** Seconds until the first of its locations' connections ends unless it is renewed, by integration. */
   lasts: Record<string, number>;
   /** Of the last hour: looks at member data by whoever had most, admin roles given, acts with OPERATOR_TOKEN. */
-  acts: { memberData: number; admin: number; operatorToken: number };
+  actions: { memberData: number; admin: number; operatorToken: number };
 };
 
 /** The most rows read: reading a backlog must not add to it. */
@@ -56,7 +56,7 @@ export async function sampleBacklog(
 }
 
 export const SAMPLE_BACKLOG = `
-  WITH acts AS (
+  WITH actions AS (
     SELECT coalesce(max(looks), 0) AS looks, coalesce(sum(by_token), 0) AS by_token
     FROM (SELECT count(*) FILTER (WHERE did IN ('read contents', 'read webhook')) AS looks,
                  count(*) FILTER (WHERE actor_kind = 'operator_token') AS by_token
@@ -111,5 +111,5 @@ export const SAMPLE_BACKLOG = `
          jsonb_build_object('memberData', looks, 'operatorToken', by_token, 'admin',
            (SELECT count(*) FROM (SELECT roles, created_at FROM operator_tokens UNION ALL
                                   SELECT roles, created_at FROM operator_grants) AS given
-            WHERE roles @> '{admin}' AND created_at > now() - interval '1 h')) AS acts
-  FROM open, acts`;
+            WHERE roles @> '{admin}' AND created_at > now() - interval '1 h')) AS actions
+  FROM open, actions`;

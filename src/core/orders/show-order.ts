@@ -8,11 +8,11 @@ import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, st
 import { Instant } from '../domain/order.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { toldMember } from '../domain/told-member.ts';
+import { memberNotified } from '../domain/member-notified.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
-import { ToldAct, readActsAbout } from '../operators/read-audit.ts';
+import { RecordedAction, readActsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Dropped webhooks that are counted. */
@@ -150,14 +150,14 @@ export const ShownOrder = z.object({
       attempts: z.int().nullable().meta({ description: 'How often that was tried; null once the topic has it.' }),
     }),
   ),
-  acts: z.array(ToldAct).meta({
+  actions: z.array(RecordedAction).meta({
     description:
       'What operators did about it, looked into of it and were refused, about its webhooks too; the newest 200.',
   }),
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live' | 'acts'> & {
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live' | 'actions'> & {
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -247,7 +247,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   const { placement } = row;
   const order = row.order && { status: statusAt(row.order.rank), ...withMemberState(row.order, row.order.fulfillment) };
   const live = row.live.map((message) => withMemberState(message, order?.fulfillment ?? null));
-  const told = toldMember({
+  const told = memberNotified({
     placement: placement.state,
     memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
     isRead: order !== null,
@@ -257,8 +257,8 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     webhookId,
     ...(replayOf === null ? [] : [replayOf]),
   ]);
-  const acts = await readActsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
-  return { ...row, serviceOrderId, told, placement, order, live, acts };
+  const actions = await readActsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
+  return { ...row, serviceOrderId, told, placement, order, live, actions };
 }
 
 /** @returns it as somebody may read it who may not read member data */

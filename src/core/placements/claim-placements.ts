@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
-import { chooseLanes, type Chosen, type DueLanes, isFree, type Room } from './due-lanes.ts';
+import { chooseQueues, type Chosen, type DueLocations, isFree, type Capacity } from './due-locations.ts';
 
 /**
  * Claims due placements within the room that there is. Locks what it claims and nothing else.
@@ -12,50 +12,50 @@ import { chooseLanes, type Chosen, type DueLanes, isFree, type Room } from './du
  */
 export async function claimPlacements(
   pool: Pool,
-  due: DueLanes,
-  about: { leaseId: string; lost: readonly string[]; room: () => Room },
+  due: DueLocations,
+  about: { leaseId: string; lost: readonly string[]; capacity: () => Capacity },
 ): Promise<Claim[]> {
   await due.refresh(pool, about.lost);
   for (;;) {
     // Calls end during a query.
-    const chosen = chooseLanes(due.lanes, about.room());
+    const chosen = chooseQueues(due.queues, about.capacity());
     if (chosen.length === 0) return [];
     const claims = await claim(pool, chosen, about);
     const claimedOf = Map.groupBy(claims, (each) => each.locationId ?? '');
-    for (const { lane, take, newest, late } of chosen) {
-      const isEmpty = (claimedOf.get(lane.locationId)?.length ?? 0) < take + newest;
-      if (late) lane.late = 0;
-      else if (isEmpty) due.remove(lane);
-      else due.moveBack(lane);
+    for (const { queue, take, newest, late } of chosen) {
+      const isEmpty = (claimedOf.get(queue.locationId)?.length ?? 0) < take + newest;
+      if (late) queue.late = 0;
+      else if (isEmpty) due.remove(queue);
+      else due.moveBack(queue);
     }
-    // What was due may have been claimed by others, who left nothing in these lanes.
+    // What was due may have been claimed by others, who left nothing in these queues.
     if (claims.length > 0) return claims;
   }
 }
 
 const { $, valuesOf } = nameParameters('leaseId', 'lost', 'locationIds', 'since', 'takes', 'newest', 'late');
 
-/** SQL for a lane's due placements. Compared as rows, so that no plan goes by the time alone, through other lanes. */
+/** SQL for a queue's due placements. Compared as rows, so that no plan goes by the time alone, through other queues. */
 const due = (direction: '' | 'DESC', limit: string): string => `
   SELECT service_order_id
   FROM placements
   WHERE finished_at IS NULL
-    AND (coalesce(location_id, ''), next_attempt_at) >= (lane.location_id, lane.since)
-    AND (coalesce(location_id, ''), next_attempt_at) <= (lane.location_id, now())
-    AND ${isFree($.lost)} AND (NOT lane.late OR deadline_at < now() AND state <> 'in_doubt')
+    AND (coalesce(location_id, ''), next_attempt_at) >= (queue.location_id, queue.since)
+    AND (coalesce(location_id, ''), next_attempt_at) <= (queue.location_id, now())
+    AND ${isFree($.lost)} AND (NOT queue.late OR deadline_at < now() AND state <> 'in_doubt')
   ORDER BY coalesce(location_id, '') ${direction}, next_attempt_at ${direction}
   LIMIT ${limit}
   FOR UPDATE SKIP LOCKED`;
 
 const CLAIM = `
-  WITH lane AS MATERIALIZED (
+  WITH queue AS MATERIALIZED (
     SELECT *
     FROM unnest(${$.locationIds}::text[], ${$.since}::timestamptz[], ${$.takes}::int[], ${$.newest}::int[], ${$.late}::boolean[])
-      AS lane(location_id, since, take, newest, late)
+      AS queue(location_id, since, take, newest, late)
   ), oldest AS (
-    SELECT each.service_order_id FROM lane CROSS JOIN LATERAL (${due('', 'lane.take')}) AS each
+    SELECT each.service_order_id FROM queue CROSS JOIN LATERAL (${due('', 'queue.take')}) AS each
   ), newest AS (
-    SELECT each.service_order_id FROM lane CROSS JOIN LATERAL (${due('DESC', 'lane.newest')}) AS each
+    SELECT each.service_order_id FROM queue CROSS JOIN LATERAL (${due('DESC', 'queue.newest')}) AS each
   )
   UPDATE placements p
   SET lease_id = ${$.leaseId}::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
@@ -82,8 +82,8 @@ async function claim(
     values: valuesOf({
       leaseId,
       lost,
-      locationIds: chosen.map(({ lane }) => lane.locationId),
-      since: chosen.map(({ lane }) => lane.since),
+      locationIds: chosen.map(({ queue }) => queue.locationId),
+      since: chosen.map(({ queue }) => queue.since),
       takes: chosen.map((each) => each.take),
       newest: chosen.map((each) => each.newest),
       late: chosen.map((each) => each.late),

@@ -29,7 +29,7 @@ export async function recordSignal(
       ), look AS (
         INSERT INTO looks AS l (service_order_id)
         SELECT p.service_order_id FROM placements p LEFT JOIN orders o USING (service_order_id)
-        -- guard: signal-looks
+        -- guard: signal-refreshes
         WHERE p.service_order_id = $1
           AND CASE WHEN o.service_order_id IS NULL THEN p.lease_until > now()
                    ELSE o.ended_at IS NULL AND o.erased_at IS NULL END

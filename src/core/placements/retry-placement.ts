@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
-import { toldMember } from '../domain/told-member.ts';
+import { memberNotified } from '../domain/member-notified.ts';
 import { BEGIN_AGAIN } from './placement-sql.ts';
 
 export const Retried = z.object({
@@ -50,7 +50,7 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
     const { rank, fulfillment } = was;
     const memberState = rank === null ? null : memberStateAt(rank, fulfillment);
     const refusal = refused({ code: 'already_failed' });
-    const told = toldMember({ placement: 'failed', memberState, isRead: true });
+    const told = memberNotified({ placement: 'failed', memberState, isRead: true });
     return { ...refusal, refused: `${refusal.refused}. ${told}` };
   }
   if (was.state === 'withdrawn') return refused({ code: 'already_over' });

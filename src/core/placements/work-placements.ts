@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { claimPlacements } from './claim-placements.ts';
-import { dueLanes, type Room } from './due-lanes.ts';
+import { dueLocations, type Capacity } from './due-locations.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
 import { releaseClaim } from './placement-sql.ts';
 import { placeOrder } from './place-order.ts';
@@ -41,7 +41,7 @@ type PlacementWork = WorkLoop & {
 /** Claims and places orders, each location and each integration within its share of the workers. */
 export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWork {
   const { breaker } = deps;
-  const due = dueLanes();
+  const due = dueLocations();
   const sending: Sending[] = [];
   let fetching = 0;
   const share = (): number => SHARES.find(({ below }) => sending.length < below)?.share ?? LEAST_SHARE;
@@ -90,7 +90,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     }
   };
 
-  const roomWithin = (limit: number): Room => {
+  const capacityWithin = (limit: number): Capacity => {
     const fetchers = Math.min(limit, FETCHERS - fetching);
     // Rounded by chance, since mostly one fetcher is free.
     const newest = Math.floor(fetchers * NEWEST + Math.random());
@@ -112,7 +112,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
   const loop = workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    claim: claimer(deps.pool, due, roomWithin),
+    claim: claimer(deps.pool, due, capacityWithin),
     work: place,
     log: deps.log,
     failing: 'placements could not be claimed',
@@ -129,8 +129,8 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
 /** A claim whose answer was lost with a broken connection may have succeeded: the next ones name its lease. */
 function claimer(
   pool: Pool,
-  due: ReturnType<typeof dueLanes>,
-  roomWithin: (limit: number) => Room,
+  due: ReturnType<typeof dueLocations>,
+  capacityWithin: (limit: number) => Capacity,
 ): (limit: number) => Promise<Claim[]> {
   let lost: { leaseId: string; at: number }[] = [];
   return async (limit) => {
@@ -139,7 +139,7 @@ function claimer(
     lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
     try {
       const leases = lost.map((each) => each.leaseId);
-      return await claimPlacements(pool, due, { leaseId, lost: leases, room: () => roomWithin(limit) });
+      return await claimPlacements(pool, due, { leaseId, lost: leases, capacity: () => capacityWithin(limit) });
     } catch (error) {
       lost.push({ leaseId, at: performance.now() });
       throw error;

@@ -11,7 +11,7 @@ const LAST_DAY = 7;
  */
 export async function ensureWebhookPartitions(pool: Pool, times: readonly Date[] = []): Promise<void> {
   await inTransaction(pool, async (client) => {
-    // Longer than a flusher's connection waits: nobody waits behind these locks.
+    // Longer than a batch writer's connection waits: nobody waits behind these locks.
     await client.query('SET LOCAL lock_timeout = 4000');
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
     await client.query(

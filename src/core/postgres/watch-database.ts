@@ -7,7 +7,7 @@ export type DatabaseState = 'up' | 'read_only' | 'down' | 'unknown';
 /** Looks at Postgres by one of the pool's connections. One whose server takes no writes is not lent again. */
 export async function databaseState(pool: Pool): Promise<DatabaseState> {
   let state: DatabaseState = 'down';
-  const look = withClient(pool, async (client) => {
+  const check = withClient(pool, async (client) => {
     const { rows } = await client.query<{ read_only: boolean }>({
       name: 'is-read-only',
       text: `SELECT current_setting('transaction_read_only')::boolean AS read_only`,
@@ -15,7 +15,7 @@ export async function databaseState(pool: Pool): Promise<DatabaseState> {
     state = rows[0]?.read_only === true ? 'read_only' : 'up';
     if (state === 'read_only') throw new Error('costs the connection');
   });
-  await look.catch(() => {});
+  await check.catch(() => {});
   return state;
 }
 
@@ -25,7 +25,7 @@ export type DatabaseWatch = {
   /** True while Postgres is known to take no writes. It is not asked then, but by this watch. */
   isAway(): boolean;
   /** Looks at once, unless it does already. Called now and then, and by whoever got no answer. */
-  look(): Promise<void>;
+  check(): Promise<void>;
   stop(): void;
 };
 
@@ -42,7 +42,7 @@ const AGAIN_MS = 250;
  */
 export function watchDatabase(pool: Pool, onChange: (isAway: boolean) => void = () => {}): DatabaseWatch {
   let state: DatabaseState = 'unknown';
-  let looking: Promise<void> | undefined;
+  let checking: Promise<void> | undefined;
   let again: NodeJS.Timeout | undefined;
   let isStopped = false;
 
@@ -52,26 +52,26 @@ export function watchDatabase(pool: Pool, onChange: (isAway: boolean) => void = 
     state = now;
     if (wasUnknown || wasAway !== isAway()) onChange(isAway());
   };
-  const lookOnce = async (): Promise<void> => {
+  const checkOnce = async (): Promise<void> => {
     const late = setTimeout(see, PATIENCE_MS, 'down');
     const now = await databaseState(pool);
     clearTimeout(late);
     if (isStopped) return;
     see(now);
     clearTimeout(again);
-    if (isAway()) again = setTimeout(() => void look(), AGAIN_MS);
+    if (isAway()) again = setTimeout(() => void check(), AGAIN_MS);
   };
-  const look = (): Promise<void> => {
-    looking ??= lookOnce().finally(() => {
-      looking = undefined;
+  const check = (): Promise<void> => {
+    checking ??= checkOnce().finally(() => {
+      checking = undefined;
     });
-    return looking;
+    return checking;
   };
 
   return {
     state: () => state,
     isAway,
-    look,
+    check,
     stop() {
       isStopped = true;
       clearTimeout(again);

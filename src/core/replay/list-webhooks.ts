@@ -91,7 +91,7 @@ export const placesOf = (among: string): string => `
 export const PLACES = placesOf('true');
 
 /** SQL for the length of the body of `d` as it came. Of a sealed one the header has it. */
-const BYTES_KEPT = `CASE WHEN d.body <> '' THEN coalesce(d.zstd_of, octet_length(d.body))
+const BYTES_STORED = `CASE WHEN d.body <> '' THEN coalesce(d.zstd_of, octet_length(d.body))
                          WHEN d.sealed IS NOT NULL THEN coalesce((d.headers ->> 'content-length')::int, 0)
                          ELSE 0 END`;
 
@@ -205,7 +205,7 @@ async function listPart(
        SELECT d.*
        FROM at CROSS JOIN LATERAL (
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
-                ${BYTES_KEPT} AS bytes, d.truncated, d.asked, d.reason, d.cause, d.replay_of,
+                ${BYTES_STORED} AS bytes, d.truncated, d.asked, d.reason, d.cause, d.replay_of,
                 d.body = '' AND d.headers = '{}' AS empty
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id

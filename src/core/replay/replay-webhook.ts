@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { TOLD_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from '../statuses/apply-webhooks.ts';
+import { ID_LEARNT_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from '../statuses/apply-webhooks.ts';
 import { EventOutcome, WebhookOutcome, type Drop, type Translated, type TranslatedWebhook } from '../domain/webhook.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
-import { compressBody } from '../statuses/keep-webhooks.ts';
+import { compressBody } from '../statuses/store-webhooks.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction, isDataError, withClient } from '../postgres/transactions.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
@@ -141,7 +141,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return { webhook, applied };
   } catch (error) {
     if (webhook.dropped !== undefined || !isDataError(error)) throw error;
-    if (error.code === TOLD_MEANWHILE) return apply(deps, webhook);
+    if (error.code === ID_LEARNT_MEANWHILE) return apply(deps, webhook);
     return apply(deps, asDropped(webhook, refusedByPostgres(error)));
   }
 }

@@ -1,7 +1,7 @@
 import pg, { type Pool } from 'pg';
 import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
-import { recordAct, type Act } from '../operators/audit.ts';
+import { recordAction, type Action } from '../operators/audit.ts';
 import type { Actor } from '../operators/operator.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
 import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
@@ -46,7 +46,7 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { replayable: 'open' | 'all' },
   about: {
-    by: Actor & Pick<Act, 'source' | 'requestId' | 'log'>;
+    by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
     from?: WebhookKey | undefined;
     passed?: (upTo: WebhookKey) => 'enough' | undefined;
   },
@@ -68,10 +68,10 @@ export async function* replayWebhooks(
 }
 
 /** Says of a run, for the audit, what it matches: in codes, and nothing that somebody typed. */
-export async function runAsAct(
+export async function runAsAction(
   pool: Pool,
   { outcome, locations = [], since, until, oldToken, replayable }: WebhookFilter,
-): Promise<Pick<Act, 'locationId' | 'subject'>> {
+): Promise<Pick<Action, 'locationId' | 'subject'>> {
   const [locationId] = locations.length === 1 ? locations : [];
   const location = locationId === undefined ? undefined : await findLocation(pool, locationId);
   const matched = [
@@ -92,7 +92,7 @@ export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes'
 
 async function recordReplay(
   pool: Pool,
-  by: Actor & Pick<Act, 'source' | 'requestId' | 'log'>,
+  by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>,
   { webhookId, locationId }: WebhookKey,
   replayed: Replayed | Refusal,
 ): Promise<void> {
@@ -101,7 +101,7 @@ async function recordReplay(
     'refused' in replayed
       ? { outcome: 'refused' as const, after: replayed.cause.code }
       : { outcome: 'done' as const, after: replayed.outcome };
-  await recordAct(pool, by, { did: 'replay', webhookId, locationId, source, requestId, log }, end);
+  await recordAction(pool, by, { did: 'replay', webhookId, locationId, source, requestId, log }, end);
 }
 
 /** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */

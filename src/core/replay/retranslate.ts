@@ -25,7 +25,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   if (stored.truncated) {
     return {
       refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA',
-      cause: { code: 'only_beginning_kept' },
+      cause: { code: 'only_beginning_stored' },
     };
   }
   if (stored.erased) {

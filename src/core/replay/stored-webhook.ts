@@ -38,7 +38,7 @@ export type Refusal = z.infer<typeof Refusal>;
 /** The refusal for a webhook that is `gone`. */
 export const GONE: Refusal = {
   refused: 'the webhook that it replays, with its body, is not kept any more',
-  cause: { code: 'not_kept' },
+  cause: { code: 'not_stored' },
 };
 
 /** Days to search around an id's time, which is by a machine's own clock. If that was wrong, all days. */

@@ -8,7 +8,7 @@ import type { Observe } from '../domain/observed.ts';
 import type { Drop, Translated, TranslatedWebhook, WebhookHeaders } from '../domain/webhook.ts';
 import type { OpenSettings } from '../locations/locations.ts';
 import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
-import { keepArrived, type KeepDeps, NOT_KEPT, type NotKept } from '../statuses/keep-webhooks.ts';
+import { storeArrived, type StoreDeps, NOT_STORED, type NotStored } from '../statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../statuses/translate-webhook-request.ts';
 
 /** What Postgres knows of a spilled webhook. */
@@ -86,9 +86,9 @@ const SHARE = 1;
 const NO_PROVIDER = {};
 
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };
-type Prepared = Opened & { looked: Looked; webhook: TranslatedWebhook | NotKept };
+type Prepared = Opened & { looked: Looked; webhook: TranslatedWebhook | NotStored };
 
-type DrainDeps = KeepDeps &
+type DrainDeps = StoreDeps &
   TranslateRules & {
     pool: Pool;
     open: OpenSettings;
@@ -221,7 +221,7 @@ function stepsOf(deps: DrainDeps, onPutBack: () => void) {
   const prepare = async ({ message, spilled }: Opened, looked: Looked): Promise<Prepared | undefined> => {
     try {
       const { provider, translated } = await translate(spilled, looked, deps);
-      const webhook = await keepArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
+      const webhook = await storeArrived(spilled, provider, translated, Date.now() + COMMIT_MS, deps);
       return { message, spilled, looked, webhook };
     } catch (error) {
       return putBack(message, error);
@@ -232,7 +232,7 @@ function stepsOf(deps: DrainDeps, onPutBack: () => void) {
     try {
       // guard: ack-after-commit
       const { outcome, serviceOrderIds } =
-        webhook.id === null ? NOT_KEPT : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
+        webhook.id === null ? NOT_STORED : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
       settle(message, 'ack');
       deps.observe({
         what: 'webhook',

@@ -27,7 +27,7 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
  *
  * The newest estimate wins by the POS's own time, also that of an event that moves nothing, and so does the newest link,
- * for itself. `tellEstimates` tells them where no status does.
+ * for itself. `notifyEstimates` tells them where no status does.
  *
  * Sequence numbers are assigned under that lock, so they commit in order, without gaps but the one that
  * `raiseSequences` makes.
@@ -46,7 +46,7 @@ export function applyingEvents(
   { tells, says }: { tells: boolean; says: boolean },
 ): string {
   const more = says ? MORE : LESS;
-  return `${tells ? toldBefore(source) : ''}event AS (
+  return `${tells ? notifiedBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
@@ -181,7 +181,7 @@ export function applyingEvents(
 }
 
 /** SQL of the POS ids that become ours in this batch: each is that of the first order of ours that is named with it. */
-function toldBefore(source: (alias: string) => string): string {
+function notifiedBefore(source: (alias: string) => string): string {
   return `told AS MATERIALIZED (
   SELECT DISTINCT ON (location_id, integration, provider_order_id)
          location_id, integration, provider_order_id, nth, service_order_id
@@ -219,7 +219,7 @@ const MORE = {
          max(estimate) FILTER (WHERE ${isNewer('estimate')}) AS estimate,
          max(tracking) FILTER (WHERE ${isNewer('tracking')}) AS tracking,
          bool_or(${isNewer('estimate')} AND estimate[2:3] IS DISTINCT FROM order_estimate[2:3]
-                 OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS tells_more`,
+                 OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS says_more`,
   columns: ', reason_code, item_ids, estimate',
   values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
   // By an estimate alone, a link or a code, an order does not count as moved.
@@ -228,10 +228,10 @@ const MORE = {
       item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
       estimate = coalesce(${asStored('m.estimate')}, o.estimate), tracking = coalesce(m.tracking, o.tracking)`,
   due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL OR m.tracking IS NOT NULL)
-  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.tells_more AS is_untold
+  RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.says_more AS is_unnotified
 ), due AS (
   INSERT INTO estimates_due (service_order_id, sequence)
-  SELECT service_order_id, sequence FROM updated WHERE is_untold
+  SELECT service_order_id, sequence FROM updated WHERE is_unnotified
   ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence`,
 };
 const LESS: typeof MORE = {

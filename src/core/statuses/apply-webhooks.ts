@@ -41,7 +41,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
     (webhook) => JSON.stringify(webhook.headers),
     `CASE WHEN erased THEN '{}' ELSE d.headers::jsonb END`,
   ],
-  // guard: erased-not-kept
+  // guard: erased-not-stored
   ['sealed', 'text', (webhook) => webhook.sealed, `CASE WHEN erased THEN NULL ELSE d.sealed END`],
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['zstd_of', 'integer', (webhook) => webhook.zstdOf],
@@ -175,7 +175,7 @@ FROM ruled`;
  * The SQLSTATE of a batch that fails, since a POS id that it tells became ours while it was under way, perhaps as
  * another order's. Once more, it sees whose. (A statement can raise little else than a division by zero.)
  */
-export const TOLD_MEANWHILE = '22012';
+export const ID_LEARNT_MEANWHILE = '22012';
 
 /** Why a webhook is dropped whose values Postgres refuses. */
 export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
@@ -185,7 +185,7 @@ export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop 
 const APPLY = applyStatement({});
 const APPLY_SAYING = applyStatement({ says: true });
 /** Rarer, so that it is for all that say more as well; and so is the last. */
-const APPLY_TELLING = applyStatement({ tells: true, says: true });
+const APPLY_LEARNING = applyStatement({ tells: true, says: true });
 const APPLY_BUSY = applyStatement({ tells: true, says: true, busy: true });
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
@@ -221,8 +221,8 @@ export async function applyWebhooks(
     // guard: told-in-batch
     ...(words.length > 0
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
-      : doTell(arrived)
-        ? { name: 'apply-telling-webhooks', text: APPLY_TELLING }
+      : mayTeach(arrived)
+        ? { name: 'apply-telling-webhooks', text: APPLY_LEARNING }
         : arrived.some(({ why, estimate, tracking }) => (why ?? estimate ?? tracking) !== null)
           ? { name: 'apply-saying-webhooks', text: APPLY_SAYING }
           : { name: 'apply-webhooks', text: APPLY }),
@@ -282,7 +282,7 @@ function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null
 }
 
 /** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */
-function doTell(events: readonly PlacedEvent[]): boolean {
+function mayTeach(events: readonly PlacedEvent[]): boolean {
   if (events.length < 2) return false;
   const orderOf = new Map<string, string>();
   const posIdOf = new Map<string, string>();

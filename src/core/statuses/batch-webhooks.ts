@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Pool } from 'pg';
-import { TOLD_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from './apply-webhooks.ts';
+import { ID_LEARNT_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from './apply-webhooks.ts';
 import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue, type FairQueue } from './fair-queue.ts';
-import { findLocked, knownLocked } from './locked-orders.ts';
+import { findLocked, lockWaits } from './locked-orders.ts';
 import { isDataError, withClient } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 
@@ -15,7 +15,7 @@ const MANY_LOCKED = 4;
 /** A batch of so many is parted one by one: several that wait for locks would each be waited for at every halving. */
 const FEW = 8;
 /** Pause between two looks at whether what waits aside can go on. */
-const ASIDE_MS = 50;
+const LOCK_WAIT_MS = 50;
 /**
  * Time within which a batch mostly is back: a millisecond for each of its webhooks, and no more than this. One that is not
  * waits, for a lock or for the disk.
@@ -50,10 +50,10 @@ type Waiting = {
 };
 
 type Batching = {
-  /** The flushers' own connections; each flusher uses one at a time, and what waits aside one more. */
+  /** The writers' own connections; each batch writer uses one at a time, and what waits aside one more. */
   pool: Pool;
   /** The most at once, while batches are late. */
-  flushers: number;
+  writers: number;
   parkTtlS: number;
   observe: Observe;
   /** Called after each commit, for the relay and the re-drive. */
@@ -65,21 +65,21 @@ type Batching = {
 };
 
 /**
- * Batches concurrent webhooks into one statement and one commit. The flusher takes whatever is queued as soon as it is
+ * Batches concurrent webhooks into one statement and one commit. The batch writer takes whatever is queued as soon as it is
  * free: at low load a webhook goes alone, at high load the batches grow, and a statement's fixed cost is shared by more.
- * While a batch is late another flusher goes on, so that it holds up nobody else.
+ * While a batch is late another batch writer goes on, so that it holds up nobody else.
  *
  * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
- * and again by one more flusher, and later ones about the same order join them at once.
+ * and again by one more batch writer, and later ones about the same order join them at once.
  */
 export function batchWebhooks(deps: Batching): BatchWebhooks {
   const queue = fairQueue<Waiting>();
-  const aside = fairQueue<Waiting>();
-  const known = knownLocked();
+  const lockWait = fairQueue<Waiting>();
+  const known = lockWaits();
   const undecided = undecidedWebhooks((late) => {
     // The body no longer counts once the sender has its answer, so it must not stay.
     queue.remove(late);
-    aside.remove(late);
+    lockWait.remove(late);
   });
 
   const flush = async (batch: readonly Waiting[], repeated = false): Promise<void> => {
@@ -132,11 +132,11 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   /** Sets those aside that wait for a lock, and flushes the rest. A lock that cannot be found is closed in on. */
   const flushAround = async (batch: readonly Waiting[]): Promise<void> => {
     const inTime = batch.filter(isInTime);
-    // guard: lock-aside
-    if (inTime.length <= 1) return setAside(inTime);
+    // guard: lock-wait
+    if (inTime.length <= 1) return queueForLock(inTime);
     const { locked, free } = await partByLock(deps.pool, inTime);
     if (locked.length === 0) return flushParts(free);
-    setAside(locked);
+    queueForLock(locked);
     return flush(free);
   };
 
@@ -144,32 +144,32 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   const flushFree = async (batch: readonly Waiting[]): Promise<void> => {
     const { locked, free } = await partByLock(deps.pool, batch);
     await flush(free);
-    setAside(locked.filter(isInTime));
+    queueForLock(locked.filter(isInTime));
   };
 
-  const setAside = (batch: readonly Waiting[]): void => {
+  const queueForLock = (batch: readonly Waiting[]): void => {
     for (const waiting of batch) {
       const { webhook } = waiting;
       if (!known.has(webhook)) deps.onLocked(webhook);
       known.add(webhook);
-      if (aside.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many wait for a lock');
-      else aside.add(waiting);
+      if (lockWait.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many wait for a lock');
+      else lockWait.add(waiting);
     }
-    startAside();
+    startLockWaits();
   };
 
-  const startAside = flushersOf(aside, 1, async () => {
-    await flushFree(aside.take());
-    if (aside.size() > 0) await sleep(ASIDE_MS);
+  const startLockWaits = writersOf(lockWait, 1, async () => {
+    await flushFree(lockWait.take());
+    if (lockWait.size() > 0) await sleep(LOCK_WAIT_MS);
   });
 
-  const start = flushersOf(queue, deps.flushers, async () => {
+  const start = writersOf(queue, deps.writers, async () => {
     // Requests that are ready in this turn of the loop join; without any, this costs nothing.
     await new Promise(setImmediate);
     const { locked = [], free = [] } = Object.groupBy(queue.take(), ({ webhook }) =>
       known.has(webhook) ? 'locked' : 'free',
     );
-    setAside(locked);
+    queueForLock(locked);
     await (known.size() < MANY_LOCKED ? flush(free) : flushFree(free));
   });
 
@@ -254,10 +254,10 @@ async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ lock
 }
 
 /**
- * @returns starts a flusher, if none is at work and anything is queued; it does `round` until nothing is. While rounds
+ * @returns starts a batch writer, if none is at work and anything is queued; it does `round` until nothing is. While rounds
  *   are late there is one more for each, `most` at the most
  */
-function flushersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round: () => Promise<void>): () => void {
+function writersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round: () => Promise<void>): () => void {
   let flushing = 0;
   let late = 0;
   const isWanted = (others: number): boolean => queue.size() > 0 && others < Math.min(most, 1 + late);
@@ -314,7 +314,7 @@ function isDayMissing({ code, constraint }: pg.DatabaseError): boolean {
 /** Repairs a missing partition. True if one more try is enough, also after a collision of two batches. */
 async function isMended(error: unknown, pool: Pool, webhooks: readonly TranslatedWebhook[]): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
-  if (error.code === '40P01' || error.code === '40001' || error.code === TOLD_MEANWHILE) return true;
+  if (error.code === '40P01' || error.code === '40001' || error.code === ID_LEARNT_MEANWHILE) return true;
   if (!isDayMissing(error)) return false;
   try {
     const times = webhooks.map(({ receivedAt }) => receivedAt);

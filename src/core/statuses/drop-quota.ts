@@ -28,7 +28,7 @@ const SPENT_MS = 60_000;
 
 /** Bytes that this process has taken and not used, and when a lease was refused last. */
 type Part = { left: number; spentAt: number };
-type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isTold: boolean };
+type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isNotified: boolean };
 
 /**
  * Limits what is stored of webhooks whose senders are not proven: so many bytes a location and day (UTC), for all
@@ -42,13 +42,13 @@ export function dropQuota(
   about: { table: Table; bytes: number; now: Now; onSpent: (locationId: string) => void },
 ): DropQuota {
   const days = new Map<string, Day>();
-  let notKept: NotKept = new Map();
+  let notStored: NotStored = new Map();
 
   const dayOf = (locationId: string): Day => {
     const date = about.now().toISOString().slice(0, 10);
     let day = days.get(locationId);
     if (day?.date !== date) {
-      day = { date, quota: newPart(), beyond: newPart(), asking: undefined, isTold: false };
+      day = { date, quota: newPart(), beyond: newPart(), asking: undefined, isNotified: false };
       days.set(locationId, day);
     }
     return day;
@@ -85,15 +85,15 @@ export function dropQuota(
       if (await isTaken(locationId, day, day.quota, quota)) return 'whole';
       const beyond = { bytes: beginning, lease: 0, limit: about.bytes + BEYOND };
       if (await isTaken(locationId, day, day.beyond, beyond)) return whole === beginning ? 'whole' : 'beginning';
-      if (!day.isTold) about.onSpent(locationId);
-      day.isTold = true;
-      count(notKept, { locationId, date: day.date, webhooks: 1 });
+      if (!day.isNotified) about.onSpent(locationId);
+      day.isNotified = true;
+      count(notStored, { locationId, date: day.date, webhooks: 1 });
       return 'nothing';
     },
     async write() {
-      if (notKept.size === 0) return;
-      const taken = notKept;
-      notKept = new Map();
+      if (notStored.size === 0) return;
+      const taken = notStored;
+      notStored = new Map();
       try {
         const counts = [...taken.values()];
         await pool.query(countIn(about.table), [
@@ -102,7 +102,7 @@ export function dropQuota(
           counts.map((each) => each.webhooks),
         ]);
       } catch (error) {
-        for (const each of taken.values()) count(notKept, each);
+        for (const each of taken.values()) count(notStored, each);
         throw error;
       }
     },
@@ -112,11 +112,11 @@ export function dropQuota(
 const newPart = (): Part => ({ left: 0, spentAt: -Infinity });
 
 type Counted = { locationId: string; date: string; webhooks: number };
-type NotKept = Map<string, Counted>;
+type NotStored = Map<string, Counted>;
 
-function count(notKept: NotKept, { locationId, date, webhooks }: Counted): void {
+function count(notStored: NotStored, { locationId, date, webhooks }: Counted): void {
   const key = `${date} ${locationId}`;
-  notKept.set(key, { locationId, date, webhooks: webhooks + (notKept.get(key)?.webhooks ?? 0) });
+  notStored.set(key, { locationId, date, webhooks: webhooks + (notStored.get(key)?.webhooks ?? 0) });
 }
 
 /** @returns whether so many bytes were left below the limit */
@@ -133,7 +133,7 @@ async function lease(
            ON CONFLICT (location_id) DO UPDATE
            SET day = greatest(d.day, excluded.day),
                bytes = excluded.bytes + CASE WHEN d.day < excluded.day THEN 0 ELSE d.bytes END,
-               not_kept = CASE WHEN d.day < excluded.day THEN 0 ELSE d.not_kept END
+               not_stored = CASE WHEN d.day < excluded.day THEN 0 ELSE d.not_stored END
            -- guard: quota-of-all
            WHERE d.day < excluded.day OR d.bytes + excluded.bytes <= $4::bigint`,
     values: [about.locationId, about.date, about.bytes, about.limit],
@@ -143,7 +143,7 @@ async function lease(
 
 /** Ordered by key, so that two processes cannot deadlock. Of a day that is over, nobody asks any more. */
 const countIn = (table: Table): string => `
-  UPDATE ${table} d SET not_kept = d.not_kept + n.webhooks
+  UPDATE ${table} d SET not_stored = d.not_stored + n.webhooks
   FROM (SELECT d.location_id, n.webhooks
         FROM unnest($1::text[], $2::date[], $3::bigint[]) AS n(location_id, day, webhooks)
         JOIN ${table} d USING (location_id, day)

@@ -7,7 +7,7 @@ import { unnestRows } from '../postgres/sql-rows.ts';
 /** Time for which an order counts as locked after a webhook about it met the lock. */
 const KNOWN_MS = 10_000;
 
-export type KnownLocked = {
+export type LockWaits = {
   /** The number of ids that are remembered. */
   size(): number;
   /** True if a webhook about one of the same orders met a lock, and none has been applied since. */
@@ -17,7 +17,7 @@ export type KnownLocked = {
 };
 
 /** Remembers the orders whose webhooks wait for a lock, by our id and by the POS's, so that the next one meets none. */
-export function knownLocked(): KnownLocked {
+export function lockWaits(): LockWaits {
   // By time, the oldest first.
   const until = new Map<string, number>();
   const forgetOld = (now: number): void => {

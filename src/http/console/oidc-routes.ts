@@ -4,14 +4,14 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
-import { audited, recordAct } from '../../core/operators/audit.ts';
+import { audited, recordAction } from '../../core/operators/audit.ts';
 import { hasGrant } from '../../core/operators/operator-grants.ts';
 import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
-import { TooManyGuesses, type JudgeSlowly } from '../slow-guesses.ts';
+import { TooManyFailures, type JudgeSlowly } from '../throttle-failures.ts';
 import { withinBound } from '../operator/guard-routes.ts';
-import { actFrom, addressOf } from '../request.ts';
+import { actionFrom, addressOf } from '../request.ts';
 import {
   consolePath,
   type Flow,
@@ -124,7 +124,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
             return isAway ? { said: undefined } : undefined;
           }
         }).catch((error: unknown) => {
-          if (!(error instanceof TooManyGuesses)) throw error;
+          if (!(error instanceof TooManyFailures)) throw error;
           return 'slowed' as const;
         });
         // The way back stays open: nobody has looked at it.
@@ -171,7 +171,7 @@ async function signIn(
   const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
   try {
     const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
-    const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actFrom(request) }, open);
+    const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actionFrom(request) }, open);
     identify.lookAnew();
     return cookie;
   } catch (error) {
@@ -196,7 +196,7 @@ function refuser(pool: Pool) {
   ): Promise<FastifyReply> => {
     request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
-      await recordAct(pool, person, { did: 'sign in', ...actFrom(request) }, { outcome: 'refused', after: why });
+      await recordAction(pool, person, { did: 'sign in', ...actionFrom(request) }, { outcome: 'refused', after: why });
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);
   };

@@ -6,7 +6,7 @@ import { isLoopback } from '../../core/egress/allowed-hosts.ts';
 import { audited } from '../../core/operators/audit.ts';
 import { openSession, SESSION_S, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Identify } from '../operator/identify.ts';
-import { actFrom, addressOf } from '../request.ts';
+import { actionFrom, addressOf } from '../request.ts';
 
 /** With its prefix a browser takes it from this host alone, over https, so no neighbour of the domain can set another. */
 const NAME = 'expediter_session';
@@ -53,7 +53,7 @@ export async function giveSession(
   const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
   const userAgent = request.headers['user-agent'];
   const sessionId = randomUUID();
-  const cookie = await audited(pool, who, { did: 'sign in', subject: sessionId, ...actFrom(request) }, () =>
+  const cookie = await audited(pool, who, { did: 'sign in', subject: sessionId, ...actionFrom(request) }, () =>
     openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
   );
   identify.lookAnew();

@@ -6,9 +6,9 @@ import { endSession, endSessionsOf, listSessions } from '../../core/operators/op
 import type { Operator } from '../../core/operators/operator.ts';
 import { version } from '../../core/domain/version.ts';
 import { SessionParams } from '../../operators/requests.ts';
-import { unauthorized } from '../operator/bearer-door.ts';
-import type { JudgeSlowly } from '../slow-guesses.ts';
-import { actFrom } from '../request.ts';
+import { unauthorized } from '../operator/bearer-auth.ts';
+import type { JudgeSlowly } from '../throttle-failures.ts';
+import { actionFrom } from '../request.ts';
 import { giveSession, type GiveSessionDeps, isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
@@ -64,7 +64,7 @@ export function sessionRoutes(
       const operator = await ofSession(request, [cookie]);
       const { sessionId } = operator?.session ?? {};
       if (operator === undefined || sessionId === undefined) continue;
-      await audited(pool, operator, { did: 'sign out', ...actFrom(request) }, () => endSession(pool, sessionId));
+      await audited(pool, operator, { did: 'sign out', ...actionFrom(request) }, () => endSession(pool, sessionId));
     }
     identify.lookAnew();
     return forgetCookies(reply).code(204).send();
@@ -81,7 +81,7 @@ export function sessionRoutes(
   api.delete('/sessions', async (request, reply) => {
     const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
-    await audited(pool, operator, { did: 'sign out everywhere', ...actFrom(request) }, () =>
+    await audited(pool, operator, { did: 'sign out everywhere', ...actionFrom(request) }, () =>
       endSessionsOf(pool, operator),
     );
     identify.lookAnew();
@@ -92,8 +92,8 @@ export function sessionRoutes(
     const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
     const { sessionId } = request.params;
-    const act = { did: 'revoke session', subject: sessionId, ...actFrom(request) };
-    if (!(await audited(pool, operator, act, () => endSession(pool, sessionId, operator)))) {
+    const action = { did: 'revoke session', subject: sessionId, ...actionFrom(request) };
+    if (!(await audited(pool, operator, action, () => endSession(pool, sessionId, operator)))) {
       throw scope.httpErrors.notFound('you have no session with this id');
     }
     identify.lookAnew();

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
-import { TooManyGuesses } from '../slow-guesses.ts';
+import { TooManyFailures } from '../throttle-failures.ts';
 
 /** Makes a 409: nothing was changed, and why. */
 export function conflict({ refused, cause }: { refused: string; cause: { code: string } }): Error {
@@ -58,7 +58,7 @@ export function answerErrors(scope: FastifyInstance): void {
       }));
       return reply.code(400).send({ error: `wrong ${where}`, problems });
     }
-    if (error instanceof TooManyGuesses) {
+    if (error instanceof TooManyFailures) {
       // The body may be on its way, and nobody will read it.
       const headers = { 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' };
       return reply.code(429).headers(headers).send({ error: error.message });

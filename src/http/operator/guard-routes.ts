@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
-import { beginAct, endAct, recordAct, type Act } from '../../core/operators/audit.ts';
+import { beginAction, endAction, recordAction, type Action } from '../../core/operators/audit.ts';
 import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
-import { actOf, findThing, idsOf, isThing } from '../../operators/act-of.ts';
+import { actOf, findThing, idsOf, isThing } from '../../operators/action-of.ts';
 import { noSuch, type Access, type Options } from '../../operators/operation.ts';
 import { ACCESS } from '../../operators/registry.ts';
-import { actFrom } from '../request.ts';
+import { actionFrom } from '../request.ts';
 import type { AccessCause } from './answers.ts';
 
 declare module 'fastify' {
@@ -17,13 +17,13 @@ declare module 'fastify' {
     /** Who it is by now: undefined once that may nothing any more. */
     identifyAgain: () => Promise<Operator | undefined>;
     /** What is under way, and written down: a route may say how it ended. */
-    act: (Act & { id: string; after?: string }) | undefined;
+    action: (Action & { id: string; after?: string }) | undefined;
   }
   interface FastifyContextConfig {
     /** Undefined for what is not there, and so nobody's. */
     access?: (Access & { route: string }) | undefined;
     /** What else a request's act is about, by its body. */
-    about?: (request: FastifyRequest) => Promise<Partial<Act>>;
+    about?: (request: FastifyRequest) => Promise<Partial<Action>>;
   }
 }
 
@@ -85,23 +85,23 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         roles,
       );
     }
-    const act = await actOfRequest(pool, request);
-    if (act === undefined) return;
+    const action = await actOfRequest(pool, request);
+    if (action === undefined) return;
     // Its body may have taken long to come.
     const again = await request.identifyAgain();
     if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
       throw scope.httpErrors.forbidden('what you may has changed meanwhile: ask again');
     }
-    request.act = { ...act, id: await beginAct(pool, operatorOf(request), act) };
+    request.action = { ...action, id: await beginAction(pool, operatorOf(request), action) };
   });
 
   scope.addHook('onSend', async (request, reply) => {
-    const { act } = request;
-    if (act === undefined) return;
+    const { action } = request;
+    if (action === undefined) return;
     const { statusCode } = reply;
     const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
-    await endAct(pool, operatorOf(request), act, { outcome, after: act.after }).catch((error: unknown) => {
-      request.log.warn({ err: error, auditId: act.id }, 'how an act ended was not written down');
+    await endAction(pool, operatorOf(request), action, { outcome, after: action.after }).catch((error: unknown) => {
+      request.log.warn({ err: error, auditId: action.id }, 'how an act ended was not written down');
     });
   });
 
@@ -124,9 +124,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const subject = request.routeOptions.config.access?.route;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
-    const act = { did: 'be refused', subject, ...about };
+    const action = { did: 'be refused', subject, ...about };
     if (isWritten(operator.id))
-      await recordAct(pool, operator, { ...act, ...actFrom(request) }, { outcome: 'refused' });
+      await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
     if (may) {
       throw Object.assign(scope.httpErrors.forbidden('this action needs a recent sign-in: sign in again'), {
         cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
@@ -202,16 +202,16 @@ function isAnywhere(operator: Operator, role: Role): boolean {
 }
 
 /** What a request is about to do that is written down. */
-async function actOfRequest(pool: Pool, request: FastifyRequest): Promise<Act | undefined> {
+async function actOfRequest(pool: Pool, request: FastifyRequest): Promise<Action | undefined> {
   const { access, about } = request.routeOptions.config;
   if (access === undefined) return undefined;
   // Of a route that takes no body it says nothing.
   const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (request.body ?? {})) as Options;
-  const act = await actOf(
+  const action = await actOf(
     pool,
     access,
     { params: request.params as Options, query: request.query as Options, isDry: dryRun === true },
     about && (() => about(request)),
   );
-  return act && { ...act, ...actFrom(request) };
+  return action && { ...action, ...actionFrom(request) };
 }

@@ -8,7 +8,7 @@ import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-webhook.ts';
 import type { OidcSettings } from '../console/oidc-client.ts';
 import type { Readiness } from '../health.ts';
-import type { JudgeSlowly } from '../slow-guesses.ts';
+import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 

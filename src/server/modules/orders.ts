@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
-import { quietAsker } from '../../core/asks/quiet-asker.ts';
+import { statusPoller } from '../../core/polling/status-poller.ts';
 import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
-import { workLooks } from '../../core/cancellations/look-again.ts';
+import { workRefreshes } from '../../core/cancellations/refresh-order.ts';
 import { findLocation } from '../../core/locations/locations.ts';
 import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
 import { recordSignal } from '../../core/placements/record-signal.ts';
@@ -50,8 +50,8 @@ export async function ordersModule(
     cancellations.wake();
     live.notify();
   };
-  const looks = workLooks({ ...forward, onDue: wake });
-  const workers = [placements, looks, cancellations];
+  const refreshes = workRefreshes({ ...forward, onDue: wake });
+  const workers = [placements, refreshes, cancellations];
   const stop = (): Promise<unknown> => Promise.all(workers.map((worker) => worker.stop()));
   return {
     endpoint: {
@@ -59,7 +59,7 @@ export async function ordersModule(
       async recordSignal(serviceOrderId: string) {
         const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
         placements.wake();
-        looks.wake();
+        refreshes.wake();
         live.board?.wake();
         return recorded;
       },
@@ -68,7 +68,7 @@ export async function ordersModule(
     wake,
     breaker,
     /** Asks POS systems about orders that are quieter than they should be. */
-    asker: quietAsker({ ...calling, registry: providers.registry, parkTtlS, onApplied: webhooks.onApplied }),
+    poller: statusPoller({ ...calling, registry: providers.registry, parkTtlS, onApplied: webhooks.onApplied }),
     /** Its stop ends the claims, and waits for no call under way. */
     claims: {
       name: 'claims',

@@ -8,7 +8,7 @@ import type { Now } from '../../core/postgres/database-clock.ts';
 import { drainSpill } from '../../core/spill/drain-spill.ts';
 import { NONE_WAITING, type SpillState, type SpillWebhook, webhookSpiller } from '../../core/spill/spill-webhook.ts';
 import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
-import type { KeepDeps } from '../../core/statuses/keep-webhooks.ts';
+import type { StoreDeps } from '../../core/statuses/store-webhooks.ts';
 import type { TranslateRules } from '../../core/statuses/translate-webhook-request.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { spillTopic } from '../pubsub/spill-topic.ts';
@@ -25,7 +25,7 @@ type Spill = {
 /** Builds the spill: the tokens in memory, the way in and the way out. Undefined while SPILL_TOPIC is unset. */
 export function spillModule(
   config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION' | 'SPILL_TOKEN_AGE_S'>,
-  deps: KeepDeps &
+  deps: StoreDeps &
     TranslateRules & {
       connection: PubsubConnection;
       pool: Pool;

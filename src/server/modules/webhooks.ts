@@ -6,11 +6,11 @@ import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';
 import type { Applied } from '../../core/statuses/apply-webhooks.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import { dropQuota, type DropQuota } from '../../core/statuses/drop-quota.ts';
-import { REFUSED_QUOTA, refusedKeeper } from '../../core/statuses/keep-webhooks.ts';
+import { REFUSED_QUOTA, refusedStorer } from '../../core/statuses/store-webhooks.ts';
 import { redriveParked } from '../../core/statuses/redrive-parked.ts';
-import { FLUSHERS } from '../../database/open-database.ts';
+import { BATCH_WRITERS } from '../../database/open-database.ts';
 import { tokenJudge } from '../../http/judge-token.ts';
-import type { AnswerLimits } from '../../http/webhook-door.ts';
+import type { AnswerLimits } from '../../http/webhook-routes.ts';
 import type { Live } from './live.ts';
 import { spillModule } from './spill.ts';
 
@@ -55,8 +55,8 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
       accept: batches.arrived.accept,
       watch: database.watch,
       spill: spill?.put,
-      keepRefused: keepsRefused
-        ? refusedKeeper({ keys, quota: quotas.refused, accept: batches.refused.accept })
+      storeRefused: keepsRefused
+        ? refusedStorer({ keys, quota: quotas.refused, accept: batches.refused.accept })
         : undefined,
       observe,
       bodyBudget: config.BODY_BUDGET,
@@ -65,8 +65,8 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
     },
     /** Undefined while SPILL_TOPIC is unset. */
     spill,
-    writeNotKept: quotas.write,
-    notKept: {
+    writeNotStored: quotas.write,
+    notStored: {
       name: 'webhooks not kept',
       stop: () =>
         quotas.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost')),
@@ -129,15 +129,15 @@ function batchesOf(
     onLocked: ({ locationId, id, events }: Parameters<Batching['onLocked']>[0]) =>
       log.warn(
         { locationId, webhookId: id, serviceOrderIds: events.map((event) => event.serviceOrderId) },
-        'a row is locked: webhooks about the same orders wait aside',
+        'a row is locked: webhooks about the same orders wait for it',
       ),
     onApplied,
   };
   return {
-    arrived: batchWebhooks({ ...batching, flushers: FLUSHERS }),
-    drained: batchWebhooks({ ...batching, flushers: 1 }),
+    arrived: batchWebhooks({ ...batching, writers: BATCH_WRITERS }),
+    drained: batchWebhooks({ ...batching, writers: 1 }),
     // Over no connection of the webhooks that are accepted.
-    refused: batchWebhooks({ ...batching, pool: database.pool, flushers: 1 }),
+    refused: batchWebhooks({ ...batching, pool: database.pool, writers: 1 }),
   };
 }
 type Batching = Parameters<typeof batchWebhooks>[0];

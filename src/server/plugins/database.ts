@@ -12,7 +12,7 @@ import { explainDatabaseError } from '../../database/explain-database-error.ts';
 
 const RETRY_MS = 1_000;
 /** Time until a start that still waits for Postgres says so again. */
-const TELL_AGAIN_MS = 60_000;
+const REPORT_AGAIN_MS = 60_000;
 
 export type Database = {
   pool: Pool;
@@ -77,7 +77,7 @@ async function databaseReady(
       if (error instanceof WrongSchema) throw error;
       const { found, toDo } = explainDatabaseError(error);
       const words = `Postgres cannot be used, and is tried again every second: ${found}; ${toDo}`;
-      if (words !== said.words || performance.now() - said.at > TELL_AGAIN_MS) {
+      if (words !== said.words || performance.now() - said.at > REPORT_AGAIN_MS) {
         said = { words, at: performance.now() };
         log.error(words);
       }

@@ -39,7 +39,7 @@ const cancelIs = (id: string, wanted: string): Promise<Record<string, unknown>> 
 /** What its member was told, and of the cancellation. */
 const told = (id: string): string[] =>
   system.live(id).map(({ memberState, cancellation: c }) => (c === undefined ? memberState : `${memberState} ${c}`));
-const isTold = (id: string, last: string): Promise<unknown> => until(() => told(id).at(-1) === last);
+const isNotified = (id: string, last: string): Promise<unknown> => until(() => told(id).at(-1) === last);
 const change = (order: CanonicalOrder, about: Partial<CanonicalOrder>): Promise<number> => {
   system.platform.orders.set(order.serviceOrderId, { ...order, ...about });
   return system.signal(order.serviceOrderId);
@@ -118,7 +118,7 @@ it('no transaction is open while the platform or the POS is called', async () =>
   tills.cancel = () => async () => (await meanwhile('cancel')) ?? 'cancelled';
   const order = await sentAt('patient');
   await cancel(order);
-  await isTold(order.serviceOrderId, 'cancelled');
+  await isNotified(order.serviceOrderId, 'cancelled');
   expect(calls).toEqual(['order', 'create', 'order', 'cancel']);
 });
 
@@ -129,7 +129,7 @@ describe('before it is sent', () => {
     const id = order.serviceOrderId;
     await until(async () => (await attempts(id)).some(({ outcome }) => outcome === 'TryAgain'));
     await cancel(order);
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
     expect([tickets(id), cancels(id)]).toEqual([1, 1]);
   });
 
@@ -140,7 +140,7 @@ describe('before it is sent', () => {
     const id = order.serviceOrderId;
     await until(async () => (await attempts(id)).length === 1);
     await cancel(order);
-    await isTold(id, 'placed requested');
+    await isNotified(id, 'placed requested');
     busy.reject(new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 }));
     await isIn(id, 'withdrawn');
   });
@@ -162,7 +162,7 @@ describe('before it is sent', () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
     const { serviceOrderId } = await system.placeOrder(order);
     await isIn(serviceOrderId, 'withdrawn');
-    await isTold(serviceOrderId, 'cancelled');
+    await isNotified(serviceOrderId, 'cancelled');
     expect(told(serviceOrderId).at(0)).toMatch(/^placed/);
     expect(tickets(serviceOrderId) + cancels(serviceOrderId)).toBe(0);
     expect(await cancelIs(serviceOrderId, 'cancelled')).toMatchObject({ asked_by: 'platform' });
@@ -179,7 +179,7 @@ describe('before it is sent', () => {
     await isIn(order.serviceOrderId, 'held');
     await cancel(order);
     await isIn(order.serviceOrderId, 'withdrawn');
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(told(order.serviceOrderId)).not.toContain('placed requested');
     expect(tickets(order.serviceOrderId)).toBe(0);
   });
@@ -199,7 +199,7 @@ describe('before it is sent', () => {
       [id, order],
     );
     await isIn(id, 'withdrawn');
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
     expect(tickets(id)).toBe(0);
   });
 
@@ -291,13 +291,13 @@ describe('at the POS', () => {
     const id = order.serviceOrderId;
     tills.cancel = (_id, nth) => (nth === 1 ? tooLate() : 'cancelled');
     await requestCancellation(system.pool, id);
-    await isTold(id, 'sent refused');
+    await isNotified(id, 'sent refused');
     await change(order, { notes: 'no onions' });
     await until(
       async () => (await system.query('SELECT FROM order_changes WHERE service_order_id = $1', [id])).length === 1,
     );
     await change(order, { notes: 'no onions', ...CANCELLED });
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
     expect(cancels(id)).toBe(2);
   });
 
@@ -316,7 +316,7 @@ describe('at the POS', () => {
     const order = await sentAt('exact');
     const id = order.serviceOrderId;
     await cancel(order);
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
     expect(tills.cancels.filter((each) => each.serviceOrderId === id)).toEqual([
       {
         ref: { providerOrderId: `pos-${id}` },
@@ -339,7 +339,7 @@ describe('at the POS', () => {
       return 'cancelled';
     };
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(written).toMatchObject({ call: 'cancelOrder', ended_at: null });
   });
 
@@ -351,7 +351,7 @@ describe('at the POS', () => {
     expect(told(order.serviceOrderId)).not.toContain('cancelled');
     await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'cancelled' });
     await cancelIs(order.serviceOrderId, 'cancelled');
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
   });
 
   it('one that never says so is for the telephone', async () => {
@@ -368,7 +368,7 @@ describe('at the POS', () => {
     const order = await sentAt('exact');
     tills.cancel = tooLate;
     await cancel(order);
-    await isTold(order.serviceOrderId, 'sent refused');
+    await isNotified(order.serviceOrderId, 'sent refused');
     expect(await cancelIs(order.serviceOrderId, 'refused')).toMatchObject({
       problem: expect.stringContaining('oven'),
       cause: { code: 'cancel_refused', httpStatus: 409 },
@@ -377,12 +377,12 @@ describe('at the POS', () => {
     await cancel(order);
     await noLook(order.serviceOrderId);
     await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'ready' });
-    await isTold(order.serviceOrderId, 'ready_for_pickup refused');
+    await isNotified(order.serviceOrderId, 'ready_for_pickup refused');
     expect(cancels(order.serviceOrderId)).toBe(1);
     // An operator may ask again.
     tills.cancel = () => 'cancelled';
     await requestCancellation(system.pool, order.serviceOrderId);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
   });
 
   it('one that ends meanwhile was too late for it', async () => {
@@ -392,14 +392,14 @@ describe('at the POS', () => {
     await cancelIs(order.serviceOrderId, 'asked');
     await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'completed' });
     await cancelIs(order.serviceOrderId, 'refused');
-    await isTold(order.serviceOrderId, 'picked_up refused');
+    await isNotified(order.serviceOrderId, 'picked_up refused');
   });
 
   it('one that does not answer is asked again where it takes two as one', async () => {
     const order = await sentAt('exact');
     tills.cancel = (_id, nth) => (nth === 1 ? lost() : 'cancelled');
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(cancels(order.serviceOrderId)).toBe(2);
   });
 
@@ -407,7 +407,7 @@ describe('at the POS', () => {
     const order = await sentAt('blind');
     tills.cancel = (_id, nth) => (nth === 1 ? new TryAgain('refused', { sent: false }) : 'cancelled');
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(cancels(order.serviceOrderId)).toBe(2);
 
     const late = await sentAt('blind');
@@ -457,7 +457,7 @@ describe('at the POS', () => {
     await cancel(order);
     await cancelIs(order.serviceOrderId, 'in_doubt');
     await older(order.serviceOrderId, 0);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(cancels(order.serviceOrderId)).toBe(1);
   });
 
@@ -539,9 +539,9 @@ describe('at the POS', () => {
     for (const order of stuck) await cancel(order);
     await until(() => underWay === 1);
     await cancel(free);
-    await isTold(free.serviceOrderId, 'cancelled');
+    await isNotified(free.serviceOrderId, 'cancelled');
     answered.resolve();
-    for (const { serviceOrderId } of stuck) await isTold(serviceOrderId, 'cancelled');
+    for (const { serviceOrderId } of stuck) await isNotified(serviceOrderId, 'cancelled');
     expect(most).toBe(1);
   });
 
@@ -556,11 +556,11 @@ describe('at the POS', () => {
     const order = await system.placeOrder({ locationId: 'exact' });
     await until(() => tickets(order.serviceOrderId) === 1);
     await cancel(order);
-    await isTold(order.serviceOrderId, 'placed requested');
+    await isNotified(order.serviceOrderId, 'placed requested');
     await sleep(300);
     expect(await state(order.serviceOrderId)).toBe('waiting');
     answer();
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(await state(order.serviceOrderId)).toBe('sent');
     expect(cancels(order.serviceOrderId)).toBe(1);
   });
@@ -571,7 +571,7 @@ describe('in doubt', () => {
     const order = await inDoubtAt('asked');
     tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(await state(order.serviceOrderId)).toBe('sent');
     expect(cancels(order.serviceOrderId)).toBe(1);
   });
@@ -582,7 +582,7 @@ describe('in doubt', () => {
     await pauseLocation(system.pool, 'shuts');
     tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
   });
 
   it('a webhook that is quicker than "absent" wins: there is a ticket', async () => {
@@ -610,7 +610,7 @@ describe('in doubt', () => {
     await isIn(id, 'withdrawn');
     expect((await attempts(id)).filter(({ call }) => call === 'createOrder')).toHaveLength(1);
     expect(cancels(id)).toBe(0);
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
   });
 
   it('one that is cancelled in the very moment in which the POS says so is withdrawn at once', async () => {
@@ -630,7 +630,7 @@ describe('in doubt', () => {
   it('one that cannot be asked is asked to cancel it, and does: there was a ticket', async () => {
     const order = await inDoubtAt('exact');
     await cancel(order);
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
     expect(await state(order.serviceOrderId)).toBe('sent');
     const requestedAt = (await cancellation(order.serviceOrderId))?.['requested_at'] as Date;
     const sent = (await attempts(order.serviceOrderId)).filter(({ call }) => call === 'createOrder');
@@ -644,7 +644,7 @@ describe('in doubt', () => {
     await cancelIs(order.serviceOrderId, 'asked');
     expect(await state(order.serviceOrderId)).toBe('in_doubt');
     await webhook('exact', { serviceOrderId: order.serviceOrderId, status: 'cancelled' });
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
   });
 
   it('"absent" counts a minute after the request, and then it is withdrawn', async () => {
@@ -656,7 +656,7 @@ describe('in doubt', () => {
     expect(await state(id)).toBe('in_doubt');
     await older(id, 60);
     await isIn(id, 'withdrawn');
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
   });
 
   it('where nobody can be asked, a person says what became of both', async () => {
@@ -671,10 +671,10 @@ describe('in doubt', () => {
       });
     }
     await concludeByPhone(system.pool, gone.serviceOrderId, true);
-    await isTold(gone.serviceOrderId, 'cancelled');
+    await isNotified(gone.serviceOrderId, 'cancelled');
     await concludeByPhone(system.pool, made.serviceOrderId, false);
     expect(await state(made.serviceOrderId)).toBe('sent');
-    await isTold(made.serviceOrderId, 'sent refused');
+    await isNotified(made.serviceOrderId, 'sent refused');
   });
 
   const unsure = new TryAgain('later', { sent: false, httpStatus: 503 });
@@ -689,7 +689,7 @@ describe('in doubt', () => {
     await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
     expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'withdrawn' });
     expect(await state(id)).toBe('withdrawn');
-    await isTold(id, 'cancelled');
+    await isNotified(id, 'cancelled');
   });
 
   it('what was answered before a person found no ticket says nothing of a later cancel', async () => {
@@ -709,7 +709,7 @@ describe('an operator', () => {
   it('has an order cancelled that the platform has not', async () => {
     const { serviceOrderId } = await sentAt('exact');
     expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'asks_pos' });
-    await isTold(serviceOrderId, 'cancelled');
+    await isNotified(serviceOrderId, 'cancelled');
     expect(await cancellation(serviceOrderId)).toMatchObject({ asked_by: 'operator' });
   });
 
@@ -718,7 +718,7 @@ describe('an operator', () => {
     await cancel(order);
     await cancelIs(order.serviceOrderId, 'by_phone');
     expect(await concludeByPhone(system.pool, order.serviceOrderId, true)).toMatchObject({ cancellation: 'cancelled' });
-    await isTold(order.serviceOrderId, 'cancelled');
+    await isNotified(order.serviceOrderId, 'cancelled');
   });
 
   it('is refused what cannot be', async () => {

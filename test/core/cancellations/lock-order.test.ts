@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { claimLooks, endLook } from '../../../src/core/cancellations/look-again.ts';
+import { claimRefreshes, endRefresh } from '../../../src/core/cancellations/refresh-order.ts';
 import { lockOrder, mayHaveTicket } from '../../../src/core/cancellations/changed-order.ts';
 import { recordSignal } from '../../../src/core/placements/record-signal.ts';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
@@ -24,13 +24,13 @@ afterAll(() => pool.end());
 
 it('a signal that comes during a look has the order looked at once more', async () => {
   await recordSignal(pool, ORDER, 60);
-  const [look] = await claimLooks(pool, 10);
+  const [look] = await claimRefreshes(pool, 10);
   if (look === undefined) throw new Error('there is no look');
   await recordSignal(pool, ORDER, 60);
   // One at a time.
-  expect(await claimLooks(pool, 10)).toEqual([]);
-  await endLook(pool, look);
-  expect(await claimLooks(pool, 10)).toMatchObject([{ serviceOrderId: ORDER }]);
+  expect(await claimRefreshes(pool, 10)).toEqual([]);
+  await endRefresh(pool, look);
+  expect(await claimRefreshes(pool, 10)).toMatchObject([{ serviceOrderId: ORDER }]);
 });
 
 it('whoever waited for the lock sees that the order began to be sent meanwhile', async () => {

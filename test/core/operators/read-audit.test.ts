@@ -83,7 +83,7 @@ it.each<[string, AuditFilter, string]>([
     let before: string | undefined;
     do {
       const page = await readAudit(pool, filter, { before, limit: 50 });
-      found.push(...page.acts.map(({ auditId }) => auditId));
+      found.push(...page.actions.map(({ auditId }) => auditId));
       before = page.next ?? undefined;
     } while (before !== undefined);
     expect(found.length).toBe(new Set(found).size);
@@ -99,6 +99,6 @@ it('what was written at the same moment in another order is found too', async ()
     `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
      SELECT now() - interval '10 s', 'person', 'late', 'late', 'retry'`,
   );
-  const { acts } = await readAudit(pool, { actor: 'late', since: ago(15), until: ago(5) }, { limit: 50 });
-  expect(acts).toHaveLength(1);
+  const { actions } = await readAudit(pool, { actor: 'late', since: ago(15), until: ago(5) }, { limit: 50 });
+  expect(actions).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
 import { beginTestOrder, endLeftTestOrders } from '../../../src/core/placements/test-order.ts';
-import { dueLanes, type DueLanes, type Room } from '../../../src/core/placements/due-lanes.ts';
+import { dueLocations, type DueLocations, type Capacity } from '../../../src/core/placements/due-locations.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -35,8 +35,8 @@ async function backlog(locationId: string | null, count: number, dueForS: number
   );
 }
 
-type About = Room & { leaseId: string; lost: readonly string[] };
-const ROOM: Room = {
+type About = Capacity & { leaseId: string; lost: readonly string[] };
+const ROOM: Capacity = {
   limit: 400,
   share: 4,
   busy: [],
@@ -50,11 +50,11 @@ const ROOM: Room = {
 };
 
 /** Claims as a process that has just started. */
-async function claim({ leaseId = randomUUID(), lost = [], ...room }: Partial<About>): Promise<string[]> {
-  const claims = await claimPlacements(pool, dueLanes(), {
+async function claim({ leaseId = randomUUID(), lost = [], ...capacity }: Partial<About>): Promise<string[]> {
+  const claims = await claimPlacements(pool, dueLocations(), {
     leaseId,
     lost,
-    room: () => ({ ...ROOM, ...room }),
+    capacity: () => ({ ...ROOM, ...capacity }),
   });
   return claims.map((each) => each.serviceOrderId).toSorted();
 }
@@ -173,10 +173,10 @@ describe('what a claim reads', () => {
   afterEach(() => void vi.useRealTimers());
   /** Long enough for another look. */
   const later = (): void => void vi.advanceTimersByTime(2_000);
-  const claimOnce = (on: pg.Pool, due: DueLanes, room: Partial<Room>): ReturnType<typeof claimPlacements> =>
-    claimPlacements(on, due, { leaseId: randomUUID(), lost: [], room: () => ({ ...ROOM, ...room }) });
-  const read = (due: DueLanes, room: Partial<Room>): Promise<ReadPlans> =>
-    readPlans(pool, (recording) => claimOnce(recording, due, room));
+  const claimOnce = (on: pg.Pool, due: DueLocations, capacity: Partial<Capacity>): ReturnType<typeof claimPlacements> =>
+    claimPlacements(on, due, { leaseId: randomUUID(), lost: [], capacity: () => ({ ...ROOM, ...capacity }) });
+  const read = (due: DueLocations, capacity: Partial<Capacity>): Promise<ReadPlans> =>
+    readPlans(pool, (recording) => claimOnce(recording, due, capacity));
 
   it('is what is due, however many locations have an order that is not, and it locks only what it claims', async () => {
     await pool.query(
@@ -187,7 +187,7 @@ describe('what a claim reads', () => {
     await backlog('club-1', 6, 60);
     await backlog('club-2', 6, 60);
     await pool.query('VACUUM ANALYZE placements');
-    const { whole, reads } = await read(dueLanes(), { share: 2 });
+    const { whole, reads } = await read(dueLocations(), { share: 2 });
     expect(whole).not.toContain('placements');
     expect(reads).toBeLessThan(100);
     // A row that was locked and is as it was keeps the number of who locked it.
@@ -198,7 +198,7 @@ describe('what a claim reads', () => {
   it('is little of a location with ten thousand due orders whose share is full, and others are served', async () => {
     await backlog('hung', 10_000, 600);
     await pool.query('VACUUM ANALYZE placements');
-    const due = dueLanes();
+    const due = dueLocations();
     const hung = sendingFor('hung', 'hung', 'hung');
     expect(await claimOnce(pool, due, { busy: hung })).toHaveLength(1);
     expect((await read(due, { busy: hung })).reads).toBeLessThan(20);
@@ -212,7 +212,7 @@ describe('what a claim reads', () => {
     const old = await pool.connect();
     try {
       await backlog('club-0', 1, 1);
-      const due = dueLanes();
+      const due = dueLocations();
       expect(await claimOnce(pool, due, {})).toHaveLength(1);
       await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
       await old.query('SELECT FROM placements LIMIT 1');
@@ -221,7 +221,7 @@ describe('what a claim reads', () => {
       await backlog('club-1', 1, 1);
       await backlog(null, 1, 1);
       later();
-      expect((await read(dueLanes(), {})).pages).toBeGreaterThan(10_000);
+      expect((await read(dueLocations(), {})).pages).toBeGreaterThan(10_000);
       expect((await read(due, {})).pages).toBeLessThan(500);
     } finally {
       await old.query('ROLLBACK');

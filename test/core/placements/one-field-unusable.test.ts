@@ -134,8 +134,8 @@ it(`${ORDERS} orders with any one field made unusable`, { timeout: 1_800_000 }, 
   await none('SELECT count(*)::int AS count FROM outbox');
   const ended = await states();
   const told = memberStates();
-  const untold = [...changed].filter(([id]) => told.get(id)?.at(-1) !== ended.get(id));
-  expect(untold.map(([id, said]) => `${said}: ${ended.get(id)}, told ${told.get(id)?.join(', ')}`)).toEqual([]);
+  const unnotified = [...changed].filter(([id]) => told.get(id)?.at(-1) !== ended.get(id));
+  expect(unnotified.map(([id, said]) => `${said}: ${ended.get(id)}, told ${told.get(id)?.join(', ')}`)).toEqual([]);
   const tickets = Map.groupBy(pos.tickets, (ticket) => ticket.serviceOrderId);
   const wrong = [...changed].filter(([id]) => (tickets.get(id)?.length ?? 0) !== (ended.get(id) === 'sent' ? 1 : 0));
   expect(wrong).toEqual([]);

@@ -118,7 +118,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     const { webhookId } = await replay(webhook);
     await system.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
     const refused = 'the webhook that it replays, with its body, is not kept any more';
-    expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused, cause: { code: 'not_kept' } });
+    expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused, cause: { code: 'not_stored' } });
     expect(await showWebhook(deps, webhookId ?? '')).toMatchObject({ today: { refused }, erased: false });
   });
 });

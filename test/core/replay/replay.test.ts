@@ -441,7 +441,7 @@ describe('what cannot be replayed', () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
-    await refused(String(answer.body['webhookId']), /only its beginning is kept/, { code: 'only_beginning_kept' });
+    await refused(String(answer.body['webhookId']), /only its beginning is kept/, { code: 'only_beginning_stored' });
     expect(await replayAll('--outcome', 'dropped', '--location', locationId)).toMatchObject({
       replayed: [],
       refused: [],

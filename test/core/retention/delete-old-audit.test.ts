@@ -34,8 +34,8 @@ it('what is older than it is kept goes with how it ended, however much it is, an
      INSERT INTO audit_outcomes (audit_id, outcome) SELECT audit_id, 'done' FROM acts`,
   );
   await deleteOld(service, 'deletion of old audit', 400 * DAY_S);
-  expect(await kept()).toEqual({ acts: ['after 0', 'after 399'], ends: 2 });
+  expect(await kept()).toEqual({ actions: ['after 0', 'after 399'], ends: 2 });
   await expect(deleteOld(service, 'deletion of old audit', 29 * DAY_S)).rejects.toThrow('30 days at least');
   await deleteOld(service, 'deletion of old audit', 30 * DAY_S);
-  expect(await kept()).toEqual({ acts: ['after 0'], ends: 1 });
+  expect(await kept()).toEqual({ actions: ['after 0'], ends: 1 });
 });

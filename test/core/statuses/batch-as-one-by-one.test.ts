@@ -211,7 +211,7 @@ describe('events in one batch come to the same as one by one', () => {
     await applyWebhooks(other, [webhook(`${world}-2`, [{ order: 'a', posId: 'p', status: 'received' }])], 3_600);
     const batches = batchWebhooks({
       pool,
-      flushers: 1,
+      writers: 1,
       parkTtlS: 3_600,
       observe: () => {},
       onApplied: ({ conflicts }) => told.push(...conflicts),

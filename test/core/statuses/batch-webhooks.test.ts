@@ -28,7 +28,7 @@ afterAll(() => pool.end());
 function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks {
   return batchWebhooks({
     pool,
-    flushers: 2,
+    writers: 2,
     parkTtlS: 60,
     observe: (observed) => {
       if (observed.what === 'flush') flushed.push(observed.webhooks);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
-import { blankToken, holdsToken } from '../../../src/core/statuses/keep-webhooks.ts';
+import { blankToken, holdsToken } from '../../../src/core/statuses/store-webhooks.ts';
 
 const TOKEN = makeToken('exw_');
 const OLD = 'b_-'.repeat(3) + 'Jx7'.repeat(11) + 'Q';

@@ -9,7 +9,7 @@ const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toStr
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
 const ordersUrl = 'http://127.0.0.1:9/orders';
 const LIMIT = 400_000;
-const KEPT_OF_TOO_LARGE = 65_536;
+const STORED_OF_TOO_LARGE = 65_536;
 
 let system: System;
 let operator: Operator;
@@ -93,7 +93,7 @@ describe('a body', () => {
   it('of which only the beginning is kept comes back as far as that', async () => {
     const body = order(5_000);
     expect(body.length).toBeGreaterThan(LIMIT);
-    await expectShown(await keep(url, body), body.subarray(0, KEPT_OF_TOO_LARGE));
+    await expectShown(await keep(url, body), body.subarray(0, STORED_OF_TOO_LARGE));
   });
 
   it('with our token in it is encrypted whole', async () => {

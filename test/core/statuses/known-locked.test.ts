@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
-import { knownLocked } from '../../../src/core/statuses/locked-orders.ts';
+import { lockWaits } from '../../../src/core/statuses/locked-orders.ts';
 
 const about = (locationId: string, ...events: object[]) =>
   ({ locationId, integration: 'standard', events }) as unknown as TranslatedWebhook;
@@ -8,7 +8,7 @@ const about = (locationId: string, ...events: object[]) =>
 afterEach(() => vi.useRealTimers());
 
 it('knows an order by our id and by the POS id, at its own location', () => {
-  const known = knownLocked();
+  const known = lockWaits();
   known.add(about('club', { serviceOrderId: 'a', providerOrderId: 'pos-a' }));
   expect(known.has(about('club', { serviceOrderId: 'a' }))).toBe(true);
   expect(known.has(about('club', { serviceOrderId: 'z' }, { providerOrderId: 'pos-a' }))).toBe(true);
@@ -18,7 +18,7 @@ it('knows an order by our id and by the POS id, at its own location', () => {
 
 it('forgets an order once a webhook about it is applied, and after ten seconds', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  const known = knownLocked();
+  const known = lockWaits();
   known.add(about('club', { serviceOrderId: 'a' }));
   known.remove(about('club', { serviceOrderId: 'a' }));
   expect(known.size()).toBe(0);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type Accepted } from '../../../src/core/statuses/batch-webhooks.ts';
-import { FLUSHERS, openDatabase } from '../../../src/database/open-database.ts';
+import { BATCH_WRITERS, openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 /** Nothing here is refused for being late, however busy the machine is. */
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await ensureWebhookPartitions(pool);
   const batches = batchWebhooks({
     pool: flushPool,
-    flushers: FLUSHERS,
+    writers: BATCH_WRITERS,
     parkTtlS: 60,
     observe: () => {},
     onApplied: () => {},
@@ -119,7 +119,7 @@ it.each(ROWS)('a webhook that waits for %s keeps nobody else waiting', async (_w
       expect((await Promise.all(others)).map(({ outcome }) => outcome)).toEqual(['applied', 'applied']);
     }
     expect(free.signal.aborted).toBe(false);
-    // The first of them costs a wait, perhaps at both flushers; the rest go aside at once.
+    // The first of them costs a wait, perhaps at both writers; the rest go aside at once.
     expect(found - before).toBeLessThanOrEqual(3);
   });
   const outcomes = (await Promise.all(own)).map(({ outcome }) => outcome);
@@ -135,7 +135,7 @@ it('a batch waits briefly for a lock: a sender gives up after 1.5 s', async () =
 });
 
 it('locked orders that come one by one hold no batch writer for longer than a wait each', async () => {
-  const [ofClub, ofNeighbour] = [numbered('single', FLUSHERS + 1), numbered('single-other', FLUSHERS + 1)];
+  const [ofClub, ofNeighbour] = [numbered('single', BATCH_WRITERS + 1), numbered('single-other', BATCH_WRITERS + 1)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const own: Promise<Accepted>[] = [];
   await beside(

@@ -19,7 +19,7 @@ import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.
 import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
-import { tellEstimates } from '../../../src/core/statuses/tell-estimates.ts';
+import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -207,12 +207,12 @@ describe('an estimate', () => {
     // Whoever asks for the time waits, with what it has seen until then.
     const [slower, quicker] = [new pg.Client(system.databaseUrl), new pg.Client(system.databaseUrl)];
     await Promise.all([slower.connect(), quicker.connect()]);
-    await tellEstimates(slower); // which plans it
+    await notifyEstimates(slower); // which plans it
     await quicker.query('BEGIN; LOCK TABLE clock.ahead');
     await system.query('INSERT INTO estimates_due VALUES ($1, 3, pg_catalog.now())', [id]);
-    const ours = tellEstimates(slower);
+    const ours = notifyEstimates(slower);
     await sleep(200);
-    expect(await tellEstimates(quicker)).toBe(1);
+    expect(await notifyEstimates(quicker)).toBe(1);
     await quicker.query('COMMIT');
     expect(await ours).toBe(0);
     await Promise.all([slower.end(), quicker.end()]);

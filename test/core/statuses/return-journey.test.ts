@@ -11,7 +11,7 @@ import { parseSettingsKeys, unsealWebhook } from '../../../src/core/locations/se
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
-import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
+import { ANSWER_LIMITS } from '../../../src/http/webhook-routes.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
@@ -266,9 +266,9 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     expect(Number(whole)).toBeGreaterThanOrEqual(5);
     expect(Number(beginnings)).toBeGreaterThanOrEqual(5);
     expect(Number(bytes)).toBeLessThan(2 * MIB);
-    const notKept = answers.filter(({ body }) => body['webhookId'] === null).length;
-    expect(Number(whole) + Number(beginnings) + notKept).toBe(62);
-    expect(notKept).toBeGreaterThan(20);
+    const notStored = answers.filter(({ body }) => body['webhookId'] === null).length;
+    expect(Number(whole) + Number(beginnings) + notStored).toBe(62);
+    expect(notStored).toBeGreaterThan(20);
     expect(system.logged.join('').match(/beyond DROPPED_QUOTA/g)).toHaveLength(2);
 
     const serviceOrderId = await order('flooded');
@@ -288,9 +288,9 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     );
     expect(await another.take('signed', cost), 'at another location').toBe('whole');
     const counted = async (): Promise<unknown> =>
-      (await system.query(`SELECT not_kept FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_kept'];
+      (await system.query(`SELECT not_stored FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_stored'];
     await another.write();
-    await until(async () => Number(await counted()) === notKept + 1);
+    await until(async () => Number(await counted()) === notStored + 1);
     await pauseLocation(system.pool, 'flooded');
     await system.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'flooded'`);
     expect(await removeLocation(system.pool, 'flooded')).toHaveProperty('tokens');

@@ -134,11 +134,11 @@ async function comeBack(callback: string): Promise<string> {
 const hasSession = (): boolean => browser.cookies.get(url)?.has('expediter_session') === true;
 
 async function whyRefused(): Promise<unknown> {
-  const [act] = await stage.query(
+  const [action] = await stage.query(
     `SELECT outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE did = 'sign in'
      ORDER BY audit_id DESC LIMIT 1`,
   );
-  return act?.['outcome'] === 'refused' ? act['after'] : undefined;
+  return action?.['outcome'] === 'refused' ? action['after'] : undefined;
 }
 
 it('an honest issuer is believed, and gets the verifier of its challenge', async () => {

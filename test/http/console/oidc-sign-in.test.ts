@@ -54,12 +54,12 @@ async function grant(to: { email?: string; group?: string }, roles: string[], lo
 const ask = (path: string, cookie: string, method = 'GET'): Promise<OperatorAnswer> =>
   sendAsIs(stage.app, path, { method, headers: { cookie, ...OWN_PAGE } });
 
-async function newestAct(): Promise<Record<string, unknown> | undefined> {
-  const [act] = await stage.query(
+async function newestAction(): Promise<Record<string, unknown> | undefined> {
+  const [action] = await stage.query(
     `SELECT actor_kind, actor_id, actor_name, did, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
      ORDER BY audit_id DESC LIMIT 1`,
   );
-  return act;
+  return action;
 }
 
 describe('a person', () => {
@@ -74,9 +74,9 @@ describe('a person', () => {
       rights: [{ roles: ['viewer', 'operator'], locations: null }],
     });
     const ada = { actor_kind: 'person', actor_id: `${oidc.issuer} ada`, actor_name: 'ada@team.example' };
-    expect(await newestAct()).toMatchObject({ ...ada, did: 'sign in', outcome: 'done' });
+    expect(await newestAction()).toMatchObject({ ...ada, did: 'sign in', outcome: 'done' });
     expect((await ask('/console/api/locations/club-1/pause', cookie, 'POST')).status).toBe(200);
-    expect(await newestAct()).toMatchObject({ ...ada, did: 'pause', outcome: 'done' });
+    expect(await newestAction()).toMatchObject({ ...ada, did: 'pause', outcome: 'done' });
     await ask('/console/api/locations/club-1/resume', cookie, 'POST');
   });
 
@@ -140,7 +140,7 @@ describe('a person', () => {
     const { to, cookie } = await signIn(login);
     expect({ to, cookie }).toEqual({ to: `/console/?problem=${problem}`, cookie: '' });
     const isKnown = 'email_verified' in claims && claims.email_verified === true;
-    expect(await newestAct()).toMatchObject({
+    expect(await newestAction()).toMatchObject({
       actor_id: `${oidc.issuer} ${login}`,
       actor_name: isKnown ? claims.email.toLowerCase() : `eve (${login})`,
       did: 'sign in',
@@ -362,7 +362,7 @@ describe('signing in again', () => {
     browser.cookies.get(oidc.issuer)?.clear();
     const refused = await signIn('kim', { browser, query: '?again=1' });
     expect(refused.to).toBe('/console/?problem=failed');
-    expect(await newestAct()).toMatchObject({
+    expect(await newestAction()).toMatchObject({
       actor_name: 'kim@club.example',
       outcome: 'refused',
       after: 'other_person',

@@ -333,8 +333,8 @@ describe('a session', () => {
     expect(await opens(cookie)).toBe(false);
     other.lookAnew();
     expect(await opens(cookie, other)).toBe(false);
-    const acts = (await actsOf('leaver')).map(({ did, outcome }) => [did, outcome]);
-    expect(acts).toEqual([
+    const actions = (await actsOf('leaver')).map(({ did, outcome }) => [did, outcome]);
+    expect(actions).toEqual([
       ['sign in', 'done'],
       ['sign out', 'done'],
     ]);
@@ -431,14 +431,14 @@ describe('the sessions of somebody', () => {
   it('are ended one by one, by whoever has them and by nobody else', async () => {
     const token = await named('owner');
     const [laptop, phone] = [await logIn(stage.app, token), await logIn(stage.app, token)];
-    const stranger = await logIn(stage.app, await named('stranger', 'admin'));
+    const anonymous = await logIn(stage.app, await named('anonymous', 'admin'));
     const other = (await sessionsOf(laptop)).find(({ current }) => current === false);
     const path = `/console/sessions/${String(other?.['sessionId'])}`;
-    expect((await ask(path, { cookie: stranger, ...OWN_PAGE }, 'DELETE')).status).toBe(404);
+    expect((await ask(path, { cookie: anonymous, ...OWN_PAGE }, 'DELETE')).status).toBe(404);
     expect(await opens(phone)).toBe(true);
     expect((await ask(path, { cookie: laptop, ...OWN_PAGE }, 'DELETE')).status).toBe(204);
     expect([await opens(laptop), await opens(phone)]).toEqual([true, false]);
-    expect(await actsOf('stranger')).toContainEqual({
+    expect(await actsOf('anonymous')).toContainEqual({
       did: 'revoke session',
       subject: other?.['sessionId'],
       source: expect.stringMatching(/^10\./) as string,
@@ -451,11 +451,11 @@ describe('the sessions of somebody', () => {
   it('are ended all at once, with this one', async () => {
     const token = await named('everywhere');
     const cookies = [await logIn(stage.app, token), await logIn(stage.app, token)];
-    const stranger = await logIn(stage.app);
+    const anonymous = await logIn(stage.app);
     const answer = await ask('/console/sessions', { cookie: cookies[0] ?? '', ...OWN_PAGE }, 'DELETE');
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
     for (const cookie of cookies) expect(await opens(cookie)).toBe(false);
-    expect(await opens(stranger)).toBe(true);
+    expect(await opens(anonymous)).toBe(true);
     expect((await actsOf('everywhere')).at(-1)).toMatchObject({ did: 'sign out everywhere', outcome: 'done' });
   });
 

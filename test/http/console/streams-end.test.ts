@@ -74,31 +74,33 @@ it('a stream ends with what let its reader in, and no other does', async () => {
     cookie: await logIn(stage.app, await named(name)),
   });
   const admin = { authorization: `Bearer ${OPERATOR_TOKEN}` };
-  const cases: Record<string, { who: Record<string, string>; act: (who: Record<string, string>) => Promise<unknown> }> =
-    {
-      'signed out': { who: await session('a'), act: (who) => send('/console/session', who, 'DELETE') },
-      'signed out everywhere': { who: await session('b'), act: (who) => send('/console/sessions', who, 'DELETE') },
-      'session revoked': {
-        who: await session('c'),
-        act: async () => send(`/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST'),
-      },
-      'token revoked': {
-        who: await bearer('d'),
-        act: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'd'`),
-      },
-      'token of the session revoked': {
-        who: await session('e'),
-        act: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'e'`),
-      },
-      'token expired': {
-        who: await bearer('f'),
-        act: () => stage.query(`UPDATE operator_tokens SET expires_at = now() WHERE name = 'f'`),
-      },
-      'a role taken': {
-        who: { cookie: await person('g') },
-        act: () => stage.query(`DELETE FROM operator_grants WHERE email = 'g'`),
-      },
-    };
+  const cases: Record<
+    string,
+    { who: Record<string, string>; action: (who: Record<string, string>) => Promise<unknown> }
+  > = {
+    'signed out': { who: await session('a'), action: (who) => send('/console/session', who, 'DELETE') },
+    'signed out everywhere': { who: await session('b'), action: (who) => send('/console/sessions', who, 'DELETE') },
+    'session revoked': {
+      who: await session('c'),
+      action: async () => send(`/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST'),
+    },
+    'token revoked': {
+      who: await bearer('d'),
+      action: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'd'`),
+    },
+    'token of the session revoked': {
+      who: await session('e'),
+      action: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'e'`),
+    },
+    'token expired': {
+      who: await bearer('f'),
+      action: () => stage.query(`UPDATE operator_tokens SET expires_at = now() WHERE name = 'f'`),
+    },
+    'a role taken': {
+      who: { cookie: await person('g') },
+      action: () => stage.query(`DELETE FROM operator_grants WHERE email = 'g'`),
+    },
+  };
   const staying = {
     OPERATOR_TOKEN: admin,
     session: await session('stays'),
@@ -110,9 +112,9 @@ it('a stream ends with what let its reader in, and no other does', async () => {
     stayed += 2;
   }
   await Promise.all(
-    Object.values(cases).map(async ({ who, act }) => {
+    Object.values(cases).map(async ({ who, action }) => {
       const following = await follow(who);
-      await act(who);
+      await action(who);
       await Promise.all(following);
     }),
   );

@@ -34,7 +34,7 @@ const [es256, eddsa, , rs256, hs256] = signers as [
   FollowSigner,
   FollowSigner,
 ];
-const strangers = ALGORITHMS.map((alg) => followSigner(alg, `k-${alg}`));
+const foreign = ALGORITHMS.map((alg) => followSigner(alg, `k-${alg}`));
 const openKeys = signers.filter((each) => each !== hs256).map(({ jwk }) => jwk);
 
 let jwks: HttpServer & { keys: unknown; status: number; hits: number };
@@ -53,7 +53,7 @@ beforeAll(async () => {
   lure = Object.assign(
     await serveHttp((_request, response) => {
       lure.hits += 1;
-      sendJson(response, 200, { keys: strangers.map(({ jwk }) => jwk) });
+      sendJson(response, 200, { keys: foreign.map(({ jwk }) => jwk) });
     }),
     { hits: 0 },
   );
@@ -203,24 +203,24 @@ describe('a follow token', () => {
   });
 
   it('is refused with another key of its kind', async () => {
-    for (const stranger of strangers) {
-      const token = signFollowToken(stranger, claims);
+    for (const signer of foreign) {
+      const token = signFollowToken(signer, claims);
       expect(await refusal(byKeys, token)).toMatch(/signature verification failed/);
       expect(await refusal(byUrl, token)).toMatch(/signature verification failed|not allowed/);
     }
   });
 
   it('brings no key of its own, and none is fetched for it', async () => {
-    for (const stranger of strangers) {
+    for (const signer of foreign) {
       for (const brought of [
-        { jwk: stranger.jwk },
+        { jwk: signer.jwk },
         { jku: `${lure.url}/jwks` },
         { x5u: `${lure.url}/x5u` },
         { x5c: ['AAAA'] },
-        { jwk: stranger.jwk, kid: undefined },
+        { jwk: signer.jwk, kid: undefined },
         { jku: `${lure.url}/jwks`, kid: MARKER },
       ]) {
-        await refused(signFollowToken(stranger, claims, brought));
+        await refused(signFollowToken(signer, claims, brought));
       }
     }
   });
@@ -431,12 +431,12 @@ describe('10,000 forged follow tokens', () => {
       ),
     'of a stranger': fc
       .tuple(
-        anyOf(...strangers.filter(({ alg }) => alg !== 'RS256')),
+        anyOf(...foreign.filter(({ alg }) => alg !== 'RS256')),
         fc.record({
           kid: anyOf(...signers.map(({ kid }) => kid), undefined, MARKER),
           jku: fc.boolean().map((isThere) => (isThere ? lure.url : undefined)),
           x5u: fc.boolean().map((isThere) => (isThere ? lure.url : undefined)),
-          jwk: anyOf(undefined, ...strangers.map(({ jwk }) => jwk)),
+          jwk: anyOf(undefined, ...foreign.map(({ jwk }) => jwk)),
         }),
       )
       .map(([by, about]) => signFollowToken(by, claims, about)),

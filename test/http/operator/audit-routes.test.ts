@@ -10,7 +10,7 @@ import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
-type Act = Record<string, unknown>;
+type Action = Record<string, unknown>;
 
 let stage: Stage;
 let operator: Operator;
@@ -23,10 +23,10 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-const audit = async (query: string): Promise<Act[]> => {
+const audit = async (query: string): Promise<Action[]> => {
   const { status, body } = await operator.get(`/audit?${query}`);
   expect(status).toBe(200);
-  return body['acts'] as Act[];
+  return body['actions'] as Action[];
 };
 
 /** A named token with roles at locations. */
@@ -54,8 +54,10 @@ describe('the audit', () => {
       locationId: 'club-1',
       by: { kind: 'token', id: expect.any(String), name: 'a manager' },
     };
-    const [act] = await audit(`actor=a%20manager&did=pause&location=club-1&outcome=done&since=${before.toISOString()}`);
-    expect(act).toEqual({
+    const [action] = await audit(
+      `actor=a%20manager&did=pause&location=club-1&outcome=done&since=${before.toISOString()}`,
+    );
+    expect(action).toEqual({
       ...about,
       auditId: expect.stringMatching(/^\d+$/),
       at: expect.any(String),
@@ -69,16 +71,16 @@ describe('the audit', () => {
       after: 'paused',
       endedAt: expect.any(String),
     });
-    const { source: _source, requestId, ...told } = act ?? {};
-    expect(((await operator.get('/locations/club-1')).body['acts'] as Act[])[0]).toEqual(told);
+    const { source: _source, requestId, ...told } = action ?? {};
+    expect(((await operator.get('/locations/club-1')).body['actions'] as Action[])[0]).toEqual(told);
     // For whoever ships the log off the machine, where nobody with the database's password changes it.
     const lines = stage.logged.map((line) => JSON.parse(line) as object);
-    const [auditId, source] = [act?.['auditId'], act?.['source']];
+    const [auditId, source] = [action?.['auditId'], action?.['source']];
     const line = { ...about, auditId, source, outcome: 'done', after: 'paused', reqId: requestId, message: 'operator' };
     expect(lines).toContainEqual(expect.objectContaining(line));
     for (const query of ['actor=nobody', 'outcome=failed', 'location=club-2', `until=${before.toISOString()}`]) {
       expect(
-        (await audit(`did=pause&${query}`)).filter(({ auditId }) => auditId === act?.['auditId']),
+        (await audit(`did=pause&${query}`)).filter(({ auditId }) => auditId === action?.['auditId']),
         query,
       ).toEqual([]);
     }
@@ -92,7 +94,7 @@ describe('the audit', () => {
     do {
       const cursor: string = next === null ? '' : `&cursor=${next}`;
       const { body } = await operator.get(`/audit?did=check&location=club-2&limit=2${cursor}`);
-      found.push(...(body['acts'] as Act[]));
+      found.push(...(body['actions'] as Action[]));
       next = body['next'] as string | null;
     } while (next !== null);
     expect(found).toEqual(all);
@@ -115,7 +117,7 @@ describe('the audit', () => {
       };
       expect((await audit('actor=a%20viewer'))[0], path).toMatchObject(refused);
       const story = 'serviceOrderId' in about ? '/orders/order-club-1' : '/locations/club-1';
-      expect((await viewer(story)).body['acts']).toContainEqual(expect.objectContaining(refused));
+      expect((await viewer(story)).body['actions']).toContainEqual(expect.objectContaining(refused));
     }
     // What is elsewhere is not there, and nothing of it is in the audit.
     expect((await viewer('/orders/order-club-2/retry', 'POST')).status).toBe(404);
@@ -127,12 +129,12 @@ describe('the audit', () => {
     await operator.post('/locations/club-1/resume');
     await operator.post('/locations/club-2/resume');
     const some = await named('an admin of one', ['admin'], ['club-1']);
-    const all = (await some('/audit?limit=200')).body['acts'] as Act[];
+    const all = (await some('/audit?limit=200')).body['actions'] as Action[];
     expect(new Set(all.map(({ locationId }) => locationId))).toEqual(new Set(['club-1']));
     expect((await some('/audit?location=club-2')).status).toBe(403);
-    expect((await some('/audit?order=order-club-2')).body['acts']).toEqual([]);
+    expect((await some('/audit?order=order-club-2')).body['actions']).toEqual([]);
     const two = await named('an admin of two', ['admin'], ['club-1', 'club-2']);
-    const both = (await two('/audit?limit=200')).body['acts'] as Act[];
+    const both = (await two('/audit?limit=200')).body['actions'] as Action[];
     expect(new Set(both.map(({ locationId }) => locationId))).toEqual(new Set(['club-1', 'club-2']));
     expect((await audit('did=replay%20many'))[0]).toMatchObject({ locationId: null, subject: 'dropped' });
   });
@@ -140,12 +142,12 @@ describe('the audit', () => {
 
 describe('from the middle', () => {
   /** What there is of a pause by command line while it waits for a lock: if its process died now, nothing would follow. */
-  const pauseByCli = async (lock: string): Promise<{ act: Act | undefined; paused: unknown }> => {
+  const pauseByCli = async (lock: string): Promise<{ action: Action | undefined; paused: unknown }> => {
     await operator.post('/locations/club-1/resume');
     const owner = new pg.Client(stage.databaseUrl);
     await owner.connect();
     let paused: unknown;
-    let act: Act | undefined;
+    let action: Action | undefined;
     try {
       await owner.query('BEGIN');
       await owner.query(lock);
@@ -156,14 +158,14 @@ describe('from the middle', () => {
         );
         return waits.length > 0;
       });
-      [act] = await audit(`actor=${userInfo().username}&location=club-1&outcome=unknown`);
+      [action] = await audit(`actor=${userInfo().username}&location=club-1&outcome=unknown`);
       [paused] = await stage.query(`SELECT paused_at IS NOT NULL AS is FROM locations WHERE location_id = 'club-1'`);
       await owner.query('ROLLBACK');
       expect((await ended).code).toBe(0);
     } finally {
       await owner.end();
     }
-    return { act, paused };
+    return { action, paused };
   };
   const begun = {
     by: { kind: 'command_line', id: userInfo().username, name: userInfo().username },
@@ -173,13 +175,13 @@ describe('from the middle', () => {
   };
 
   it('an act whose process dies before it did anything names who began it', async () => {
-    const { act, paused } = await pauseByCli(`SELECT FROM locations WHERE location_id = 'club-1' FOR UPDATE`);
-    expect([act, paused]).toEqual([expect.objectContaining({ ...begun, source: null }), { is: false }]);
+    const { action, paused } = await pauseByCli(`SELECT FROM locations WHERE location_id = 'club-1' FOR UPDATE`);
+    expect([action, paused]).toEqual([expect.objectContaining({ ...begun, source: null }), { is: false }]);
   });
 
   it('an act whose process dies before it wrote down how it ended names who did it', async () => {
-    const { act, paused } = await pauseByCli('LOCK TABLE audit_outcomes IN EXCLUSIVE MODE');
-    expect([act, paused]).toEqual([expect.objectContaining(begun), { is: true }]);
+    const { action, paused } = await pauseByCli('LOCK TABLE audit_outcomes IN EXCLUSIVE MODE');
+    expect([action, paused]).toEqual([expect.objectContaining(begun), { is: true }]);
   });
 
   it('an act whose end cannot be written down was done all the same, and is unknown', async () => {

@@ -393,27 +393,27 @@ describe('live messages that do not go out', () => {
       [digest(token)],
     );
     const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
-    const untold = async (count: number): Promise<void> => {
+    const unnotified = async (count: number): Promise<void> => {
       for (const board of [watched, elsewhere]) {
-        await until(() => (board.attention()?.untold?.orders ?? 0) === count);
+        await until(() => (board.attention()?.unnotified?.orders ?? 0) === count);
       }
     };
     // As the relay leaves them when the topic refuses them.
     await stage.query('DELETE FROM outbox');
-    await untold(0);
-    for (const id of ['untold-1', 'untold-2']) {
+    await unnotified(0);
+    for (const id of ['unnotified-1', 'unnotified-2']) {
       await stage.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
       await report(id, 'READY');
     }
     await stage.query(`UPDATE outbox SET applied_at = now() - interval '1 h'`);
-    await untold(2);
-    expect(watched.attention()?.untold).toMatchObject({
+    await unnotified(2);
+    expect(watched.attention()?.unnotified).toMatchObject({
       messages: 2,
-      serviceOrderId: expect.stringMatching(/^untold-[12]$/),
+      serviceOrderId: expect.stringMatching(/^unnotified-[12]$/),
     });
-    expect(ofAnother.attention()?.untold).toBeNull();
+    expect(ofAnother.attention()?.unnotified).toBeNull();
     await stage.query('DELETE FROM outbox');
-    await untold(0);
+    await unnotified(0);
   });
 });
 
@@ -563,7 +563,7 @@ describe('a reader that hangs', () => {
         changed: [],
         dropped: [],
         silent: [{ sent: version } as never],
-        untold: null,
+        unnotified: null,
       });
     }
     expect(stream.isBehind()).toBe(true);

@@ -50,7 +50,7 @@ afterAll(() => stage?.stop());
 
 const audited = async (did: string, about: object): Promise<unknown> => {
   const { body } = await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200`);
-  return expect(body['acts']).toContainEqual(
+  return expect(body['actions']).toContainEqual(
     expect.objectContaining({ by: BY, source: '127.0.0.1', did, outcome: 'done', ...about }),
   );
 };
@@ -83,7 +83,7 @@ describe('a location', () => {
     const { body } = await operator.get('/locations');
     const locations = body['locations'] as Location[];
     expect(locations.map(({ locationId }) => locationId)).toEqual(['asked-1', 'club/1', 'silent', 'unasked-1']);
-    const { tokens: _tokens, webhookUrl: _url, knows: _knows, acts: _acts, grant, ...listed } = heard;
+    const { tokens: _tokens, webhookUrl: _url, knows: _knows, actions: _acts, grant, ...listed } = heard;
     expect(grant).toBeNull();
     expect(locations[1]).toEqual(listed);
     expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
@@ -92,16 +92,16 @@ describe('a location', () => {
   it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
     await stage.addLocation('moved', { key: SECRET }, 'asked');
     await stage.query(`INSERT INTO location_last_seen VALUES ('moved', 'standard', now())`);
-    const drops = (ago: number, notKept: number): Promise<unknown> =>
+    const drops = (ago: number, notStored: number): Promise<unknown> =>
       stage.query(
         `INSERT INTO dropped_bytes VALUES ('moved', (now() AT TIME ZONE 'UTC')::date - $1::int, 1, $2)
-         ON CONFLICT (location_id) DO UPDATE SET day = excluded.day, not_kept = excluded.not_kept`,
-        [ago, notKept],
+         ON CONFLICT (location_id) DO UPDATE SET day = excluded.day, not_stored = excluded.not_stored`,
+        [ago, notStored],
       );
     await drops(1, 7);
-    expect(await show('moved')).toMatchObject({ notKept: 0 });
+    expect(await show('moved')).toMatchObject({ notStored: 0 });
     await drops(0, 8);
-    expect(await show('moved')).toMatchObject({ notKept: 8 });
+    expect(await show('moved')).toMatchObject({ notStored: 8 });
     await stage.query(
       `INSERT INTO traffic SELECT 'moved', date_trunc('minute', now()) - make_interval(mins => n), 'asked', 'webhook', 'dropped', 1
        FROM generate_series(0, 120) AS n`,

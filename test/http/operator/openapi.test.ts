@@ -32,12 +32,12 @@ async function routes(): Promise<{ api: string[]; console: string[] }> {
   return { api: all.filter((route) => !isConsole(route)), console: all.filter(isConsole) };
 }
 
-async function routesOf(doors: object): Promise<{ method: string; url: string }[]> {
+async function routesOf(endpoints: object): Promise<{ method: string; url: string }[]> {
   const found: RouteOptions[] = [];
   const app = buildListener({
     log: pino({ level: 'silent' }),
     connections: boundConnections(1, console),
-    ...doors,
+    ...endpoints,
   } as unknown as Parameters<typeof buildListener>[0]);
   app.addHook('onRoute', (route) => void found.push(route));
   await app.ready();
@@ -52,7 +52,7 @@ const operationsOf = ({ paths }: ApiDocument): string[] =>
 
 describe('the listeners, where operators have their own', () => {
   it('share no route but those of health', async () => {
-    const urlsOf = async (doors: object): Promise<string[]> => (await routesOf(doors)).map(({ url }) => url);
+    const urlsOf = async (endpoints: object): Promise<string[]> => (await routesOf(endpoints)).map(({ url }) => url);
     const [outside, operator] = [await urlsOf({ outside: OUTSIDE }), await urlsOf({ operator: OPERATOR })];
     expect(outside.length).toBeGreaterThan(2);
     expect(outside.filter((url) => !PUBLIC.includes(url))).toEqual([]);

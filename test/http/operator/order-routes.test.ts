@@ -45,7 +45,7 @@ const placed = async (type: 'pickup' | 'delivery' = 'pickup'): Promise<ReturnTyp
 };
 const audited = async (did: string, about: object): Promise<unknown> => {
   const { body } = await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200`);
-  return expect(body['acts']).toContainEqual(
+  return expect(body['actions']).toContainEqual(
     expect.objectContaining({ by: BY, source: '127.0.0.1', did, outcome: 'done', ...about }),
   );
 };

@@ -47,7 +47,7 @@ const tokensSeenBy = async (by: Operator): Promise<Named[]> =>
   (await by.get('/operators/tokens')).body['tokens'] as Named[];
 const grantsSeenBy = async (by: Operator): Promise<Grant[]> =>
   (await by.get('/operators/grants')).body['grants'] as Grant[];
-const acts = (did: string, name: string): Promise<Record<string, unknown>[]> =>
+const actions = (did: string, name: string): Promise<Record<string, unknown>[]> =>
   stage.query(
     `SELECT actor_kind, actor_name, subject, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
      WHERE did = $1 AND after LIKE $2 AND location_id IS NULL ORDER BY audit_id`,
@@ -70,7 +70,7 @@ describe('a named token', () => {
     const shown = JSON.stringify([stored, await tokensSeenBy(admin), stage.logged]);
     expect(shown).toContain(tokenId);
     expect(shown).not.toContain(token.slice(4, -6));
-    expect(await acts('issue token', 'report')).toEqual([
+    expect(await actions('issue token', 'report')).toEqual([
       {
         actor_kind: 'operator_token',
         actor_name: 'OPERATOR_TOKEN',
@@ -94,7 +94,7 @@ describe('a named token', () => {
     expect(await statusOf(token)).toBe(401);
     // The process that did it has not to wait for that.
     expect((await here.get('/locations')).status).toBe(401);
-    expect(await acts('revoke token', 'laptop')).toMatchObject([
+    expect(await actions('revoke token', 'laptop')).toMatchObject([
       { subject: tokenId, outcome: 'done', after: `${tokenId} laptop: viewer,operator at club-1` },
       { subject: tokenId, outcome: 'done' },
     ]);
@@ -121,7 +121,7 @@ describe('a named token', () => {
       status: 409,
       body: { error: 'a valid token is called "Zoë 1": revoke that, or take another name' },
     });
-    expect(await acts('issue token', 'Zoë 1')).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
+    expect(await actions('issue token', 'Zoë 1')).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
     await admin.post(`/operators/tokens/${tokenId}/revoke`);
     const statuses = await Promise.all(
       [1, 2].map(async () => (await admin.post('/operators/tokens', { name: 'Zoë 1', roles: ['viewer'] })).status),
@@ -206,7 +206,7 @@ describe('an admin of one location', () => {
     const group = 'drivers';
     const { body } = await admin.post('/operators/grants', { group, roles: ['viewer'], locations: ['club-1'] });
     const { body: audit } = await ofClub1.get('/audit?limit=200');
-    const seen = (audit['acts'] as { did: string; locationId: string; after: string }[]).map(
+    const seen = (audit['actions'] as { did: string; locationId: string; after: string }[]).map(
       ({ did, locationId, after }) => [did, locationId, after],
     );
     expect(seen.slice(0, 3)).toEqual([
@@ -283,8 +283,8 @@ describe('a grant', () => {
     await add({ email: 'anna@example.com', roles: ['viewer'] });
     expect(await get('/locations/club-2')).toBe(401);
     const given = `${grant.grantId} anna@example.com: viewer at club-1`;
-    expect((await acts('give roles', 'anna@example.com'))[0]).toMatchObject({ outcome: 'done', after: given });
-    expect(await acts('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
+    expect((await actions('give roles', 'anna@example.com'))[0]).toMatchObject({ outcome: 'done', after: given });
+    expect(await actions('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
   });
 
   it('of a group is of everybody in it, and adds to those of the address', async () => {

@@ -358,7 +358,7 @@ async function auditedSince(from: string, outcomes: string[]): Promise<[string, 
     [from, outcomes],
   );
   return rows
-    .map((row): [string, number] => [String(row['act']), Number(row['times'])])
+    .map((row): [string, number] => [String(row['action']), Number(row['times'])])
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
@@ -550,7 +550,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
   expect(crossings.slice(0, 3)).toEqual([]);
   expect(await stateOf('east')).toEqual(before);
   expect(await auditedSince(from, ['done'])).toEqual(done.sorted());
-  expect((await auditedSince(from, ['refused'])).filter(([act]) => act.endsWith(': be refused'))).toEqual(
+  expect((await auditedSince(from, ['refused'])).filter(([action]) => action.endsWith(': be refused'))).toEqual(
     refused.sorted(),
   );
   // Each of them came about.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { recordAnswer } from '../../../src/core/asks/quiet-asker.ts';
+import { recordPoll } from '../../../src/core/polling/status-poller.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -54,7 +54,7 @@ it('sums up what vendors made of the orders, by integration, location and time',
   await report('good', once, 'received');
   const answer: StatusEvent = { status: 'ready', nativeStatus: 'READY', serviceOrderId: quiet };
   const about = { serviceOrderId: quiet, locationId: 'bad', integration: 'moody', providerOrderId: null };
-  await recordAnswer(system.pool, { ...about, order: {} as never }, [answer], 60);
+  await recordPoll(system.pool, { ...about, order: {} as never }, [answer], 60);
   await place('bad', 'refuse', 'failed');
   await place('bad', 'silence', 'in_doubt');
   // Its POS took six minutes.

@@ -54,13 +54,13 @@ async function dropped(count: number): Promise<{ locationId: string; orders: str
 const mend = (locationId: string): Promise<void> => stage.addLocation(locationId, { ordersUrl, secret: RIGHT });
 const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   (await operator.get(`/webhooks?${query}`)).body['webhooks'] as Record<string, unknown>[];
-type Act = Record<string, unknown>;
+type Action = Record<string, unknown>;
 /** What was done, in the newest 200 of the audit. */
-const acts = async (did: string, query = ''): Promise<Act[]> =>
-  (await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200${query}`)).body['acts'] as Act[];
+const actions = async (did: string, query = ''): Promise<Action[]> =>
+  (await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200${query}`)).body['actions'] as Action[];
 const isAbout =
   (id: string) =>
-  ({ webhookId }: Act): boolean =>
+  ({ webhookId }: Action): boolean =>
     webhookId === id;
 
 describe('webhooks', () => {
@@ -70,7 +70,7 @@ describe('webhooks', () => {
     await stage.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
     const about = { serviceOrderId: `${locationId}-told`, status: 'CANCELLED', reason: 'Ada has no allergy' };
     const id = await send(url, about);
-    const reads = async (): Promise<number> => (await acts('read webhook')).filter(isAbout(id)).length;
+    const reads = async (): Promise<number> => (await actions('read webhook')).filter(isAbout(id)).length;
     const masked = await operator.get(`/webhooks/${id}?contents=false`);
     expect(masked.body).toMatchObject({
       webhookId: id,
@@ -119,7 +119,7 @@ describe('webhooks', () => {
     expect((await operator.get(path)).body['today']).toMatchObject({
       events: [{ status: 'ready', serviceOrderId: orders[0] }],
     });
-    expect((await acts('read webhook')).filter(isAbout(webhooks[0] ?? ''))).toMatchObject([
+    expect((await actions('read webhook')).filter(isAbout(webhooks[0] ?? ''))).toMatchObject([
       { by: { kind: 'operator_token' }, source: '127.0.0.1', locationId, outcome: 'done' },
       { locationId },
     ]);
@@ -160,13 +160,13 @@ describe('a replay', () => {
       { did: 'read webhook', outcome: 'done' },
       { did: 'replay', by: { name: 'OPERATOR_TOKEN' }, after: 'applied' },
     ];
-    expect((await acts('replay')).filter(isAbout(id)).toReversed()).toMatchObject([written[0], written[2]]);
+    expect((await actions('replay')).filter(isAbout(id)).toReversed()).toMatchObject([written[0], written[2]]);
     const again = await operator.get(`/orders/${serviceOrderId}`);
-    expect(again.body['acts']).toMatchObject([written[0], written[2], written[1]]);
+    expect(again.body['actions']).toMatchObject([written[0], written[2], written[1]]);
     expect(again.body['timeline']).toContainEqual(
-      expect.objectContaining({ what: 'act', details: expect.objectContaining({ did: 'replay', webhookId: id }) }),
+      expect.objectContaining({ what: 'action', details: expect.objectContaining({ did: 'replay', webhookId: id }) }),
     );
-    for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['acts'])).not.toContain(hidden);
+    for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['actions'])).not.toContain(hidden);
   });
 
   it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
@@ -192,7 +192,7 @@ describe('a replay', () => {
     });
     for (const serviceOrderId of orders.slice(0, 4))
       expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
-    const runs = await acts('replay many', `&location=${locationId}`);
+    const runs = await actions('replay many', `&location=${locationId}`);
     expect(runs.map(({ subject, after }) => [subject, after])).toEqual([
       [expect.stringMatching(/^dropped, since \S+, again$/), 'duplicate 4'],
       [expect.any(String), 'none'],
@@ -201,7 +201,7 @@ describe('a replay', () => {
     ]);
     // And each of them stands in its order's story.
     for (const [nth, id] of webhooks.slice(0, 4).entries()) {
-      const story = (await operator.get(`/orders/${orders[nth]}`)).body['acts'];
+      const story = (await operator.get(`/orders/${orders[nth]}`)).body['actions'];
       expect(story).toMatchObject(['applied', 'duplicate'].map((after) => ({ did: 'replay', webhookId: id, after })));
     }
   });
@@ -284,11 +284,11 @@ describe('a replay', () => {
       await left;
     });
     const run = await until(async () => {
-      const [found] = await acts('replay many', `&location=${locationId}`);
+      const [found] = await actions('replay many', `&location=${locationId}`);
       return typeof found?.['outcome'] === 'string' && found;
     });
     expect(run).toMatchObject({ outcome: 'done', after: 'applied 2' });
-    expect(await acts('replay', `&location=${locationId}`)).toHaveLength(2);
+    expect(await actions('replay', `&location=${locationId}`)).toHaveLength(2);
   });
 
   it('of many is written down as far as it came when Postgres goes away', async () => {
@@ -300,7 +300,7 @@ describe('a replay', () => {
       expect((await answering).status).toBe(503);
     });
     expect(await stage.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
-    expect(await acts('replay many', `&location=${locationId}`)).toMatchObject([
+    expect(await actions('replay many', `&location=${locationId}`)).toMatchObject([
       { outcome: 'failed', after: 'applied 1' },
     ]);
   });

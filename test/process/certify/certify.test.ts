@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordAnswer } from '../../../src/core/asks/quiet-asker.ts';
+import { recordPoll } from '../../../src/core/polling/status-poller.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
 import { locationDeps } from '../../../src/core/locations/location-deps.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { ANSWER_LIMITS } from '../../../src/http/webhook-door.ts';
+import { ANSWER_LIMITS } from '../../../src/http/webhook-routes.ts';
 import { certify, type Certification } from '../../../src/diagnostics/certify.ts';
 import type { Check } from '../../../src/diagnostics/check.ts';
 import {
@@ -258,7 +258,7 @@ describe.concurrent('a POS that can be asked', () => {
         providerOrderId: null,
         order: sampleOrder(),
       };
-      await recordAnswer(deps.pool, quiet, [{ status: 'received', serviceOrderId, nativeStatus: 'OPEN' }], 3_600);
+      await recordPoll(deps.pool, quiet, [{ status: 'received', serviceOrderId, nativeStatus: 'OPEN' }], 3_600);
     };
     const does = (status: string): string[] => {
       if (status !== 'RECEIVED') return [status];

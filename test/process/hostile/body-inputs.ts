@@ -1,5 +1,5 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { MIB, usualLines, type Door } from './door.ts';
+import { MIB, usualLines, type Door } from './endpoint.ts';
 import {
   MARKER,
   chunked,

@@ -4,7 +4,7 @@ import { MARKER, toFollow, type Expected, type HostileInput, type Request } from
 const AUDIENCE = 'https://expediter.test/follow';
 const ORIGIN = 'https://order.expediter.test';
 const ours = followSigner('ES256', 'ours');
-const stranger = followSigner('ES256', 'ours');
+const anonymous = followSigner('ES256', 'ours');
 const secret = followSigner('HS256', 'secret');
 const inAnHour = Math.floor(Date.now() / 1000) + 3600;
 const right = { sub: 'h-follow', aud: AUDIENCE, exp: inAnHour };
@@ -33,7 +33,7 @@ const REFUSED: Expected = {
   },
 };
 const FOLLOWED: Expected = { status: 200, outcome: 'followed' };
-const NO_DOOR: Expected = { status: 404 };
+const NO_ENDPOINT: Expected = { status: 404 };
 const UNREADABLE: Expected = { status: 500 };
 
 /** Requests to follow an order with what opens nothing; and a few that look as if they did not, and do. */
@@ -51,7 +51,7 @@ function tokens(): HostileInput[] {
     at('right', FOLLOW_TOKEN, FOLLOWED),
     at('right, with a secret', signFollowToken(secret, right), FOLLOWED),
     at('of a strange order', signFollowToken(ours, { ...right, sub: `${MARKER}/../\n🍕` }), FOLLOWED),
-    signed('of a stranger who brings his key', {}, { jku: `http://127.0.0.1:9/${MARKER}`, kid: MARKER }, stranger),
+    signed('of a stranger who brings his key', {}, { jku: `http://127.0.0.1:9/${MARKER}`, kid: MARKER }, anonymous),
     ...[{ aud: MARKER }, { exp: 1 }, { sub: `${MARKER}\0` }].map((claims) => signed(JSON.stringify(claims), claims)),
     signed('alg none', {}, { alg: 'none' }),
     signed('of 10 kB', { more: MARKER.repeat(1_000) }),
@@ -105,11 +105,11 @@ function addresses(): HostileInput[] {
     );
   const beside = ['follow/', '/follow', 'Follow', 'follow/h-follow', `follow/${MARKER}`, 'follow%2f', 'x/../follow'];
   return [
-    ...beside.map((path) => at(`/${path}`, NO_DOOR)),
+    ...beside.map((path) => at(`/${path}`, NO_ENDPOINT)),
     at('/%66ollow', FOLLOWED),
     // What cannot be decoded is refused as a webhook's path is.
     ...['/follow%', '/follow%zz', '/follow/%c3'].map((path) => at(path, { status: 401 })),
-    ...['POST', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND'].map((method) => at('/follow', NO_DOOR, method)),
+    ...['POST', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND'].map((method) => at('/follow', NO_ENDPOINT, method)),
     ...['get', 'GETT', '\0GET'].map((method) => at('/follow', UNREADABLE, method)),
   ];
 }

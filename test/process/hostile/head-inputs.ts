@@ -1,4 +1,4 @@
-import { usualLines, type Door } from './door.ts';
+import { usualLines, type Door } from './endpoint.ts';
 import { chunked, toSocket, toWebhook, type Expected, type HostileInput } from './hostile-input.ts';
 
 /** Heads, and how they say where the body ends. */

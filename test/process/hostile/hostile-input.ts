@@ -21,7 +21,7 @@ export type PushTokenChanges = {
   claims?: Record<string, unknown>;
   header?: Record<string, unknown>;
   /** `ours` is in the key set, `stranger` is not, `public` is our public key's PEM used as an HMAC secret. */
-  signer?: 'ours' | 'stranger' | 'public' | 'nobody';
+  signer?: 'ours' | 'anonymous' | 'public' | 'nobody';
 };
 
 export type Expected =

@@ -71,7 +71,7 @@ function forgeries(): HostileInput[] {
       { x5c: ['AAAA'] },
       { jwk: MARKER },
     ].map((header) =>
-      at(`a stranger with ${Object.keys(header)[0]} ${JSON.stringify(header).length}`, { header, signer: 'stranger' }),
+      at(`a stranger with ${Object.keys(header)[0]} ${JSON.stringify(header).length}`, { header, signer: 'anonymous' }),
     ),
     ...[[MARKER], ['exp'], [], ['toString'], 'b64', null].map((crit, nth) =>
       at(`crit ${nth}`, { header: { crit, [MARKER]: 1, exp: 1, toString: 1 } }),

@@ -13,7 +13,7 @@ const KID = 'hostile';
 /** Signs whatever it is asked to, by hand: a library would refuse most of it. */
 export function pushTokenSigner(issuer: string): PushTokenSigner {
   const ours = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const anonymous = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
 
   return {
@@ -28,7 +28,7 @@ export function pushTokenSigner(issuer: string): PushTokenSigner {
       const bits = /(256|384|512)$/.exec(alg)?.[1] ?? '256';
       if (signer === 'nobody') return `${signed}.`;
       if (signer === 'public') return `${signed}.${createHmac(`sha${bits}`, pem).update(signed).digest('base64url')}`;
-      return `${signed}.${rsa((signer === 'ours' ? ours : stranger).privateKey, alg, bits, signed)}`;
+      return `${signed}.${rsa((signer === 'ours' ? ours : anonymous).privateKey, alg, bits, signed)}`;
     },
   };
 }

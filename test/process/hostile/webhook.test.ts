@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { until } from '../../support/until.ts';
-import { webhookInputs } from './inputs-by-door.ts';
+import { webhookInputs } from './inputs-by-endpoint.ts';
 import { withstand } from './withstand.ts';
 
 const MIB = 2 ** 20;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTarget, type RunningTarget } from './start-target.ts';
 import { FOLLOW_TOKEN } from './follow-inputs.ts';
 import { MARKER, type HostileInput } from './hostile-input.ts';
-import { byKind } from './inputs-by-door.ts';
+import { byKind } from './inputs-by-endpoint.ts';
 import { SECRET } from './secrets.ts';
 import { isLarge, send, sendInputs, sendSlowInputs } from './send-inputs.ts';
 import { post, statusWebhook } from '../../support/start-system.ts';

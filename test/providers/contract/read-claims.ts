@@ -125,7 +125,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
   claim('refuses what the POS says of another order', async () => {
     const at = await stage();
     const [one, other] = [await moved(at, NATIVE, { type: TYPE }), await moved(at, NATIVE, { type: TYPE })];
-    at.pos.misread = await answerAbout(at, other);
+    at.pos.misread = await pollAndApply(at, other);
     expect(await readFailure(at, one)).toBeInstanceOf(TryAgain);
     expect(await read(at, other.ref, other.order)).toHaveLength(1);
   });
@@ -183,7 +183,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
   claim('reads its own answers with a part replaced by anything as events, or throws TryAgain', async () => {
     const at = await stage();
     const about = await moved(at, NATIVE, { type: TYPE });
-    const { body: original } = (await answerAbout(at, about))();
+    const { body: original } = (await pollAndApply(at, about))();
     const replaced = fc.tuple(fc.nat(), fc.oneof(fc.jsonValue(), anyText()));
     await fc.assert(
       fc.asyncProperty(replaced, async ([nth, part]) => {
@@ -205,7 +205,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
   });
 
   /** The POS's own answer to the question about an order, as a fault. */
-  async function answerAbout(
+  async function pollAndApply(
     at: Stage<Settings>,
     { ref, order }: { ref: OrderRef; order: CanonicalOrder },
   ): Promise<() => { status: number; body: unknown }> {

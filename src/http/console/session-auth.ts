@@ -1,11 +1,11 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
-import type { Recognise } from '../bound-connections.ts';
+import type { Authenticate } from '../bound-connections.ts';
 import { answerErrors } from '../operator/answer-errors.ts';
 import { guardRoutes } from '../operator/guard-routes.ts';
 import { speakJson } from '../operator/mount-routes.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
-import { unauthorized } from '../operator/bearer-door.ts';
+import { unauthorized } from '../operator/bearer-auth.ts';
 import { BUILT, isSameOrigin, pageFiles, secureHeaders } from './page-files.ts';
 import { sessionCookies } from './session-cookie.ts';
 import { sessionRoutes } from './session-routes.ts';
@@ -16,10 +16,10 @@ import { sessionRoutes } from './session-routes.ts';
  *
  * @param mountApi from `mountRoutes`
  */
-export async function sessionDoor(
+export async function sessionAuth(
   scope: FastifyInstance,
   deps: OperatorDeps,
-  recognise: Recognise,
+  authenticate: Authenticate,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
@@ -68,7 +68,7 @@ export async function sessionDoor(
           request.identifyAgain = () => identify.bySession(cookies);
           request.operator = await judge(request, 'session', cookies, request.identifyAgain);
           if (request.operator === undefined) return unauthorized(reply, 'Cookie');
-          recognise(reply.raw, request.operator.id);
+          authenticate(reply.raw, request.operator.id);
           return undefined;
         });
         guardRoutes(api, { pool, now });

@@ -25,9 +25,9 @@ afterAll(() => system?.stop());
 
 const isIn = (id: string, wanted: string): Promise<unknown> =>
   until(async () => (await system.placement(id))?.['state'] === wanted);
-const look = async (id: string): Promise<Record<string, unknown> | undefined> =>
+const refresh = async (id: string): Promise<Record<string, unknown> | undefined> =>
   (await system.query('SELECT * FROM looks WHERE service_order_id = $1', [id]))[0];
-const noLook = (id: string): Promise<unknown> => until(async () => (await look(id)) === undefined);
+const noLook = (id: string): Promise<unknown> => until(async () => (await refresh(id)) === undefined);
 const changes = (id: string): Promise<unknown[]> =>
   system
     .query('SELECT changes FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at', [id])
@@ -113,13 +113,13 @@ it('what is in doubt is repeated as it was sent: the change waits', async () => 
   const id = order.serviceOrderId;
   await isIn(id, 'in_doubt');
   await change(order, { notes: 'no cutlery' });
-  await until(async () => Number((await look(id))?.['next_attempt_at']) > Date.now() + 3_000);
+  await until(async () => Number((await refresh(id))?.['next_attempt_at']) > Date.now() + 3_000);
   // The longer it takes, the less often it is fetched.
   await system.query(
     `UPDATE looks SET signalled_at = now() - interval '5 min', next_attempt_at = now() WHERE service_order_id = $1`,
     [id],
   );
-  await until(async () => Number((await look(id))?.['next_attempt_at']) > Date.now() + 120_000);
+  await until(async () => Number((await refresh(id))?.['next_attempt_at']) > Date.now() + 120_000);
   answers = 'placed';
   await isIn(id, 'sent');
   expect(ticket(id)).toMatchObject({ notes: order.notes });
@@ -145,12 +145,12 @@ it('a signal while the order is fetched for the first time has it fetched once m
      VALUES ('first-fetch', now() + interval '1 h', gen_random_uuid(), now() + interval '2 s')`,
   );
   await system.signal('first-fetch');
-  expect(await look('first-fetch')).toBeDefined();
+  expect(await refresh('first-fetch')).toBeDefined();
   // Not under way, it is still to be fetched.
   await system.query(`INSERT INTO placements (service_order_id, deadline_at, next_attempt_at)
                       VALUES ('not-fetched', now() + interval '1 h', now() + interval '1 h')`);
   await system.signal('not-fetched');
-  expect(await look('not-fetched')).toBeUndefined();
+  expect(await refresh('not-fetched')).toBeUndefined();
 });
 
 it('a signal while the order is fetched for the last time has it begin again', async () => {
@@ -176,7 +176,7 @@ it('an order that has ended, or is erased, is not fetched again', async () => {
   for (const { serviceOrderId: id } of [ended, erased]) {
     const before = asked(id);
     await system.signal(id);
-    expect(await look(id)).toBeUndefined();
+    expect(await refresh(id)).toBeUndefined();
     expect(asked(id)).toBe(before);
   }
 });
@@ -188,7 +188,7 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
     const id = order.serviceOrderId;
     system.platform.answer = (each) => (each === id ? fault : undefined);
     await system.signal(id);
-    await until(async () => Number((await look(id))?.['failures']) > 0);
+    await until(async () => Number((await refresh(id))?.['failures']) > 0);
     await system.query(
       `UPDATE looks SET signalled_at = now() - interval '600 s', next_attempt_at = now(), lease_until = NULL
      WHERE service_order_id = $1`,
@@ -205,7 +205,7 @@ it('a platform that is down is asked until it is back: the cancel is not lost', 
   const id = order.serviceOrderId;
   system.platform.answer = () => 'down';
   await change(order, { cancelledAt: '2027-01-31T18:00:00Z' });
-  await until(async () => Number((await look(id))?.['failures']) > 0);
+  await until(async () => Number((await refresh(id))?.['failures']) > 0);
   await system.query(`UPDATE looks SET signalled_at = now() - interval '1 h' WHERE service_order_id = $1`, [id]);
   system.platform.answer = undefined;
   await until(() => system.live(id).at(-1)?.memberState === 'cancelled');
@@ -229,9 +229,9 @@ it('a platform that asked us to wait is not asked sooner for another signal', as
     `INSERT INTO looks (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
     [id],
   );
-  const before = (await look(id))?.['next_attempt_at'];
+  const before = (await refresh(id))?.['next_attempt_at'];
   await system.signal(id);
-  expect((await look(id))?.['next_attempt_at']).toEqual(before);
+  expect((await refresh(id))?.['next_attempt_at']).toEqual(before);
 });
 
 it('the newest twenty differences are kept of a platform that changes its mind with every answer', async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ACT_CODES, describeAct } from '../../console/audit/describe-act.ts';
+import { ACT_CODES, describeAction } from '../../console/audit/describe-action.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
 import { rightOf } from '../../console/people/right-of.ts';
-import type { ToldAct } from '../../console/wire.ts';
+import type { RecordedAction } from '../../console/wire.ts';
 import { ACCESS } from '../../src/operators/registry.ts';
 
-const act: ToldAct = {
+const action: RecordedAction = {
   auditId: '7',
   at: '2027-01-31T18:00:01+00:00',
   by: { kind: 'person', id: 'https://issuer.example.com 7', name: 'Grace' },
@@ -22,7 +22,7 @@ const act: ToldAct = {
 
 describe('an act', () => {
   it('says who did what, and what came of it', () => {
-    expect(describeAct(act)).toEqual({
+    expect(describeAction(action)).toEqual({
       sentence: 'Grace tried it again',
       tone: 'plain',
       more: ['held → sent'],
@@ -36,31 +36,34 @@ describe('an act', () => {
   });
 
   it('of a newer service is told by its code', () => {
-    expect(describeAct({ ...act, did: 'bake' }).sentence).toBe('Grace did “bake”');
+    expect(describeAction({ ...action, did: 'bake' }).sentence).toBe('Grace did “bake”');
   });
 
   it('that was refused is not told as if it were done', () => {
-    const refused = describeAct({ ...act, outcome: 'refused', after: null });
+    const refused = describeAction({ ...action, outcome: 'refused', after: null });
     expect(refused).toMatchObject({ sentence: 'Grace was refused: “retry”', tone: 'warn', isChange: false });
-    const { sentence } = describeAct({ ...act, did: 'be refused', outcome: 'refused', after: null });
+    const { sentence } = describeAction({ ...action, did: 'be refused', outcome: 'refused', after: null });
     expect(sentence).toBe('Grace was refused');
   });
 
   it('whose end was not written down says so', () => {
-    expect(describeAct({ ...act, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
-    expect(describeAct({ ...act, outcome: 'failed', after: null })).toMatchObject({ tone: 'bad', more: ['it failed'] });
+    expect(describeAction({ ...action, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
+    expect(describeAction({ ...action, outcome: 'failed', after: null })).toMatchObject({
+      tone: 'bad',
+      more: ['it failed'],
+    });
   });
 
   it('says how whoever it was came in, where it was no person', () => {
-    const by = (kind: ToldAct['by']['kind'], name: string): string =>
-      describeAct({ ...act, by: { kind, id: 'x', name } }).sentence;
+    const by = (kind: RecordedAction['by']['kind'], name: string): string =>
+      describeAction({ ...action, by: { kind, id: 'x', name } }).sentence;
     expect(by('token', 'nightly')).toBe('nightly (token) tried it again');
     expect(by('command_line', 'ops')).toBe('ops (command line) tried it again');
     expect(by('nobody', 'nobody')).toBe('Somebody who did not sign in tried it again');
   });
 
   it('that only looked is no change', () => {
-    expect(describeAct({ ...act, did: 'read contents' }).isChange).toBe(false);
+    expect(describeAction({ ...action, did: 'read contents' }).isChange).toBe(false);
   });
 });
 

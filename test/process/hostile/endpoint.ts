@@ -32,7 +32,7 @@ export type Door = {
 
 export const MIB = 2 ** 20;
 
-export const RETURN_DOOR: Door = {
+export const RETURN_ENDPOINT: Door = {
   to: toWebhook,
   good: (name) => ({ body: statusText({ id: `${MARKER}-${name}`.slice(0, 255) }), expected: UNMATCHED }),
   junk: (body) => dropped(isUtf8(Buffer.from(body)) ? NOT_JSON : NOT_UTF8),
@@ -43,7 +43,7 @@ export const RETURN_DOOR: Door = {
   uninvited: { path: `/webhook/standard/club?token=${MARKER.padEnd(43, 'x')}` },
 };
 
-export const FORWARD_DOOR: Door = {
+export const FORWARD_ENDPOINT: Door = {
   to: toPush,
   good: (name) => ({ body: JSON.stringify({ orderId: `h-${name}` }), expected: recorded(`h-${name}`) }),
   junk: () => POISON,

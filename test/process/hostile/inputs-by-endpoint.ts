@@ -1,6 +1,6 @@
 import { addressInputs } from './address-inputs.ts';
 import { bodyInputs } from './body-inputs.ts';
-import { FORWARD_DOOR, RETURN_DOOR } from './door.ts';
+import { FORWARD_ENDPOINT, RETURN_ENDPOINT } from './endpoint.ts';
 import { followInputs } from './follow-inputs.ts';
 import { headInputs } from './head-inputs.ts';
 import type { HostileInput } from './hostile-input.ts';
@@ -11,8 +11,8 @@ import { signatureInputs } from './signature-inputs.ts';
 
 export function webhookInputs(): HostileInput[] {
   return [
-    ...bodyInputs(RETURN_DOOR),
-    ...headInputs(RETURN_DOOR),
+    ...bodyInputs(RETURN_ENDPOINT),
+    ...headInputs(RETURN_ENDPOINT),
     ...addressInputs(),
     ...signatureInputs(),
     ...payloadInputs(),
@@ -21,8 +21,8 @@ export function webhookInputs(): HostileInput[] {
 
 export function forwardInputs(): HostileInput[] {
   return [
-    ...bodyInputs(FORWARD_DOOR),
-    ...headInputs(FORWARD_DOOR),
+    ...bodyInputs(FORWARD_ENDPOINT),
+    ...headInputs(FORWARD_ENDPOINT),
     ...pushInputs(),
     ...pushTokenInputs(),
     ...followInputs(),

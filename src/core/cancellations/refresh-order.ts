@@ -17,7 +17,7 @@ import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { RefetchOrder } from '../placements/placement-job.ts';
 
 /** A signal for a known order, in work. */
-export type Look = {
+export type Refresh = {
   serviceOrderId: string;
   leaseId: string;
   /** To the microsecond. A later time in the row means that another signal came meanwhile. */
@@ -29,10 +29,10 @@ export type Look = {
   to: 'fetch' | 'wait' | 'forget';
 };
 
-/** Claims looks that are due. There is one row for each order, so it is fetched by one worker at a time. */
-export async function claimLooks(pool: Pool, limit: number): Promise<Look[]> {
-  const { rows } = await pool.query<Look>({
-    name: 'claim-looks',
+/** Claims refreshes that are due. There is one row for each order, so it is fetched by one worker at a time. */
+export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh[]> {
+  const { rows } = await pool.query<Refresh>({
+    name: 'claim-refreshes',
     text: `
       UPDATE looks l SET lease_id = $2::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
       WHERE service_order_id = ANY (ARRAY(
@@ -51,36 +51,36 @@ export async function claimLooks(pool: Pool, limit: number): Promise<Look[]> {
   return rows;
 }
 
-type Ours = Pick<Look, 'serviceOrderId' | 'leaseId' | 'signalledAt'>;
+type Ours = Pick<Refresh, 'serviceOrderId' | 'leaseId' | 'signalledAt'>;
 
-/** Ends a look. If another signal came meanwhile, there is one more. */
-export async function endLook(
+/** Ends a refresh. If another signal came meanwhile, there is one more. */
+export async function endRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
 ): Promise<void> {
   await client.query({
-    name: 'end-look',
+    name: 'end-refresh',
     text: `
       WITH done AS (
-        -- guard: look-ends
+        -- guard: refresh-ends
         DELETE FROM looks WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
       )
       UPDATE looks SET lease_id = NULL, lease_until = NULL, failures = 0
-      -- guard: look-stays
+      -- guard: refresh-stays
       WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at > $3::timestamptz`,
     values: [serviceOrderId, leaseId, signalledAt],
   });
 }
 
-/** Puts a look back for a while, or for no time if another signal came. @param failed counts a failed try */
-export async function postponeLook(
+/** Puts a refresh back for a while, or for no time if another signal came. @param failed counts a failed try */
+export async function postponeRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
   delayMs: number,
   failed: boolean,
 ): Promise<void> {
   await client.query({
-    name: 'postpone-look',
+    name: 'postpone-refresh',
     text: `
       UPDATE looks
       SET lease_id = NULL, lease_until = NULL, failures = CASE WHEN $5::boolean THEN failures + 1 ELSE failures END,
@@ -103,9 +103,9 @@ const SETTLED_MOST_MS = 1_800_000;
 const PATIENCE_S = 600;
 
 /** Differences of one order that are kept, the newest: a platform may change its mind with every answer. */
-const CHANGES_KEPT = 20;
+const CHANGES_STORED = 20;
 
-export type LookDeps = {
+export type RefreshDeps = {
   pool: Pool;
   refetch: RefetchOrder;
   deadlineS: number;
@@ -114,24 +114,24 @@ export type LookDeps = {
   onDue: () => void;
 };
 
-type Found = Pick<Extract<Observed, { what: 'look' }>, 'outcome' | 'paths'>;
+type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'paths'>;
 
 /** Fetches a known order once more, and does what the platform's answer says. */
-export async function lookAgain(deps: LookDeps, look: Look): Promise<void> {
+export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise<void> {
   const { pool, observe } = deps;
-  const { serviceOrderId } = look;
-  if (look.to === 'forget') {
+  const { serviceOrderId } = refresh;
+  if (refresh.to === 'forget') {
     // The signal may have come while the order was fetched in vain for the last time.
     const { rowCount } = await pool.query(BEGIN_AGAIN, [serviceOrderId]);
-    await endLook(pool, look);
+    await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
   }
-  if (look.to === 'wait') return postponeLook(pool, look, FETCHED_MS, false);
+  if (refresh.to === 'wait') return postponeRefresh(pool, refresh, FETCHED_MS, false);
   try {
     const read = await refetchObserved(deps, serviceOrderId);
-    if (read === undefined) return await fail(deps, look, 'the platform has no such order');
-    const found = await inTransaction(pool, (client) => follow(client, look, read, deps.deadlineS));
-    observe({ what: 'look', serviceOrderId, locationId: read.order.locationId, ...found });
+    if (read === undefined) return await fail(deps, refresh, 'the platform has no such order');
+    const found = await inTransaction(pool, (client) => follow(client, refresh, read, deps.deadlineS));
+    observe({ what: 'refresh', serviceOrderId, locationId: read.order.locationId, ...found });
     if (found.outcome === 'withdrawn') {
       const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
       observe({ what: 'cancellation', outcome: 'withdrawn', ...about });
@@ -139,28 +139,28 @@ export async function lookAgain(deps: LookDeps, look: Look): Promise<void> {
     if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
-    if (isFinal || isDataError(error)) return fail(deps, look, describeError(error));
-    await postponeLook(pool, look, backOff(look, waitAfter(error)), true);
+    if (isFinal || isDataError(error)) return fail(deps, refresh, describeError(error));
+    await postponeRefresh(pool, refresh, backOff(refresh, waitAfter(error)), true);
   }
 }
 
 /** The platform has answered, and not with an order that can be read: perhaps it will. The placement goes on as it was. */
-async function fail({ pool, observe }: LookDeps, look: Look, problem: string): Promise<void> {
-  if (look.age < PATIENCE_S) return postponeLook(pool, look, backOff(look), true);
-  await endLook(pool, look);
-  observe({ what: 'look', outcome: 'given_up', serviceOrderId: look.serviceOrderId, problem });
+async function fail({ pool, observe }: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
+  if (refresh.age < PATIENCE_S) return postponeRefresh(pool, refresh, backOff(refresh), true);
+  await endRefresh(pool, refresh);
+  observe({ what: 'refresh', outcome: 'given_up', serviceOrderId: refresh.serviceOrderId, problem });
 }
 
-/** Decides under the order's lock, and ends the look in the same commit. */
+/** Decides under the order's lock, and ends the refresh in the same commit. */
 async function follow(
   client: ClientBase,
-  look: Look,
+  refresh: Refresh,
   { order, leftOut }: ReadOrder,
   deadlineS: number,
 ): Promise<Found> {
-  const { serviceOrderId } = look;
+  const { serviceOrderId } = refresh;
   const ended = async (outcome: Found['outcome'], changes: readonly OrderChange[] = []): Promise<Found> => {
-    await endLook(client, look);
+    await endRefresh(client, refresh);
     return { outcome, ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }) };
   };
   const known = await lockOrder(client, serviceOrderId);
@@ -186,7 +186,7 @@ async function follow(
   // What was sent once is repeated exactly as it was sent.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
-    await postponeLook(client, look, Math.min(Math.max(SETTLED_MS, look.age * 1_000), SETTLED_MOST_MS), false);
+    await postponeRefresh(client, refresh, Math.min(Math.max(SETTLED_MS, refresh.age * 1_000), SETTLED_MOST_MS), false);
     return { outcome: 'deferred' };
   }
   await storeNewest(client, { order, leftOut }, deadlineS);
@@ -202,7 +202,7 @@ async function isNews(client: ClientBase, serviceOrderId: string, changes: reado
   const { rowCount } = await client.query(
     `WITH gone AS (
        DELETE FROM order_changes WHERE service_order_id = $1 AND seen_at <= (
-         SELECT seen_at FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at DESC OFFSET ${CHANGES_KEPT - 1} LIMIT 1)
+         SELECT seen_at FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at DESC OFFSET ${CHANGES_STORED - 1} LIMIT 1)
      )
      INSERT INTO order_changes (service_order_id, changes)
      SELECT $1::text, $2::jsonb
@@ -218,16 +218,16 @@ const WORKERS = 32;
 const POLL_MS = 1_000;
 
 /** Looks again at known orders that were signalled. */
-export function workLooks(deps: LookDeps & { log: Log }): WorkLoop {
+export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
   return workLoop({
     capacity: WORKERS,
     pollMs: POLL_MS,
-    claim: (limit) => claimLooks(deps.pool, limit),
-    work: (look) =>
-      lookAgain(deps, look).catch((error: unknown) => {
-        deps.log.error({ serviceOrderId: look.serviceOrderId, err: error }, 'look left to its lease');
+    claim: (limit) => claimRefreshes(deps.pool, limit),
+    work: (refresh) =>
+      refreshOrder(deps, refresh).catch((error: unknown) => {
+        deps.log.error({ serviceOrderId: refresh.serviceOrderId, err: error }, 'refresh left to its lease');
       }),
     log: deps.log,
-    failing: 'looks could not be claimed',
+    failing: 'refreshes could not be claimed',
   });
 }

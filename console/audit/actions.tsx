@@ -1,27 +1,35 @@
 import { Time } from '../parts/time.tsx';
 import { pageOf } from '../parts/page-of.ts';
-import type { ListedAct, ToldAct } from '../wire.ts';
+import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
-import { describeAct } from './describe-act.ts';
+import { describeAction } from './describe-action.ts';
 
 /** Acts, one line each, with links to what they were about. @param at the location whose page it is */
-export function Acts({ acts, at, label }: { acts: readonly (ToldAct | ListedAct)[]; at?: string; label: string }) {
+export function Acts({
+  actions,
+  at,
+  label,
+}: {
+  actions: readonly (RecordedAction | ListedAction)[];
+  at?: string;
+  label: string;
+}) {
   return (
-    <ul class="audit-acts" aria-label={label}>
-      {acts.map((act) => (
-        <Act key={act.auditId} act={act} at={at} />
+    <ul class="audit-actions" aria-label={label}>
+      {actions.map((action) => (
+        <Action key={action.auditId} action={action} at={at} />
       ))}
     </ul>
   );
 }
 
-function Act({ act, at }: { act: ToldAct | ListedAct; at: string | undefined }) {
-  const { serviceOrderId, webhookId, locationId } = act;
-  const { sentence, tone, more } = describeAct(act);
-  const from = 'source' in act && act.source !== null ? [`from ${act.source}`] : [];
+function Action({ action, at }: { action: RecordedAction | ListedAction; at: string | undefined }) {
+  const { serviceOrderId, webhookId, locationId } = action;
+  const { sentence, tone, more } = describeAction(action);
+  const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
     <li class={`audit-${tone}`}>
-      <Time at={act.at} />
+      <Time at={action.at} />
       <div>
         <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
         <span class="audit-links">

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { bearerOf } from '../request.ts';
-import type { Recognise } from '../bound-connections.ts';
-import type { JudgeSlowly } from '../slow-guesses.ts';
+import type { Authenticate } from '../bound-connections.ts';
+import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';
 import { guardRoutes } from './guard-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
@@ -11,14 +11,14 @@ import { openapiRoute } from './openapi-route.ts';
 /** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */
 export function bearerGate(
   { identify, judge }: { identify: Identify; judge: JudgeSlowly },
-  recognise: Recognise,
+  authenticate: Authenticate,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   return async (request, reply) => {
     const token = bearerOf(request.headers);
     request.identifyAgain = () => identify.byToken(token);
     request.operator = await judge(request, 'bearer', token === undefined ? [] : [token], request.identifyAgain);
     if (request.operator === undefined) return unauthorized(reply, 'Bearer');
-    recognise(reply.raw, request.operator.id);
+    authenticate(reply.raw, request.operator.id);
     return undefined;
   };
 }
@@ -36,17 +36,17 @@ export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Cookie'): 
  *
  * @param mountApi from `mountRoutes`
  */
-export async function bearerDoor(
+export async function bearerAuth(
   scope: FastifyInstance,
   deps: OperatorDeps,
-  recognise: Recognise,
+  authenticate: Authenticate,
   mountApi: (scope: FastifyInstance) => void,
 ): Promise<void> {
   const routes: RouteOptions[] = [];
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route);
   });
-  scope.addHook('onRequest', bearerGate(deps, recognise));
+  scope.addHook('onRequest', bearerGate(deps, authenticate));
   guardRoutes(scope, deps);
   mountApi(scope);
   metricsRoute(scope, deps.metrics);

@@ -16,7 +16,7 @@ export type Told = {
  * Says in sentences what an order's member has been told. The board, the order's page, the operator API, the command line
  * and the documents all say it in these words.
  */
-export function toldMember({ placement, memberState, isRead, isWaiting = false }: Told): string {
+export function memberNotified({ placement, memberState, isRead, isWaiting = false }: Told): string {
   if (memberState === null) return 'Its member was told nothing.';
   const sentences = [
     `Its member was told ${IN_WORDS[memberState] ?? `that it is ${memberState.replaceAll('_', ' ')}`}.`,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { RANK_SENT, rankOf } from '../domain/lifecycle.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
-import { LOCK_ASK } from '../postgres/transactions.ts';
+import { LOCK_POLL } from '../postgres/transactions.ts';
 
 /** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
 export type QuietOrder = {
@@ -39,8 +39,16 @@ const REST_MAX_S = 3_600;
  * nothing is found here.
  * @param integrations those that can be asked now
  */
-export async function claimQuiet(pool: Pool, integrations: readonly string[], limit: number): Promise<QuietOrder[]> {
-  const { rows } = await pool.query<QuietOrder>({ name: 'claim-quiet', text: CLAIM, values: [integrations, limit] });
+export async function claimQuietOrders(
+  pool: Pool,
+  integrations: readonly string[],
+  limit: number,
+): Promise<QuietOrder[]> {
+  const { rows } = await pool.query<QuietOrder>({
+    name: 'claim-quiet-orders',
+    text: CLAIM,
+    values: [integrations, limit],
+  });
   return rows;
 }
 
@@ -52,7 +60,7 @@ const IS_LATE = `
 /** Most open orders need no question. The others are found by their own rows, before any join. */
 const CLAIM = `
   WITH turn AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock(${LOCK_ASK}) AS mine
+    SELECT pg_try_advisory_xact_lock(${LOCK_POLL}) AS mine
   ), missing AS MATERIALIZED (
     SELECT ARRAY(SELECT location_id FROM location_asks
                  WHERE missed_at > now() - interval '${MISSING_S} s') AS locations
@@ -97,7 +105,7 @@ const CLAIM = `
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
           integration = excluded.integration, next_ask_at = excluded.next_ask_at
       -- Another process was quicker.
-      -- guard: asked-once
+      -- guard: polled-once
       WHERE a.next_ask_at <= now()
     RETURNING location_id
   ), noted AS (

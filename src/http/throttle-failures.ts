@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { GuessDoor, Observe } from '../core/domain/observed.ts';
+import type { AuthEndpoint, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './request.ts';
 
@@ -15,8 +15,8 @@ const RIGHT_MS = 15 * 60_000;
 const MOST_RIGHT = 10_000;
 
 /** Nobody looked at the credential: too many wrong ones came from there. */
-export class TooManyGuesses extends Error {
-  override readonly name = 'TooManyGuesses';
+export class TooManyFailures extends Error {
+  override readonly name = 'TooManyFailures';
   readonly retryAfterS = 1;
 }
 
@@ -24,11 +24,11 @@ export class TooManyGuesses extends Error {
  * Judges what a request shows.
  * @param shown all of it; where there is nothing, nothing is judged
  * @returns what `judge` does: undefined if it is wrong
- * @throws TooManyGuesses
+ * @throws TooManyFailures
  */
 export type JudgeSlowly = <Judged>(
   request: FastifyRequest,
-  door: GuessDoor,
+  endpoint: AuthEndpoint,
   shown: readonly string[],
   judge: () => Promise<Judged | undefined>,
 ) => Promise<Judged | undefined>;
@@ -45,7 +45,7 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
  *
  * @param now milliseconds
  */
-export function slowGuesses(about: { observe: Observe; now?: () => number }): JudgeSlowly {
+export function throttleFailures(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
   /** Credentials that were right, by their hash and their source. From elsewhere one would be a guess like any other. */
   const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
@@ -73,10 +73,10 @@ export function slowGuesses(about: { observe: Observe; now?: () => number }): Ju
     return bucket;
   };
 
-  return async (request, door, shown, judge) => {
+  return async (request, endpoint, shown, judge) => {
     if (shown.length === 0) return undefined;
     const source = sourceOf(request);
-    const refused = (): void => observe({ what: 'guess', door, outcome: 'refused', source });
+    const refused = (): void => observe({ what: 'failed authentication', endpoint, outcome: 'refused', source });
     const key = shown.length === 1 ? `${digest(shown[0] ?? '')} ${source}` : undefined;
     const note = (isRight: boolean): void => {
       if (key === undefined) return;
@@ -93,8 +93,8 @@ export function slowGuesses(about: { observe: Observe; now?: () => number }): Ju
     const cost = Math.min(BURST, shown.length);
     while (refill(bucket).left < cost && bucket.judging > 0) await bucket.settled.promise;
     if (bucket.left < cost) {
-      observe({ what: 'guess', door, outcome: 'slowed', source });
-      throw new TooManyGuesses('too many wrong tokens came from your address: try again in a second');
+      observe({ what: 'failed authentication', endpoint, outcome: 'slowed', source });
+      throw new TooManyFailures('too many wrong tokens came from your address: try again in a second');
     }
     bucket.left -= cost;
     bucket.judging += 1;

@@ -5,7 +5,7 @@ import { restAfter } from '../postgres/loops.ts';
 import type { SilentLocation } from './circuit-breaker.ts';
 
 /** The due placements of one location, or those not fetched yet, whose location is unknown. */
-type Lane = {
+type LocationQueue = {
   /** Empty for those not fetched yet. */
   locationId: string;
   /** Null if it is unknown or not configured. */
@@ -19,9 +19,9 @@ type Lane = {
   paused: boolean;
 };
 
-/** The lanes in which something is due, as far as this process knows. */
-export type DueLanes = {
-  lanes: ReadonlyMap<string, Lane>;
+/** The queues in which something is due, as far as this process knows. */
+export type DueLocations = {
+  queues: ReadonlyMap<string, LocationQueue>;
   /**
    * Looks what is due, now and then. In between, placements that were not fetched yet may always have come.
    * @param lost lease ids of claims whose answer was lost
@@ -29,10 +29,10 @@ export type DueLanes = {
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
   /** Has the next refresh look: something became due out of turn. */
   expire(): void;
-  add(location: Pick<Lane, 'locationId' | 'integration'>): void;
-  /** Moves a lane behind all others. */
-  moveBack(lane: Lane): void;
-  remove(lane: Lane): void;
+  add(location: Pick<LocationQueue, 'locationId' | 'integration'>): void;
+  /** Moves a queue behind all others. */
+  moveBack(queue: LocationQueue): void;
+  remove(queue: LocationQueue): void;
 };
 
 /** The shortest and the longest rest after a look, and the rest in times of its duration: a deep backlog takes long. */
@@ -42,16 +42,16 @@ const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 /** For how long a statement that makes a placement due may take to commit. */
 const COMMIT_S = 10;
 
-/** Starts without knowing any lane. */
-export function dueLanes(): DueLanes {
-  const lanes = new Map<string, Lane>();
+/** Starts without knowing any queue. */
+export function dueLocations(): DueLocations {
+  const queues = new Map<string, LocationQueue>();
   let mark: Date | string = '-infinity';
   let lookAt = -Infinity;
   let everythingAt = -Infinity;
 
-  const add = ({ locationId, integration }: Pick<Lane, 'locationId' | 'integration'>): void => {
-    if (lanes.has(locationId)) return;
-    lanes.set(locationId, { locationId, integration, since: mark, late: 0, settingsAt: -Infinity, paused: false });
+  const add = ({ locationId, integration }: Pick<LocationQueue, 'locationId' | 'integration'>): void => {
+    if (queues.has(locationId)) return;
+    queues.set(locationId, { locationId, integration, since: mark, late: 0, settingsAt: -Infinity, paused: false });
   };
 
   const look = async (pool: Pool, from: Date | string, lost: readonly string[]): Promise<void> => {
@@ -65,15 +65,15 @@ export function dueLanes(): DueLanes {
     if (found === undefined) throw new Error('Postgres did not answer');
     mark = found.mark;
     const due = new Set(found.due.map(([locationId]) => locationId));
-    for (const known of lanes.keys()) if (!due.has(known)) lanes.delete(known);
+    for (const known of queues.keys()) if (!due.has(known)) queues.delete(known);
     for (const [locationId, since, late, integration, settingsAgeS, paused] of found.due) {
       const settingsAt = settingsAgeS === null ? -Infinity : began - settingsAgeS * 1_000;
-      lanes.set(locationId, { locationId, integration, since, late, settingsAt, paused });
+      queues.set(locationId, { locationId, integration, since, late, settingsAt, paused });
     }
   };
 
   return {
-    lanes,
+    queues,
     expire() {
       lookAt = -Infinity;
     },
@@ -91,11 +91,11 @@ export function dueLanes(): DueLanes {
         if (isEverything) everythingAt = ended + restAfter(ended - began, EVERYTHING_REST);
       }
     },
-    moveBack(lane) {
-      lanes.delete(lane.locationId);
-      lanes.set(lane.locationId, lane);
+    moveBack(queue) {
+      queues.delete(queue.locationId);
+      queues.set(queue.locationId, queue);
     },
-    remove: (lane) => void lanes.delete(lane.locationId),
+    remove: (queue) => void queues.delete(queue.locationId),
   };
 }
 
@@ -120,7 +120,7 @@ const { $, valuesOf } = nameParameters('from', 'lost');
  */
 const LOOK = `
   WITH due AS MATERIALIZED (
-    SELECT coalesce(location_id, '') AS lane, next_attempt_at, ${isFree($.lost)} AS free,
+    SELECT coalesce(location_id, '') AS queue, next_attempt_at, ${isFree($.lost)} AS free,
            deadline_at < now() AND state <> 'in_doubt' AS late
     FROM placements
     WHERE finished_at IS NULL AND next_attempt_at >= ${$.from}::timestamptz AND next_attempt_at <= now()
@@ -128,14 +128,14 @@ const LOOK = `
   )
   SELECT coalesce((SELECT min(next_attempt_at) FROM due), now()) - make_interval(secs => ${COMMIT_S}) AS mark,
          (SELECT coalesce(json_agg(json_build_array(
-                   d.lane, d.since, d.late, l.integration, extract(epoch FROM now() - l.updated_at)::float8,
+                   d.queue, d.since, d.late, l.integration, extract(epoch FROM now() - l.updated_at)::float8,
                    ${PAUSED_AT} IS NOT NULL) ORDER BY d.since), '[]')
-          FROM (SELECT lane, min(next_attempt_at) AS since, count(*) FILTER (WHERE late) AS late
-                FROM due WHERE free GROUP BY lane) AS d
-          LEFT JOIN locations l ON l.location_id = d.lane) AS due`;
+          FROM (SELECT queue, min(next_attempt_at) AS since, count(*) FILTER (WHERE late) AS late
+                FROM due WHERE free GROUP BY queue) AS d
+          LEFT JOIN locations l ON l.location_id = d.queue) AS due`;
 
 /** The room that there is for placements. */
-export type Room = {
+export type Capacity = {
   limit: number;
   /** How many of one location may be under way. */
   share: number;
@@ -159,88 +159,91 @@ export type Room = {
   newest: number;
 };
 
-/** What to claim of a lane: the oldest, the newest, or of the oldest the late alone. */
-export type Chosen = { lane: Lane; take: number; newest: number; late: boolean };
+/** What to claim of a queue: the oldest, the newest, or of the oldest the late alone. */
+export type Chosen = { queue: LocationQueue; take: number; newest: number; late: boolean };
 
 /**
- * Chooses what to claim of which lanes, within each location's share and the locations in turn: a hanging POS delays only
+ * Chooses what to claim of which queues, within each location's share and the locations in turn: a hanging POS delays only
  * its own orders, and a vendor that hangs at a hundred locations does not delay others either. Placements not fetched
  * yet, whose location is unknown, have a share of their own, so that a hanging platform does not delay the fetched ones.
  * Some of them are the newest, so that one location's backlog does not delay everybody's next order.
  */
-export function chooseLanes(lanes: ReadonlyMap<string, Lane>, room: Room): Chosen[] {
-  const chosen = new Map<Lane, Chosen>();
-  const busyAt = countBy(room.busy.map((each) => each.locationId));
-  const busyOf = countBy(room.busy.map((each) => each.integration));
-  const isOpen = new Set<string | null>(room.open.map((each) => each.integration));
-  const silent = silentLanes(lanes, room.silent);
-  let left = Math.min(room.limit, room.senders);
-  const take = (lane: Lane): void => {
-    const already = chosen.get(lane);
-    if (already === undefined) chosen.set(lane, { lane, take: 1, newest: 0, late: false });
+export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacity: Capacity): Chosen[] {
+  const chosen = new Map<LocationQueue, Chosen>();
+  const busyAt = countBy(capacity.busy.map((each) => each.locationId));
+  const busyOf = countBy(capacity.busy.map((each) => each.integration));
+  const isOpen = new Set<string | null>(capacity.open.map((each) => each.integration));
+  const silent = silentQueues(queues, capacity.silent);
+  let left = Math.min(capacity.limit, capacity.senders);
+  const take = (queue: LocationQueue): void => {
+    const already = chosen.get(queue);
+    if (already === undefined) chosen.set(queue, { queue, take: 1, newest: 0, late: false });
     else already.take += 1;
     left -= 1;
   };
 
-  for (const { integration, probes } of room.open) {
+  for (const { integration, probes } of capacity.open) {
     if (probes === 0) continue;
-    const untried = [...silent].filter(([lane]) => lane.integration === integration && !busyAt.has(lane.locationId));
-    const longestFirst = untried.toSorted(([, a], [, b]) => b - a).map(([lane]) => lane);
+    const untried = [...silent].filter(([queue]) => queue.integration === integration && !busyAt.has(queue.locationId));
+    const longestFirst = untried.toSorted(([, a], [, b]) => b - a).map(([queue]) => queue);
     longestFirst.slice(0, Math.min(probes, left)).forEach(take);
   }
-  /** Takes one more of a lane in which fewer than `turn` would be under way. @returns whether it may take another */
-  const serve = (lane: Lane, turn: number): boolean => {
-    const { locationId, integration } = lane;
-    if (locationId === '' || silent.has(lane)) return false;
-    const share = isOpen.has(integration) ? 1 : room.share;
-    const underWay = (busyAt.get(locationId) ?? 0) + (chosen.get(lane)?.take ?? 0);
+  /** Takes one more of a queue in which fewer than `turn` would be under way. @returns whether it may take another */
+  const serve = (queue: LocationQueue, turn: number): boolean => {
+    const { locationId, integration } = queue;
+    if (locationId === '' || silent.has(queue)) return false;
+    const share = isOpen.has(integration) ? 1 : capacity.share;
+    const underWay = (busyAt.get(locationId) ?? 0) + (chosen.get(queue)?.take ?? 0);
     const ofIntegration = busyOf.get(integration) ?? 0;
     // guard: worker-share
-    if (underWay >= share || ofIntegration >= room.sendersOfOne) return false;
+    if (underWay >= share || ofIntegration >= capacity.sendersOfOne) return false;
     if (underWay < turn) {
-      take(lane);
+      take(queue);
       busyOf.set(integration, ofIntegration + 1);
     }
     return true;
   };
-  let open: Iterable<Lane> = lanes.values();
+  let open: Iterable<LocationQueue> = queues.values();
   // guard: worker-turns
-  for (let turn = 1; turn <= room.share; turn += 1) {
-    const next: Lane[] = [];
-    for (const lane of open) {
+  for (let turn = 1; turn <= capacity.share; turn += 1) {
+    const next: LocationQueue[] = [];
+    for (const queue of open) {
       if (left <= 0) break;
-      if (serve(lane, turn)) next.push(lane);
+      if (serve(queue, turn)) next.push(queue);
     }
     open = next;
   }
 
   const late: Chosen[] = [];
-  let lateLeft = Math.min(room.late, room.limit);
-  for (const lane of silent.keys()) {
-    if (lane.late === 0 || lateLeft <= 0) continue;
-    late.push({ lane, take: Math.min(lane.late, lateLeft), newest: 0, late: true });
-    lateLeft -= lane.late;
+  let lateLeft = Math.min(capacity.late, capacity.limit);
+  for (const queue of silent.keys()) {
+    if (queue.late === 0 || lateLeft <= 0) continue;
+    late.push({ queue, take: Math.min(queue.late, lateLeft), newest: 0, late: true });
+    lateLeft -= queue.late;
   }
-  const unfetched = lanes.get('');
-  const fetches = unfetched !== undefined && room.oldest + room.newest > 0;
+  const unfetched = queues.get('');
+  const fetches = unfetched !== undefined && capacity.oldest + capacity.newest > 0;
   return [
     ...chosen.values(),
     ...late,
-    ...(fetches ? [{ lane: unfetched, take: room.oldest, newest: room.newest, late: false }] : []),
+    ...(fetches ? [{ queue: unfetched, take: capacity.oldest, newest: capacity.newest, late: false }] : []),
   ];
 }
 
 /**
- * The lanes of silent locations, with the seconds of their silence. Not those with settings put since the call began, or
+ * The queues of silent locations, with the seconds of their silence. Not those with settings put since the call began, or
  * with another integration now; nor a paused one, or those who wait for a person would be all that is probed.
  */
-function silentLanes(lanes: ReadonlyMap<string, Lane>, silent: readonly SilentLocation[]): Map<Lane, number> {
+function silentQueues(
+  queues: ReadonlyMap<string, LocationQueue>,
+  silent: readonly SilentLocation[],
+): Map<LocationQueue, number> {
   const now = performance.now();
-  const found = new Map<Lane, number>();
+  const found = new Map<LocationQueue, number>();
   for (const { locationId, integration, silentForS } of silent) {
-    const lane = lanes.get(locationId);
-    if (lane === undefined || lane.integration !== integration || lane.paused) continue;
-    if (lane.settingsAt < now - silentForS * 1_000) found.set(lane, silentForS);
+    const queue = queues.get(locationId);
+    if (queue === undefined || queue.integration !== integration || queue.paused) continue;
+    if (queue.settingsAt < now - silentForS * 1_000) found.set(queue, silentForS);
   }
   return found;
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { quietAsker, type QuietAsker } from '../../../src/core/asks/quiet-asker.ts';
-import { claimQuiet } from '../../../src/core/asks/claim-quiet.ts';
+import { statusPoller, type StatusPoller } from '../../../src/core/polling/status-poller.ts';
+import { claimQuietOrders } from '../../../src/core/polling/claim-quiet-orders.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
@@ -12,7 +12,7 @@ import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { settingsOpener } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
-import { inTransaction, LOCK_ASK, withClient } from '../../../src/core/postgres/transactions.ts';
+import { inTransaction, LOCK_POLL, withClient } from '../../../src/core/postgres/transactions.ts';
 import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { SHARED_ENV } from '../../support/fixtures.ts';
@@ -53,8 +53,8 @@ let observed: Observed[] = [];
 let breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
 const rules = { registry: new Map([['till', till]]), keys, publicUrl: undefined };
 
-const asker = (registry = rules.registry): QuietAsker =>
-  quietAsker({
+const asker = (registry = rules.registry): StatusPoller =>
+  statusPoller({
     pool: system.pool,
     registry,
     open: settingsOpener({ ...rules, registry }),
@@ -69,7 +69,7 @@ const asker = (registry = rules.registry): QuietAsker =>
 /** Asks, and waits for all answers. */
 const ask = async (registry = rules.registry): Promise<void> => {
   const before = outcomes().length;
-  const count = await asker(registry).ask();
+  const count = await asker(registry).poll();
   await until(() => outcomes().length >= before + count);
 };
 const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
@@ -102,7 +102,7 @@ const webhook = async (locationId: string, event: Partial<StatusEvent>): Promise
   expect(await post(url, { says: [{ nativeStatus: 'SENT', ...event }] })).toMatchObject({ status: 200 });
 };
 const statusOf = async (serviceOrderId: string): Promise<unknown> => (await system.order(serviceOrderId))?.['status'];
-const outcomes = (): unknown[] => observed.flatMap((each) => (each.what === 'ask' ? [each.outcome] : []));
+const outcomes = (): unknown[] => observed.flatMap((each) => (each.what === 'poll' ? [each.outcome] : []));
 
 beforeAll(async () => {
   // Its own till cannot be asked, so that nobody asks but the test.
@@ -128,7 +128,7 @@ it('asks about an order that was sent and not received in three minutes, and tel
   await pass(2 * MINUTE);
   await ask();
   expect(asked).toEqual([id]);
-  expect(outcomes()).toEqual(['told_more']);
+  expect(outcomes()).toEqual(['said_more']);
   expect(await statusOf(id)).toBe('in_progress');
   await until(() => system.live(id).some(({ memberState }) => memberState === 'preparing'));
   const [kept] = await system.query(
@@ -243,7 +243,7 @@ it('asks at most once a minute and location, however many ask at once', async ()
   const locationId = await addTill();
   for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
   await pass(4 * MINUTE);
-  await Promise.all([ask(), asker().ask(), asker().ask()]);
+  await Promise.all([ask(), asker().poll(), asker().poll()]);
   await ask();
   expect(asked).toHaveLength(1);
   await pass(MINUTE / 2);
@@ -263,13 +263,13 @@ it('leaves a location to the process that was quicker, and takes the next one', 
   await withClient(system.pool, async (other) => {
     await other.query('BEGIN');
     await other.query(`INSERT INTO location_asks VALUES ($1, 'till', now() + interval '60 s')`, [first]);
-    const claiming = claimQuiet(system.pool, ['till'], 1);
+    const claiming = claimQuietOrders(system.pool, ['till'], 1);
     const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     await until(async () => (await system.query(waits)).length > 0);
     await other.query('COMMIT');
     expect(await claiming).toEqual([]);
   });
-  expect(await claimQuiet(system.pool, ['till'], 1)).toMatchObject([{ locationId: second, serviceOrderId: id }]);
+  expect(await claimQuietOrders(system.pool, ['till'], 1)).toMatchObject([{ locationId: second, serviceOrderId: id }]);
 });
 
 it('asks ever less about an order that has nothing new, and stores nothing of it', async () => {
@@ -307,7 +307,7 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
   expect(observed).toMatchObject([{ outcome: 'failed', error: { message: 'no answer in 0.3 s' } }]);
   await pass(3 * MINUTE);
   await ask(new Map([['till', { ...till, attemptWithinS: 5, readStatus }]]));
-  expect(outcomes()).toEqual(['failed', 'told_more']);
+  expect(outcomes()).toEqual(['failed', 'said_more']);
 });
 
 it('asks no vendor that does not answer, and says that one does', async () => {
@@ -319,7 +319,7 @@ it('asks no vendor that does not answer, and says that one does', async () => {
     breaker.callEnded({ locationId, integration: 'till' }, performance.now(), new TryAgain('cut off', { sent: true }));
   }
   const asking = asker();
-  expect(await asking.ask()).toBe(0);
+  expect(await asking.poll()).toBe(0);
   breaker.callEnded({ locationId: 'silent-0', integration: 'till' }, performance.now());
   await ask();
   expect(asked).toEqual([id]);
@@ -394,7 +394,7 @@ it('goes on with the others where an order is unknown there, or nobody can be as
   says.set(ids[2], [{ status: 'received' }]);
   await pass(4 * MINUTE);
   expect(await askEachMinute(3)).toBe(3);
-  expect(outcomes()).toEqual(['unknown', 'not_asked', 'told_more']);
+  expect(outcomes()).toEqual(['unknown', 'not_asked', 'said_more']);
 });
 
 it('is not kept from the others by an order that was erased', async () => {
@@ -447,11 +447,11 @@ it('waits for no slow vendor, and gives up what is under way when it stops', asy
     return [];
   };
   const asking = asker(new Map([['till', { ...till, attemptWithinS: 90, readStatus }]]));
-  await asking.ask();
+  await asking.poll();
   await until(() => outcomes().length === 1);
   expect(await statusOf(quick)).toBe('received');
   await asking.stop();
-  expect(outcomes()).toEqual(['told_more', 'failed']);
+  expect(outcomes()).toEqual(['said_more', 'failed']);
   expect(await statusOf(slow)).toBeNull();
 });
 
@@ -479,7 +479,7 @@ it('what is told of a request has neither its path nor its query', async () => {
     return [];
   };
   await ask(new Map([['till', { ...silentTill, readStatus }]]));
-  const told = observed.find((each) => each.what === 'ask' && each.serviceOrderId === serviceOrderId);
+  const told = observed.find((each) => each.what === 'poll' && each.serviceOrderId === serviceOrderId);
   expect(told).toMatchObject({ request: { method: 'POST', origin, status: 404 } });
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
 });
@@ -494,14 +494,14 @@ it('reads of orders that are as they should be their own rows alone, and one pro
   );
   await pass(4 * MINUTE);
   await system.query('ANALYZE orders');
-  const { reads } = await readPlans(system.pool, (pool) => claimQuiet(pool, ['nowhere', 'till'], 10));
+  const { reads } = await readPlans(system.pool, (pool) => claimQuietOrders(pool, ['nowhere', 'till'], 10));
   expect(reads).toBeGreaterThan(ORDERS);
   expect(reads).toBeLessThan(1.5 * ORDERS);
 
   await pass(10 * MINUTE);
   await inTransaction(system.pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ASK]);
-    expect(await claimQuiet(system.pool, ['till'], 10)).toEqual([]);
+    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_POLL]);
+    expect(await claimQuietOrders(system.pool, ['till'], 10)).toEqual([]);
   });
-  expect(await claimQuiet(system.pool, ['till'], 10)).toMatchObject([{ serviceOrderId: placed }]);
+  expect(await claimQuietOrders(system.pool, ['till'], 10)).toMatchObject([{ serviceOrderId: placed }]);
 });

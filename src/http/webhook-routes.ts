@@ -10,32 +10,32 @@ import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 import type { SpilledWebhook, SpillWebhook } from '../core/spill/spill-webhook.ts';
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
-import { keepArrived, type KeepDeps, type KeepRefused, NOT_KEPT } from '../core/statuses/keep-webhooks.ts';
+import { storeArrived, type StoreDeps, type StoreRefused, NOT_STORED } from '../core/statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../core/statuses/translate-webhook-request.ts';
 import { bodyBudget, type BodyBudget, readBody, takeRawBodies } from './read-body.ts';
-import type { Recognise } from './bound-connections.ts';
+import type { Authenticate } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { flattenHeaders, sourceOf, traceOf } from './request.ts';
 import type { JudgeToken } from './judge-token.ts';
 import { SMALL_BODY, refuse } from './refuse.ts';
 
-export type WebhookDeps = KeepDeps &
+export type WebhookDeps = StoreDeps &
   TranslateRules & {
     now: Now;
     judgeToken: JudgeToken;
     /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
     accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
-    watch: Pick<DatabaseWatch, 'look'>;
+    watch: Pick<DatabaseWatch, 'check'>;
     /** Where webhooks go that Postgres does not take in time. Undefined if there is no such place. */
     spill: SpillWebhook | undefined;
     /** Undefined if nothing is kept of what is refused for an old token. */
-    keepRefused: KeepRefused | undefined;
+    storeRefused: StoreRefused | undefined;
     observe: Observe;
     bodyBudget: number;
     /** Webhooks a second that one location may always send, however busy the others are. */
     perSecond: number;
     limits: AnswerLimits;
-    recognise: Recognise;
+    authenticate: Authenticate;
   };
 
 /** `answerMs`: when a webhook is answered, whatever Postgres does. `commitMs`: Postgres's share of it if there is a spill. */
@@ -72,8 +72,8 @@ declare module 'fastify' {
  *
  * There is no other answer: vendors interpret others in their own ways.
  */
-export async function webhookDoor(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
-  const door: Door = {
+export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
+  const endpoint: Endpoint = {
     ...deps,
     budget: bodyBudget(deps.bodyBudget),
     share: fairShare(deps.perSecond, (locationId) =>
@@ -81,24 +81,24 @@ export async function webhookDoor(scope: FastifyInstance, deps: WebhookDeps): Pr
     ),
     databaseMs: deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs,
   };
-  scope.addHook('onClose', async () => door.share.stop());
+  scope.addHook('onClose', async () => endpoint.share.stop());
   takeRawBodies(scope);
   scope.decorateRequest('authenticated');
   // Nothing here logs by the request, and a logger for each costs more than most of what is done for it.
   scope.setChildLoggerFactory((log) => log);
-  scope.setErrorHandler((error, request, reply) => askToRepeat(door, error, request, reply));
-  const onRequest = authenticator(door);
+  scope.setErrorHandler((error, request, reply) => askToRepeat(endpoint, error, request, reply));
+  const onRequest = authenticator(endpoint);
   scope.post(`${WEBHOOK_PATH}/:integration/:locationId`, { onRequest }, async (request, reply) => {
-    const answer = await receive(door, request, reply);
+    const answer = await receive(endpoint, request, reply);
     if (!request.raw.complete) reply.header('connection', 'close');
     return answer;
   });
   // Any other path is wrong, and is answered like a wrong token.
-  const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> => turnAway(door, request, reply);
+  const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> => turnAway(endpoint, request, reply);
   for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) scope.post(path, { onRequest: refuseAll }, () => undefined);
 }
 
-type Door = WebhookDeps & {
+type Endpoint = WebhookDeps & {
   budget: BodyBudget;
   share: ReturnType<typeof fairShare>;
   /** Time for Postgres. */
@@ -106,7 +106,7 @@ type Door = WebhookDeps & {
 };
 
 async function askToRepeat(
-  door: Door,
+  endpoint: Endpoint,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -114,7 +114,7 @@ async function askToRepeat(
   reply.code(500).header('retry-after', '1');
   const { locationId } = request.authenticated?.scope ?? {};
   const floods = error instanceof BeyondShare;
-  door.observe({
+  endpoint.observe({
     ...refusedBy(request, reply, 'not_committed'),
     locationId,
     error: floods ? undefined : error,
@@ -125,38 +125,43 @@ async function askToRepeat(
   return reply.send({ error: 'send it again later' });
 }
 
-function turnAway(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  door.observe(refusedBy(request, reply, 'unauthorized'));
-  door.observe({ what: 'guess', door: 'webhook', outcome: 'refused', source: sourceOf(request) });
-  return refuse(request, reply, door.bodyLimit);
+function turnAway(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  endpoint.observe(refusedBy(request, reply, 'unauthorized'));
+  endpoint.observe({
+    what: 'failed authentication',
+    endpoint: 'webhook',
+    outcome: 'refused',
+    source: sourceOf(request),
+  });
+  return refuse(request, reply, endpoint.bodyLimit);
 }
 
 /** Refuses a token that was issued once for this very path, and keeps the body behind the answer. */
 async function turnAwayOld(
-  door: Door,
+  endpoint: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
   { token, old }: { token: string; old: OldToken },
 ): Promise<void> {
-  const { keepRefused } = door;
+  const { storeRefused } = endpoint;
   const { integration, locationId, tokenId, state } = old;
   // No location has this id: who has an old token takes no room from who has a valid one.
-  const room = door.budget.open(`\0${locationId}`);
+  const room = endpoint.budget.open(`\0${locationId}`);
   const { rawHeaders, url: target = '' } = request.raw;
   const about = { requestId: request.id, trace: traceOf(request.headers) };
   let webhookId: string | null = null;
   let error: unknown;
   try {
     // It takes what the refusal discards. That takes no longer for it, nor more.
-    const reading = keepRefused && readBody(request.raw, door.bodyLimit, { onBytes: room.take });
+    const reading = storeRefused && readBody(request.raw, endpoint.bodyLimit, { onBytes: room.take });
     const read = reading?.catch((cause: unknown) => void (error = cause));
-    await turnAway(door, request, reply);
+    await turnAway(endpoint, request, reply);
     const body = await read;
-    if (keepRefused !== undefined && body !== undefined) {
+    if (storeRefused !== undefined && body !== undefined) {
       const headers = flattenHeaders(rawHeaders);
-      const receivedAt = door.now();
+      const receivedAt = endpoint.now();
       const arrived = { id: randomUUIDv7(), locationId, integration, receivedAt, target, token, headers, ...body };
-      webhookId = await keepRefused(arrived, old);
+      webhookId = await storeRefused(arrived, old);
     }
   } catch (cause) {
     error = cause;
@@ -164,7 +169,7 @@ async function turnAwayOld(
     room.release();
   }
   const milliseconds = reply.elapsedTime;
-  door.observe({
+  endpoint.observe({
     what: 'old token',
     ...about,
     milliseconds,
@@ -178,7 +183,7 @@ async function turnAwayOld(
 }
 
 function authenticator(
-  door: Door,
+  endpoint: Endpoint,
 ): (request: FastifyRequest, reply: FastifyReply, done: () => void) => Promise<void> | undefined {
   const admit = (
     request: FastifyRequest,
@@ -188,9 +193,10 @@ function authenticator(
     const { integration, locationId } = request.params as { integration: string; locationId: string };
     const { scope, token, began } = about;
     // guard: own-location
-    if (scope?.integration !== integration || scope.locationId !== locationId) return turnAway(door, request, reply);
-    if (isOld(scope)) return turnAwayOld(door, request, reply, { token, old: scope });
-    door.recognise(reply.raw, scope.tokenId);
+    if (scope?.integration !== integration || scope.locationId !== locationId)
+      return turnAway(endpoint, request, reply);
+    if (isOld(scope)) return turnAwayOld(endpoint, request, reply, { token, old: scope });
+    endpoint.authenticate(reply.raw, scope.tokenId);
     request.authenticated = { scope, token, spentMs: performance.now() - began };
     return undefined;
   };
@@ -199,8 +205,8 @@ function authenticator(
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
     // A token given twice is an array, and not valid.
-    if (typeof token !== 'string') return turnAway(door, request, reply);
-    const judged = door.judgeToken(token, door.databaseMs, () => sourceOf(request));
+    if (typeof token !== 'string') return turnAway(endpoint, request, reply);
+    const judged = endpoint.judgeToken(token, endpoint.databaseMs, () => sourceOf(request));
     if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
     // A token that is known already costs no promise.
     const refused = admit(request, reply, { scope: judged, token, began });
@@ -209,43 +215,43 @@ function authenticator(
   };
 }
 
-async function receive(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
+async function receive(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
   if (request.authenticated === undefined) throw new Error('a webhook came past its token');
   const { scope, token, spentMs } = request.authenticated;
   const { locationId, integration, tokenId } = scope;
-  door.share.enter(locationId);
-  const room = door.budget.open(locationId);
+  endpoint.share.enter(locationId);
+  const room = endpoint.budget.open(locationId);
   const onBytes = (bytes: number): void => {
     room.take(bytes);
-    door.share.spend(locationId, bytes);
+    endpoint.share.spend(locationId, bytes);
   };
   try {
-    const read = await readBody(request.raw, door.bodyLimit, { onBytes });
+    const read = await readBody(request.raw, endpoint.bodyLimit, { onBytes });
     const began = Date.now() - spentMs;
     const id = randomUUIDv7();
     const { rawHeaders, url: target = '' } = request.raw;
     const headers = flattenHeaders(rawHeaders);
     // guard: postgres-clock
-    const arrived = { id, locationId, integration, receivedAt: door.now(), target, token, headers, ...read };
+    const arrived = { id, locationId, integration, receivedAt: endpoint.now(), target, token, headers, ...read };
     const about = { requestId: request.id, trace: traceOf(request.headers) };
     const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
-    const put = door.spill;
+    const put = endpoint.spill;
     let why: unknown;
     if (isOpen(scope)) {
       try {
-        return await commit(door, asked, arrived, { scope, deadline: began + door.databaseMs });
+        return await commit(endpoint, asked, arrived, { scope, deadline: began + endpoint.databaseMs });
       } catch (error) {
         // What Postgres refuses now, it would refuse from the spill.
         if (put === undefined || isDataError((error as Error).cause)) throw error;
-        void door.watch.look();
+        void endpoint.watch.check();
         why = error;
       }
     }
     if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
     const spilled = { ...arrived, ...about, tokenId };
-    return await spill({ put, observe: door.observe }, asked, spilled, {
+    return await spill({ put, observe: endpoint.observe }, asked, spilled, {
       room,
-      deadline: began + door.limits.answerMs,
+      deadline: began + endpoint.limits.answerMs,
       why,
     });
   } finally {
@@ -254,18 +260,18 @@ async function receive(door: Door, request: FastifyRequest, reply: FastifyReply)
 }
 
 async function commit(
-  door: Door,
+  endpoint: Endpoint,
   asked: Asked,
   arrived: ArrivedWebhook,
   { scope, deadline }: { scope: TokenScope; deadline: number },
 ): Promise<Answer> {
-  const translated = translateArrived(arrived, scope, door);
-  const webhook = await keepArrived(arrived, scope.provider, translated, deadline, door);
+  const translated = translateArrived(arrived, scope, endpoint);
+  const webhook = await storeArrived(arrived, scope.provider, translated, deadline, endpoint);
   const { id: webhookId, dropped } = webhook;
-  if (dropped?.unproven === true) door.share.distrust(scope.locationId);
-  const { outcome, serviceOrderIds } = webhook.id === null ? NOT_KEPT : await door.accept(webhook, deadline);
+  if (dropped?.unproven === true) endpoint.share.distrust(scope.locationId);
+  const { outcome, serviceOrderIds } = webhook.id === null ? NOT_STORED : await endpoint.accept(webhook, deadline);
   const { tokenId } = scope;
-  door.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
+  endpoint.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
   return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
 }
 

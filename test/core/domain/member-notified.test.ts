@@ -6,7 +6,7 @@ import { needsOf } from '../../../console/board/needs-of.ts';
 import { ticketOf } from '../../../console/board/ticket-of.ts';
 import { whatToDo } from '../../../console/orders/what-to-do.ts';
 import type { BoardOrder, ShownOrder } from '../../../console/wire.ts';
-import { toldMember } from '../../../src/core/domain/told-member.ts';
+import { memberNotified } from '../../../src/core/domain/member-notified.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { eraseMember } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
@@ -172,7 +172,7 @@ it.each(ENDS)('%s: its member was told %s, and all that people read says so', as
   const placement = await system.placement(id);
   const state = placement?.['state'] as 'sent' | 'failed' | 'held';
   const isRead = (await system.order(id)) !== undefined;
-  expect(toldMember({ placement: state, memberState: last, isRead })).toBe(sentence);
+  expect(memberNotified({ placement: state, memberState: last, isRead })).toBe(sentence);
 
   const { body } = await operator.get(`/orders/${id}`);
   const story = body as unknown as ShownOrder;
@@ -201,7 +201,7 @@ it.each(ENDS)('%s: its member was told %s, and all that people read says so', as
 
 it('what waits for the topic is not said to be there', () => {
   const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
-  expect(toldMember({ ...about, isWaiting: true })).toBe(
+  expect(memberNotified({ ...about, isWaiting: true })).toBe(
     'Its member was told that it failed. The topic does not have the last message yet.',
   );
 });

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { Id } from '../core/domain/order.ts';
 import { listTokens } from '../core/locations/webhook-tokens.ts';
-import type { Act } from '../core/operators/audit.ts';
+import type { Action } from '../core/operators/audit.ts';
 import { findWebhook } from '../core/replay/stored-webhook.ts';
 import type { Access, Options } from './operation.ts';
 
@@ -39,24 +39,24 @@ export async function actOf(
   pool: Pool,
   access: Access,
   { params, query, isDry }: { params: Options; query: Options; isDry: boolean },
-  about?: () => Promise<Partial<Act>>,
-): Promise<Act | undefined> {
+  about?: () => Promise<Partial<Action>>,
+): Promise<Action | undefined> {
   const { of, does, reveals } = access;
   const did = does ?? (reveals?.when(query) === true ? reveals.did : undefined);
   if (did === undefined || isDry) return undefined;
   const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
-  const act = { did, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
-  if (!isThing(of)) return { ...act, ...(await about?.()) };
+  const action = { did, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
+  if (!isThing(of)) return { ...action, ...(await about?.()) };
   const found = await findThing(pool, of, params);
   if (found === undefined) return undefined;
   const { locationId } = found;
-  if (tokenId === undefined || locationId === null) return { ...act, locationId };
+  if (tokenId === undefined || locationId === null) return { ...action, locationId };
   // An id of another location's token is not for those who read of this one.
   const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
-  return { ...act, locationId, subject: isTheirs ? tokenId : undefined };
+  return { ...action, locationId, subject: isTheirs ? tokenId : undefined };
 }
 
-export function idsOf(params: Options): Pick<Act, 'serviceOrderId' | 'webhookId'> {
+export function idsOf(params: Options): Pick<Action, 'serviceOrderId' | 'webhookId'> {
   const { serviceOrderId, webhookId } = params as Record<string, string | undefined>;
   return { serviceOrderId, webhookId };
 }

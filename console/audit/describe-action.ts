@@ -1,5 +1,5 @@
 import type { Tone } from '../parts/tones.ts';
-import type { ToldAct } from '../wire.ts';
+import type { RecordedAction } from '../wire.ts';
 
 /** What was done, after the name of who did it, by the act's code. */
 const ACTS: Readonly<Record<string, string>> = {
@@ -49,7 +49,7 @@ export type ActInWords = {
 };
 
 /** Says who did what, and how it ended. */
-export function describeAct({ by, did, subject, before, outcome, after }: ToldAct): ActInWords {
+export function describeAction({ by, did, subject, before, outcome, after }: RecordedAction): ActInWords {
   const isRefusal = outcome === 'refused' && did !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
@@ -64,13 +64,13 @@ export function describeAct({ by, did, subject, before, outcome, after }: ToldAc
   };
 }
 
-const KINDS: Partial<Record<ToldAct['by']['kind'], string>> = {
+const KINDS: Partial<Record<RecordedAction['by']['kind'], string>> = {
   token: 'token',
   command_line: 'command line',
 };
 
 /** Who it was, and how they came in, unless as a person. */
-export function nameOf({ kind, name }: ToldAct['by']): string {
+export function nameOf({ kind, name }: RecordedAction['by']): string {
   if (kind === 'nobody') return 'Somebody who did not sign in';
   const how = KINDS[kind];
   return how === undefined ? name : `${name} (${how})`;

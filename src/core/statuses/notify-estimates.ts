@@ -3,7 +3,7 @@ import { RANK_END } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
 /** Seconds between two messages of an order that tell nothing but its estimate or link. */
-export const TOLD_EVERY_S = 60;
+export const NOTIFIED_EVERY_S = 60;
 /** Orders of a round. */
 const BATCH = 500;
 
@@ -15,7 +15,7 @@ const BATCH = 500;
  * The order's lock comes first, as everywhere. An order that is locked is left to the next round.
  * @returns the number of messages
  */
-export async function tellEstimates(pool: Pick<ClientBase, 'query'>): Promise<number> {
+export async function notifyEstimates(pool: Pick<ClientBase, 'query'>): Promise<number> {
   const { rowCount } = await pool.query({ name: 'tell-estimates', text: TELL });
   return rowCount ?? 0;
 }
@@ -27,7 +27,7 @@ const TELL = `
     FROM (SELECT service_order_id FROM estimates_due WHERE due_at <= now() ORDER BY due_at LIMIT ${BATCH}) AS d
     CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = d.service_order_id FOR UPDATE SKIP LOCKED) AS o
   ), told AS MATERIALIZED (
-    UPDATE estimates_due d SET sequence = NULL, due_at = now() + interval '${TOLD_EVERY_S} s'
+    UPDATE estimates_due d SET sequence = NULL, due_at = now() + interval '${NOTIFIED_EVERY_S} s'
     FROM due
     -- Of a row that another process has told meanwhile, only this sees how it is now.
     WHERE d.service_order_id = due.service_order_id AND d.due_at <= now() AND d.sequence = due.sequence AND is_open

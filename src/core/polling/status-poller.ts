@@ -4,7 +4,7 @@ import { rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { type Applied, applyWebhooks } from '../statuses/apply-webhooks.ts';
-import { claimQuiet, type QuietOrder } from './claim-quiet.ts';
+import { claimQuietOrders, type QuietOrder } from './claim-quiet-orders.ts';
 import { attemptLimit } from '../domain/timing.ts';
 import { Poison, TryAgain } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
@@ -14,8 +14,8 @@ import { findLocation, type OpenSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
 import { checkEvents } from '../statuses/translate-webhook-request.ts';
 
-/** What an answer was worth. `toldMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
-type Recorded = { toldMore: boolean; applied: Applied | undefined };
+/** What an answer was worth. `saidMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
+type Recorded = { saidMore: boolean; applied: Applied | undefined };
 
 type Known = {
   rank: number;
@@ -30,7 +30,7 @@ type Known = {
  * location misses webhooks. An answer that says nothing new is not stored: an order would never come to rest.
  * @param parkTtlS seconds for which an unknown POS id may still become ours
  */
-export async function recordAnswer(
+export async function recordPoll(
   pool: Pool,
   { serviceOrderId, locationId, integration }: QuietOrder,
   events: readonly StatusEvent[],
@@ -43,11 +43,11 @@ export async function recordAnswer(
       [serviceOrderId],
     );
     const [known] = rows;
-    if (known === undefined) return { toldMore: false, applied: undefined };
-    const toldMore = events.some(({ status }) => rankOf(status) > known.rank);
-    const tellsPosId = known.providerOrderId === null && events.some((event) => event.providerOrderId !== undefined);
-    if (!toldMore && !tellsPosId && !events.some((event) => tellsMore(event, known)))
-      return { toldMore, applied: undefined };
+    if (known === undefined) return { saidMore: false, applied: undefined };
+    const saidMore = events.some(({ status }) => rankOf(status) > known.rank);
+    const namesPosId = known.providerOrderId === null && events.some((event) => event.providerOrderId !== undefined);
+    if (!saidMore && !namesPosId && !events.some((event) => saysMore(event, known)))
+      return { saidMore, applied: undefined };
     const answer = {
       id: randomUUIDv7(),
       locationId,
@@ -56,11 +56,11 @@ export async function recordAnswer(
       headers: {},
       body: Buffer.from(JSON.stringify(events)),
       truncated: false,
-      asked: true,
+      polled: true,
       events,
     } as const;
     const applied = await applyWebhooks(client, [answer], parkTtlS);
-    if (toldMore) {
+    if (saidMore) {
       await client.query(
         `WITH missed AS (
            UPDATE placements SET missed = missed + 1 WHERE service_order_id = $1::text
@@ -69,12 +69,12 @@ export async function recordAnswer(
         [serviceOrderId, locationId, integration],
       );
     }
-    return { toldMore, applied };
+    return { saidMore, applied };
   });
 }
 
 /** Whether the POS says another time or link than it said last. */
-function tellsMore(
+function saysMore(
   { estimatedReadyAt: ready, estimatedDeliveryAt: delivery, trackingUrl }: StatusEvent,
   { estimate, tracking }: Known,
 ): boolean {
@@ -88,9 +88,9 @@ const OF_VENDOR = 128;
 /** Seconds for an answer: over before the location's next turn. */
 const ANSWER_MAX_S = 55;
 
-type AskObserved = Extract<Observed, { what: 'ask' }>;
+type PollObserved = Extract<Observed, { what: 'poll' }>;
 
-type AskDeps = PosDeps & {
+type PollDeps = PosDeps & {
   pool: Pool;
   registry: Registry;
   open: OpenSettings;
@@ -105,9 +105,9 @@ type AskDeps = PosDeps & {
   onApplied: (applied: Applied) => void;
 };
 
-export type QuietAsker = {
+export type StatusPoller = {
   /** Asks about all orders whose turn it is now. @returns how many; the last answers may still be to come */
-  ask(): Promise<number>;
+  poll(): Promise<number>;
   /** Gives up what is under way: it is asked again. */
   stop(): Promise<void>;
 };
@@ -116,13 +116,13 @@ export type QuietAsker = {
  * Asks the POS systems about orders that are quieter than they should be. A webhook may be lost at its sender; without
  * it, the member's order would stand still for ever. Nobody waits for a vendor that takes its time.
  */
-export function quietAsker(deps: AskDeps): QuietAsker {
+export function statusPoller(deps: PollDeps): StatusPoller {
   const stopping = new AbortController();
   const underWay = new Map<Promise<void>, string>();
 
   const start = (quiet: QuietOrder): void => {
-    const asking = askAbout(deps, quiet, stopping.signal).finally(() => underWay.delete(asking));
-    underWay.set(asking, quiet.integration);
+    const polling = pollOrder(deps, quiet, stopping.signal).finally(() => underWay.delete(polling));
+    underWay.set(polling, quiet.integration);
   };
   const canBeAsked = ({ integration, readStatus }: Provider): boolean =>
     readStatus !== undefined &&
@@ -130,17 +130,17 @@ export function quietAsker(deps: AskDeps): QuietAsker {
     [...underWay.values()].filter((each) => each === integration).length < OF_VENDOR;
 
   return {
-    async ask() {
-      let asked = 0;
+    async poll() {
+      let polled = 0;
       while (!stopping.signal.aborted) {
         const integrations = [...deps.registry.values()].filter(canBeAsked).map(({ integration }) => integration);
-        const claimed = await claimQuiet(deps.pool, integrations, OF_VENDOR);
+        const claimed = await claimQuietOrders(deps.pool, integrations, OF_VENDOR);
         for (const quiet of claimed) start(quiet);
-        asked += claimed.length;
+        polled += claimed.length;
         if (claimed.length < OF_VENDOR) break;
         await Promise.race(underWay.keys());
       }
-      return asked;
+      return polled;
     },
     async stop() {
       stopping.abort();
@@ -150,11 +150,11 @@ export function quietAsker(deps: AskDeps): QuietAsker {
 }
 
 /** Asks, and waits as long as the vendor says. Whatever goes wrong, the order is asked about again. */
-async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
+async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
   const { serviceOrderId, locationId, integration } = quiet;
   const began = performance.now();
   const requests = noteRequests(deps.posFetch);
-  const { outcome, error } = await answerAbout({ ...deps, posFetch: requests.fetch }, quiet, began, stopping);
+  const { outcome, error } = await pollAndApply({ ...deps, posFetch: requests.fetch }, quiet, began, stopping);
   const milliseconds = performance.now() - began;
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) {
     // If this cannot be noted, the vendor says it again.
@@ -167,7 +167,7 @@ async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal)
       .catch(() => {});
   }
   deps.observe({
-    what: 'ask',
+    what: 'poll',
     outcome,
     serviceOrderId,
     locationId,
@@ -179,12 +179,12 @@ async function askAbout(deps: AskDeps, quiet: QuietOrder, stopping: AbortSignal)
 }
 
 /** Asks, and applies the answer. */
-async function answerAbout(
-  deps: AskDeps,
+async function pollAndApply(
+  deps: PollDeps,
   quiet: QuietOrder,
   began: number,
   stopping: AbortSignal,
-): Promise<Pick<AskObserved, 'outcome' | 'error'>> {
+): Promise<Pick<PollObserved, 'outcome' | 'error'>> {
   try {
     const location = await findLocation(deps.pool, quiet.locationId);
     // It was moved or removed just now.
@@ -193,9 +193,9 @@ async function answerAbout(
     const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
     if (events === undefined) return { outcome: 'not_asked', error: undefined };
     if (events.length === 0) return { outcome: 'unknown', error: undefined };
-    const { toldMore, applied } = await recordAnswer(deps.pool, quiet, aboutIt(quiet, events), deps.parkTtlS);
+    const { saidMore, applied } = await recordPoll(deps.pool, quiet, aboutIt(quiet, events), deps.parkTtlS);
     if (applied !== undefined) deps.onApplied(applied);
-    return { outcome: toldMore ? 'told_more' : 'nothing_new', error: undefined };
+    return { outcome: saidMore ? 'said_more' : 'nothing_new', error: undefined };
   } catch (error) {
     return { outcome: 'failed', error };
   }
@@ -211,7 +211,7 @@ function aboutIt({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[])
 }
 
 async function readStatus(
-  deps: AskDeps,
+  deps: PollDeps,
   quiet: QuietOrder,
   { provider, settings }: { provider: Provider; settings: unknown },
   began: number,

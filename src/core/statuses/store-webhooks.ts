@@ -3,7 +3,7 @@ import {
   type ArrivedWebhook,
   BEGINNING,
   type Drop,
-  keptHeaders,
+  storedHeaders,
   type Translated,
   type TranslatedWebhook,
   type WebhookHeaders,
@@ -59,7 +59,7 @@ export function holdsToken(body: Buffer, token: string): boolean {
   return body.includes(run, 'latin1');
 }
 
-export type KeepDeps = { keys: SettingsKeys; quota: Pick<DropQuota, 'take'> };
+export type StoreDeps = { keys: SettingsKeys; quota: Pick<DropQuota, 'take'> };
 
 /** Bytes of a webhook's row beside headers and body, with its places in indexes. */
 const ROW_BYTES = 512;
@@ -69,9 +69,9 @@ const SEALED = 2;
 const lateQuota = (): Error => new Error('the quota of what is dropped was not known in time');
 
 /** A webhook of which nothing is stored. */
-export type NotKept = { id: null; dropped: Drop };
+export type NotStored = { id: null; dropped: Drop };
 /** What becomes of it. */
-export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
+export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
  * Decides what is stored of a webhook: headers of a list in clear; of a dropped one all others, with the target, sealed;
@@ -79,13 +79,13 @@ export const NOT_KEPT: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
  * @param deadline in milliseconds since the epoch
  * @throws if nobody can say in time whether the quota of what is dropped has room
  */
-export async function keepArrived(
+export async function storeArrived(
   arrived: ArrivedWebhook,
   provider: WebhookHeaders,
   { events, busy, dropped }: Translated,
   deadline: number,
-  { keys, quota }: KeepDeps,
-): Promise<TranslatedWebhook | NotKept> {
+  { keys, quota }: StoreDeps,
+): Promise<TranslatedWebhook | NotStored> {
   const { id, locationId, integration, receivedAt, target, token } = arrived;
   const isSealed = holdsToken(arrived.body, token);
   let { body } = arrived;
@@ -99,7 +99,7 @@ export async function keepArrived(
     if (fits === 'beginning') body = body.subarray(0, BEGINNING);
   }
 
-  const headers = inClear(arrived.headers, keptHeaders(provider), token);
+  const headers = inClear(arrived.headers, storedHeaders(provider), token);
   // Where the body is sealed, nothing else says how long it is.
   if (isSealed) headers['content-length'] = String(body.length);
   const webhook = {
@@ -130,7 +130,7 @@ function lengthOf(headers: Record<string, string>): number {
 /** The headers that are stored in clear, without our token. */
 function inClear(all: Record<string, string>, kept: ReadonlySet<string>, token: string): Record<string, string> {
   const headers: Record<string, string> = {};
-  // guard: kept-headers
+  // guard: stored-headers
   for (const name of kept) {
     const value = all[name];
     // guard: no-token-in-headers
@@ -161,7 +161,7 @@ const COMMIT_MS = 5_000;
 const NO_PROVIDER = {};
 
 /** @returns the id under which it is kept; null if its location's quota is spent. @throws if it is not kept in time */
-export type KeepRefused = (arrived: ArrivedWebhook, old: OldToken) => Promise<string | null>;
+export type StoreRefused = (arrived: ArrivedWebhook, old: OldToken) => Promise<string | null>;
 
 /**
  * Keeps webhooks that were answered 401 for a token that was issued once: dropped, whole, so that a replay verifies them
@@ -169,7 +169,7 @@ export type KeepRefused = (arrived: ArrivedWebhook, old: OldToken) => Promise<st
  * @param deps.quota apart from that of the location's other drops, as `accept` is from its other webhooks: who has only
  *   a token that was revoked must take nothing from those who have a valid one
  */
-export function refusedKeeper(deps: KeepDeps & { accept: BatchWebhooks['accept'] }): KeepRefused {
+export function refusedStorer(deps: StoreDeps & { accept: BatchWebhooks['accept'] }): StoreRefused {
   return async (arrived, { state, tokenId }) => {
     const deadline = Date.now() + COMMIT_MS;
     const dropped: Drop = {
@@ -177,7 +177,7 @@ export function refusedKeeper(deps: KeepDeps & { accept: BatchWebhooks['accept']
       cause: { code: 'old_token', state, tokenId },
       unproven: true,
     };
-    const webhook = await keepArrived(arrived, NO_PROVIDER, { events: [], dropped }, deadline, deps);
+    const webhook = await storeArrived(arrived, NO_PROVIDER, { events: [], dropped }, deadline, deps);
     if (webhook.id !== null) await deps.accept(webhook, deadline);
     return webhook.id;
   };

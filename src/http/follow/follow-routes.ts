@@ -6,7 +6,7 @@ import type { OrderFeed } from '../../core/live/order-feed.ts';
 import type { ReadLive } from '../../core/live/read-live.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { bearerOf, sourceOf } from '../request.ts';
-import type { Recognise } from '../bound-connections.ts';
+import type { Authenticate } from '../bound-connections.ts';
 import { formatEvent } from '../format-event.ts';
 import { CannotVerify } from '../issuer-keys.ts';
 import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from './follow-token.ts';
@@ -20,7 +20,7 @@ export type FollowDeps = {
   origins: readonly string[];
   now: Now;
   observe: Observe;
-  recognise: Recognise;
+  authenticate: Authenticate;
 };
 
 export const FOLLOW_PATH = '/follow';
@@ -38,7 +38,7 @@ const PREFLIGHT = {
  * - `401` the token is not valid; the same answer for every reason
  * - `503` no room, or the platform's keys cannot be fetched (`Retry-After`)
  */
-export async function followDoor(scope: FastifyInstance, deps: FollowDeps): Promise<void> {
+export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Promise<void> {
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers({
       ...corsFor(request, deps.origins),
@@ -52,7 +52,12 @@ export async function followDoor(scope: FastifyInstance, deps: FollowDeps): Prom
     if (error instanceof BadFollowToken) {
       const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
       deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
-      deps.observe({ what: 'guess', door: 'follow', outcome: 'refused', source: sourceOf(request) });
+      deps.observe({
+        what: 'failed authentication',
+        endpoint: 'follow',
+        outcome: 'refused',
+        source: sourceOf(request),
+      });
       return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
     }
     // Among others that Postgres has not told the time yet.
@@ -81,7 +86,7 @@ export async function followDoor(scope: FastifyInstance, deps: FollowDeps): Prom
       deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
       return tryLater(reply);
     }
-    deps.recognise(reply.raw, serviceOrderId);
+    deps.authenticate(reply.raw, serviceOrderId);
     reply.hijack();
     const last = lastOf(request);
     // guard: told-meanwhile

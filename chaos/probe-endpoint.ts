@@ -26,7 +26,7 @@ const WINDOW_MS = 1_000;
 export const ANSWER_MS = 2_000;
 
 /** Offers webhooks at a steady pace, whatever the answers. Each is a small durable write: an event that is ignored. */
-export function probeDoor(kitchen: Kitchen, history: History, { answers, acknowledged }: Served): Probe {
+export function probeEndpoint(kitchen: Kitchen, history: History, { answers, acknowledged }: Served): Probe {
   const offered: { at: number; taken: boolean; committed: boolean }[] = [];
   const underWay = new Set<Promise<void>>();
 

@@ -2,8 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { GuessObserved, Observed } from '../../src/core/domain/observed.ts';
-import { BURST, MOST_SOURCES, PER_SECOND, TooManyGuesses, slowGuesses } from '../../src/http/slow-guesses.ts';
+import type { FailedAuthObserved, Observed } from '../../src/core/domain/observed.ts';
+import {
+  BURST,
+  MOST_SOURCES,
+  PER_SECOND,
+  TooManyFailures,
+  throttleFailures,
+} from '../../src/http/throttle-failures.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../support/from-elsewhere.ts';
 import { OWN_PAGE, logIn, nameToken, sendLogin } from '../support/log-in.ts';
@@ -47,14 +53,17 @@ async function spend(way: (token: string, from: From) => Promise<OperatorAnswer>
   throw new Error('all of them were judged');
 }
 
-async function count(door: string, outcome: string): Promise<number> {
-  return (await scrape(url, OPERATOR_TOKEN)).value('expediter_guesses_total', { door, outcome }) ?? Number.NaN;
+async function count(endpoint: string, outcome: string): Promise<number> {
+  return (
+    (await scrape(url, OPERATOR_TOKEN)).value('expediter_failed_authentications_total', { endpoint, outcome }) ??
+    Number.NaN
+  );
 }
 
-describe.each(WAYS)('wrong ones by %s', (door, way) => {
+describe.each(WAYS)('wrong ones by %s', (endpoint, way) => {
   it('are judged at under five a second, whatever comes; the others are told when to come, and not looked at', async () => {
     const from = fromElsewhere();
-    const before = [await count(door, 'refused'), await count(door, 'slowed')];
+    const before = [await count(endpoint, 'refused'), await count(endpoint, 'slowed')];
     const statuses: number[] = [];
     const began = performance.now();
     const answered = (status: number): number => statuses.filter((each) => each === status).length;
@@ -68,8 +77,8 @@ describe.each(WAYS)('wrong ones by %s', (door, way) => {
     expect(refused).toBeGreaterThanOrEqual(BURST);
     expect(refused).toBeLessThanOrEqual(BURST + 1 + ((performance.now() - began) / 1_000) * PER_SECOND);
     expect([
-      (await count(door, 'refused')) - (before[0] ?? 0),
-      (await count(door, 'slowed')) - (before[1] ?? 0),
+      (await count(endpoint, 'refused')) - (before[0] ?? 0),
+      (await count(endpoint, 'slowed')) - (before[1] ?? 0),
     ]).toEqual([refused, slowed]);
     const { headers, text } = await until(async () => {
       const answer = await way(WRONG, from);
@@ -217,9 +226,15 @@ describe('what is told', () => {
       await sendAsIs(at, '/pubsub/push', { method: 'POST', headers: { authorization: `Bearer ${sent}`, ...from } });
     });
     expect(lines).toEqual([
-      expect.objectContaining({ door: 'bearer', source, refused: judged, slowed: 30 - judged, severity: 'WARNING' }),
-      expect.objectContaining({ door: 'webhook', source, refused: 1, slowed: 0 }),
-      expect.objectContaining({ door: 'push', source, refused: 1, slowed: 0 }),
+      expect.objectContaining({
+        endpoint: 'bearer',
+        source,
+        refused: judged,
+        slowed: 30 - judged,
+        severity: 'WARNING',
+      }),
+      expect.objectContaining({ endpoint: 'webhook', source, refused: 1, slowed: 0 }),
+      expect.objectContaining({ endpoint: 'push', source, refused: 1, slowed: 0 }),
     ]);
     expect(JSON.stringify(lines)).not.toContain(sent);
     const rows = await system.query(
@@ -251,17 +266,17 @@ describe('what is told', () => {
 
 describe('the sources', () => {
   it('are bounded, and none that guesses is forgotten: those beyond share what one has', async () => {
-    const observed: GuessObserved[] = [];
+    const observed: FailedAuthObserved[] = [];
     let now = 0;
-    const judge = slowGuesses({
-      observe: (each: Observed) => void (each.what === 'guess' && observed.push(each)),
+    const judge = throttleFailures({
+      observe: (each: Observed) => void (each.what === 'failed authentication' && observed.push(each)),
       now: () => now,
     });
     const guess = async (ip: string): Promise<string> => {
       const request = { ip, raw: { socket: {} } } as FastifyRequest;
       return judge(request, 'bearer', ['x'], async () => undefined).then(
         () => 'judged',
-        (error: unknown) => (error instanceof TooManyGuesses ? 'slowed' : expect.fail()),
+        (error: unknown) => (error instanceof TooManyFailures ? 'slowed' : expect.fail()),
       );
     };
     const addressOf = (nth: number): string => `10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}`;
@@ -280,7 +295,7 @@ describe('the sources', () => {
   });
 
   it('lose nothing by what could not be judged', async () => {
-    const judge = slowGuesses({ observe: () => {}, now: () => 0 });
+    const judge = throttleFailures({ observe: () => {}, now: () => 0 });
     const request = { ip: '10.0.0.1', raw: { socket: {} } } as FastifyRequest;
     for (let nth = 0; nth < 2 * BURST; nth += 1) {
       const failed = judge(request, 'bearer', ['x'], async () => Promise.reject(new Error('Postgres is away')));
@@ -292,10 +307,10 @@ describe('the sources', () => {
 });
 
 /** What a process says of wrong credentials once it ends. */
-async function toldBy(act: (url: string) => Promise<void>): Promise<Record<string, unknown>[]> {
+async function toldBy(action: (url: string) => Promise<void>): Promise<Record<string, unknown>[]> {
   const own = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US }, databaseUrl: system.databaseUrl });
   try {
-    await act(own.urls[0] ?? '');
+    await action(own.urls[0] ?? '');
   } finally {
     await own.stop();
   }

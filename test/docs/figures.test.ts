@@ -1,0 +1,50 @@
+/** Measured figures stand in bench/figures.json, and pages that quote them are held to it. */
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { readRuns } from '../../bench/record-figures.ts';
+import { figureChart, KNOWN, quotable } from '../../scripts/list-figures.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (file: string): string => readFileSync(`${PROJECT}${file}`, 'utf8');
+/** A figure's name in a comment, and the number that follows it. */
+const QUOTE = /<!-- figure: (.*?) -->(-?\d+(?:,\d{3})*(?:\.\d+)?)?/g;
+
+it('each figure is recorded once, in its unit, with the day, the machine and the command of its run', () => {
+  const runs = readRuns();
+  for (const { date, machine, command } of runs) {
+    expect({ date, machine, command }).toEqual({
+      date: expect.stringMatching(/^20\d\d-\d\d-\d\d$/),
+      machine: expect.stringContaining('Postgres'),
+      command: expect.stringMatching(/^npm run bench(?::peers)?(?: |$)/),
+    });
+  }
+  const all = runs.flatMap(({ figures }) => Object.entries(figures));
+  for (const [name, { unit }] of all) expect(unit, name).toBe(KNOWN[name]?.unit?.trim());
+  expect(
+    all.filter(([name], i) => !Object.hasOwn(KNOWN, name) || all.findIndex(([each]) => each === name) < i),
+  ).toEqual([]);
+});
+
+// Where it is not: npm run docs
+it('the chart is drawn from the record', () => {
+  expect(read('docs/benchmark.svg')).toBe(figureChart());
+});
+
+it('a number that a page marks with a figure is that figure', () => {
+  const numbers = quotable();
+  for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: PROJECT })) {
+    for (const [, name = '', said] of read(page).matchAll(QUOTE)) {
+      expect(said, `${page}: ${name}`).toBe(numbers.get(name) ?? 'no such figure');
+    }
+    // At the beginning of a line, a comment would make all of it HTML.
+    expect(read(page), page).not.toMatch(/^ *(?:[-*] )?<!-- figure:/m);
+  }
+});
+
+it('what one process holds is quoted, line by line', () => {
+  const [, after = ''] = read('docs/scaling.md').split('\n## How much one process holds\n');
+  const bullets = after.split('\n## ')[0]?.match(/^- .*(?:\n {2}.*)*/gm) ?? [];
+  expect(bullets.length).toBeGreaterThan(5);
+  for (const bullet of bullets) expect(bullet).toContain('<!-- figure: ');
+});
