@@ -178,7 +178,7 @@ export const orderEvents: EventReadings<
       }
     },
     metrics: (make) =>
-      make.countEach('looks_total', 'Known orders that were signalled and fetched again, by what they said.', {
+      make.countEach('refreshes_total', 'Known orders that were signalled and fetched again, by what they said.', {
         outcome: LOOK_OUTCOMES,
       }),
   },

@@ -74,7 +74,7 @@ export async function readAudit(
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
   const { rows } = await pool.query<{ action: ListedAction }>(
-    `SELECT ${ACT} AS act
+    `SELECT ${ACT} AS action
      FROM (${CANDIDATES} LIMIT ${SCAN}) AS k ${OF_ID}
      WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
        AND ($6::text[] IS NULL OR a.location_id = ANY ($6))
@@ -117,7 +117,7 @@ export async function readActsAbout(
          SELECT audit_id FROM audit WHERE webhook_id = w.id ORDER BY audit_id DESC LIMIT ${TOLD}
        ) AS a
      )
-     SELECT ${ACT} AS act
+     SELECT ${ACT} AS action
      FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${TOLD}) AS k ${OF_ID}
      ORDER BY k.audit_id`,
     [serviceOrderId, webhookIds],
