@@ -25,7 +25,11 @@ export const VARIABLES = {
 
   HOST: [text().default('0.0.0.0'), 'the address to listen on'],
   PORT: [integer(0, 65_535).default(8080), 'the port for webhooks, pushes and members'],
-  PUBLIC_URL: [baseUrl().optional(), 'the base URL that POS systems call', 'https://expediter.example.com'],
+  PUBLIC_URL: [
+    baseUrl().optional(),
+    'the base URL that POS systems call and some sign',
+    'https://expediter.example.com',
+  ],
   LOG_LEVEL: [
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
     '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`',
@@ -44,7 +48,7 @@ export const VARIABLES = {
   SPILL_TOPIC: [text().optional(), 'topic for webhooks while Postgres is away. Unset: they get 500', 'webhook-spill'],
   SPILL_SUBSCRIPTION: [text().optional(), 'its subscription. Set both or neither', 'webhook-spill-drain'],
   SPILL_TOKEN_AGE_S: [integer(60, 86_400).default(3600), 'seconds for which known tokens count while Postgres is away'],
-  PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback HOST'],
+  PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
   PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account that signs them', 'push@my-project.iam.gserviceaccount.com'],
   PUSH_ISSUER: [text().default('https://accounts.google.com'), 'the issuer of that token'],
@@ -87,10 +91,10 @@ export const VARIABLES = {
   ],
   OPERATOR_PORT: [
     integer(0, 65_535).optional(),
-    'the private port for operators. The same as PORT in a process for operators alone',
+    'the private port for operators. The same as `PORT` in a process for operators alone',
     '8081',
   ],
-  OPERATOR_HOST: [text().optional(), 'the address for that port, if it is not HOST', '127.0.0.1'],
+  OPERATOR_HOST: [text().optional(), 'the address for that port, if it is not `HOST`', '127.0.0.1'],
   CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
   OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
   OIDC_CLIENT_ID: [text().optional(), "the console's client there", '<the client id that the issuer gave the console>'],
