@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import { readAlertTests, readAlerts, readDashboardExpressions, type Alert } from '../support/read-monitoring.ts';
+import {
+  readAlertTests,
+  readAlerts,
+  readDashboardExpressions,
+  readRecordingRules,
+  type Alert,
+} from '../support/read-monitoring.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -73,6 +79,7 @@ describe('alerts and dashboard', () => {
   it('ask for nothing that the service does not tell: names, labels and what they are compared with', async () => {
     const asked = [
       ...alerts.map(({ alert, expr }) => ({ from: alert, expr })),
+      ...(await readRecordingRules()).map(({ record, expr }) => ({ from: record, expr })),
       ...(await readDashboardExpressions()).map(({ panel, expr }) => ({ from: panel, expr })),
     ];
     for (const { from, expr } of asked) {
@@ -92,13 +99,21 @@ describe('alerts and dashboard', () => {
   });
 
   it('leave nothing of ours unwatched', async () => {
-    const asked = [...alerts, ...(await readDashboardExpressions())]
+    const asked = [...alerts, ...(await readRecordingRules()), ...(await readDashboardExpressions())]
       .flatMap(({ expr }) => selectorsOf(expr))
       .map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''));
     const ours = [...told.keys()]
       .filter((name) => name.startsWith('expediter_'))
       .map((name) => name.replace(/_(bucket|sum|count)$/, ''));
     expect(new Set(asked.filter((name) => name.startsWith('expediter_')))).toEqual(new Set(ours));
+  });
+
+  it('use every recorded series, and no other', async () => {
+    const rules = await readRecordingRules();
+    const asked = [...alerts, ...rules, ...(await readDashboardExpressions())].flatMap(({ expr }) =>
+      [...expr.matchAll(/\bjob:\w+:\w+/g)].map(([name]) => name),
+    );
+    expect(new Set(rules.map(({ record }) => record))).toEqual(new Set(asked));
   });
 
   it('have no label by which a location could be told from another', () => {
@@ -168,12 +183,13 @@ function readSeries(exposition: string): Map<string, Map<string, Set<string>>> {
 
 /** Every metric that an expression names, and what its labels are compared with. */
 function selectorsOf(expr: string): { name: string; matchers: { label: string; values: string[] }[] }[] {
-  const selectors = expr.matchAll(/\b(expediter_\w+|nodejs_\w+|process_\w+|up|ALERTS)\b(?:\{([^}]*)\})?/g);
+  const selectors = expr.matchAll(/(?<![\w:])(expediter_\w+|nodejs_\w+|process_\w+|up|ALERTS)\b(?:\{([^}]*)\})?/g);
   return [...selectors].map(([, name = '', inside = '']) => ({
     name,
     matchers: [...inside.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(([, label = '', , value = '']) => ({
       label,
-      values: value.split('|'),
+      // Prometheus 3 makes 5.0 of a bucket's 5.
+      values: value.replace('(\\\\.0)?', '').split('|'),
     })),
   }));
 }
