@@ -40,7 +40,8 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   { measure: 'files of src', is: source.length, budget: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_700, goal: 56_000 },
+  // Forty more: series that rules record are held to the service, and panels of the runbook to the dashboard.
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_740, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   {
