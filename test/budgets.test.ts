@@ -40,7 +40,7 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   { measure: 'files of src', is: source.length, budget: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_800, goal: 56_000 },
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_850, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   {
@@ -50,8 +50,7 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
     goal: 50_000,
   },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 58, goal: 50 },
-  // One more, for what operators do: a new admin, OPERATOR_TOKEN, many looks at member data.
-  { measure: 'alert rules', is: (await readAlerts()).length, budget: 55, goal: 24 },
+  { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
 ];
 
 it('nothing is heavier than its budget', () => {

@@ -49,7 +49,7 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
   one('expediter_cancellations_by_phone', 'To be cancelled by a person, on the telephone.', 'byPhone');
   one('expediter_reconnect_needed', 'Held until a person renews a connection.', 'reconnectNeeded');
   gauge(
-    'expediter_operator_acts',
+    'expediter_operator_actions',
     'Operator actions in the last hour. member_data: of the one operator with most.',
     ['action'],
     (set) => {
