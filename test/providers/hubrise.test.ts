@@ -285,7 +285,7 @@ describe('a connection by code', () => {
   });
 
   it.each([
-    ['a code that was used', {}, /authorizationCode is used already.*from http/],
+    ['a code that was used', {}, /authorizationCode may be used already.*from http/],
     ['another client’s secret', { clientSecret: 'another' }, /check clientId and clientSecret/],
   ])('refuses %s', async (_name, change, words) => {
     const { pos, context } = await begin();

@@ -40,7 +40,7 @@ async function exchangeCode(
       `HubRise grants no token (${status}): ` +
       (status === 401
         ? 'check clientId and clientSecret'
-        : 'authorizationCode is used already, or older than ten minutes. ' +
+        : 'authorizationCode may be used already, or older than ten minutes. ' +
           `Get a new one from ${authorisePage(context.settings)}`),
   });
   const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
