@@ -6,9 +6,9 @@ import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 
-/** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
+/** Wait for a lock. Webhooks queue behind a waiting migration and must be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Time for the service to continue before the next try. */
+/** Pause before the next try, in which the service continues. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const CONNECT_MS = 10_000;
@@ -18,13 +18,13 @@ const DEADLOCK_DETECTED = '40P01';
 
 /**
  * Migrates the schema to this version. A second runner waits, and finds nothing left to do. Each migration is one
- * transaction: if it fails, the schema is as before, and the next run continues there.
- * @param databaseUrl of the role that owns the tables, or will
- * @param about.serviceUrl of the role that the service runs as, which is given what it needs
- * @param about.lockPatienceMs time for one migration to lock what it changes
- * @returns the migrations that were applied
- * @throws Error that says what to do about the connection or the service's role, names the failed migration, or that an
- *   empty database has another encoding than UTF8
+ * transaction: if it fails, the schema is unchanged, and the next run continues there.
+ * @param databaseUrl of the role that owns the tables or will own them
+ * @param about.serviceUrl of the service's role, which gets its rights
+ * @param about.lockPatienceMs time for one migration to get its locks
+ * @returns the applied migrations
+ * @throws Error that says what to do about the connection, the service's role, a failed migration, or an empty
+ *   database in another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -37,7 +37,7 @@ export async function migrate(
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
-  // The query that needs a dead connection reports it.
+  // The next query on a dead connection reports the error.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
     const { found, toDo } = explainDatabaseError(error);
@@ -45,7 +45,7 @@ export async function migrate(
   });
   const done: string[] = [];
   try {
-    // A role's limits are for the service; an index over millions of rows may take longer.
+    // A role's limits are for the service. An index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -72,7 +72,7 @@ export async function migrate(
   return done;
 }
 
-/** Refuses encodings that lack characters of members and POS systems: orders would fail and webhooks be dropped. */
+/** Refuses encodings that lack characters of members or POS systems: orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; name: string }>(
     `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,
@@ -80,12 +80,12 @@ async function requireUtf8(client: ClientBase): Promise<void> {
   const { encoding, name } = rows[0] ?? {};
   if (encoding === 'UTF8') return;
   throw new Error(
-    `the database ${name} is in ${encoding}, and it takes UTF8: make it with ` +
+    `the database ${name} is in ${encoding}, but Expediter needs UTF8: create it with ` +
       `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`,
   );
 }
 
-/** Refuses the service's own role, which owns nothing, before it changes something. */
+/** Refuses the service's own role, which owns nothing, before any change. */
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     `SELECT quote_ident(current_user) AS role,
@@ -96,7 +96,7 @@ async function requireOwner(client: ClientBase): Promise<void> {
   const { may, role } = rows[0] ?? {};
   if (may === true) return;
   throw new Error(
-    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the one that owns the tables, or will`,
+    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the role that owns the tables or will own them`,
   );
 }
 
@@ -125,8 +125,8 @@ async function apply(
       if (!isLocked) throw new Error(`migration ${name} failed and changed nothing: ${message}`, { cause: error });
       if (performance.now() > deadline) {
         throw new Error(
-          `migration ${name} changed nothing: what it changes was locked for ${lockPatienceMs / 1_000} s. ` +
-            'End the long transaction (see pg_stat_activity), then run it again',
+          `migration ${name} changed nothing: its tables were locked for ${lockPatienceMs / 1_000} s. ` +
+            'End the long transaction (see pg_stat_activity), then run the migration again',
           { cause: error },
         );
       }

@@ -192,7 +192,7 @@ describe('why it was dropped', () => {
       'order.thirdPartyReference is longer than 255 characters.',
       'order.id is a number; a string is required.',
       'order.status is missing; a string is required.',
-      'order.occurredAt is a string, but no RFC 3339 time with offset such as 2026-01-31T18:30:00Z.',
+      'order.occurredAt is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z.',
     ]);
   });
 

@@ -39,7 +39,7 @@ describe('a held order', () => {
     const { serviceOrderId } = await pass.system.placeOrder();
     await reaches(serviceOrderId, 'held');
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await standing(page).getByText('the POS answered 404: is ordersUrl right?').waitFor();
+    await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
 
     await page.getByRole('button', { name: 'Retry now' }).click();
     const dialog = page.getByRole('dialog', { name: 'Try this order now?' });

@@ -163,7 +163,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
 
   pos_unreachable: 'there is no connection to the POS',
   pos_silent: 'the POS gave no answer',
-  pos_busy: 'the POS has had as many requests as it allows for now',
+  pos_busy: 'the request limit of the POS is reached',
   pos_failing: 'the POS answered with an error',
   pos_refused_us: 'the POS refuses us',
   pos_set_up_wrong: 'the settings, or what is set up at the POS, must be mended',

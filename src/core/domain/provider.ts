@@ -218,8 +218,8 @@ export type Provider<Settings = unknown> = {
     idHeader: string;
     /** Returns settings that sign orders by a secret that nobody has; undefined if nothing signs them. */
     forge(settings: Settings): Settings | undefined;
-    /** Says how to mend a webhook that moved nothing; undefined if that cannot be told. */
-    mend(webhook: Webhook, settings: Settings): string | undefined;
+    /** Suggests how to fix a webhook that changed nothing. Undefined if the cause is unclear. */
+    suggestFix(webhook: Webhook, settings: Settings): string | undefined;
   };
 };
 
