@@ -24,7 +24,7 @@ describe('the columns', () => {
     ['a cancelled one', { memberState: 'cancelled' }, 'done'],
     ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'failed'],
     ['one that the POS failed', { memberState: 'failed', endedAt: at(-5) }, 'failed'],
-    ['one that ended without a word of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
+    ['one that ended without a report of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
   ])('%s stands where it belongs', (_, some, column) => {
     expect(columnOf(order('order-1', some))).toBe(column);
   });

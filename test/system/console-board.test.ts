@@ -113,9 +113,9 @@ it('a board on which all is live says that members are not told, while what they
   await isLive(page);
   system.pubsub.faults.publishError = () => status.UNAVAILABLE;
   await system.placeOrder({ serviceOrderId: 'order-unnotified' });
-  const need = page.getByRole('region', { name: /^Members are not being told/ });
+  const need = page.getByRole('region', { name: /^Members are not being notified/ });
   await need.getByRole('link', { name: /of 1 order wait/ }).waitFor({ timeout: 20_000 });
-  await page.getByText('Members are not told').waitFor();
+  await page.getByText('Members not notified').waitFor();
   expect(await page.getByText('Live', { exact: true }).count()).toBe(0);
   system.pubsub.faults.publishError = undefined;
   await isLive(page);
