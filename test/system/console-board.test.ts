@@ -128,11 +128,11 @@ it('an order does not claim that its POS said nothing while its webhooks are dro
   await system.addLocation('deaf', { ordersUrl: pos.ordersUrl, secret: secret(1) });
   await system.seedOrder({ serviceOrderId: 'order-unheard', locationId: 'deaf' });
   const { page } = await pass.open('/console/orders/order-unheard');
-  await page.getByText('the POS said nothing yet').waitFor();
+  await page.getByText('the POS has reported nothing yet').waitFor();
   await pos.sendStatus(await system.webhookUrl('deaf'), { serviceOrderId: 'order-unheard', status: 'READY' });
   await page.reload();
-  await page.getByText('was dropped since: perhaps about this order').waitFor();
-  expect(await page.getByText('the POS said nothing yet').count()).toBe(0);
+  await page.getByText('was dropped since. They may be about this order').waitFor();
+  expect(await page.getByText('the POS has reported nothing yet').count()).toBe(0);
   expect(await page.getByRole('link', { name: 'One webhook of deaf' }).getAttribute('href')).toBe(
     '/console/webhooks?outcome=dropped&location=deaf',
   );

@@ -13,7 +13,7 @@ const SOON_MS = 5_000;
 /** Time for which a process believes what it knows of a session. */
 const FRESH_MS = 2_000;
 /** Everything that changes something, or shows member data, as its button is called. */
-const ACTS = /^(Retry now|Say what|Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
+const ACTS = /^(Retry now|Enter |Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
 
 let oidc: OidcProvider;
 let pos: Pos;
@@ -115,7 +115,7 @@ describe('a manager who views one location', () => {
     await says(page, '1 location');
     expect(await page.getByRole('link', { name: 'club-2' }).count()).toBe(0);
     await page.goto('/console/orders/order-elsewhere');
-    await says(page, 'No signal ever named an order');
+    await says(page, /No order .* was found/);
     await page.goto('/console/');
     await page
       .getByRole('link', { name: /order-held/ })
@@ -156,7 +156,7 @@ describe('an operator', () => {
     await press(page, 'Replay it');
     await says(page, 'It is done');
     await page.goto('/console/orders/order-sent');
-    const story = page.getByRole('region', { name: 'Its story' });
+    const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('grace@club.example replayed a webhook').waitFor();
 
     await page.goto('/console/locations/club-1');
@@ -181,7 +181,7 @@ describe('an operator', () => {
       ]);
     await grants('{viewer}');
     await new Promise((later) => setTimeout(later, FRESH_MS));
-    await press(page, 'Try it now');
+    await press(page, 'Retry it now');
     await page.getByRole('alert').getByText('this takes the role operator there').waitFor();
     await press(page, 'Back');
     await says(page, 'To retry it takes the role operator here.');

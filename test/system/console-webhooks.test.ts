@@ -81,7 +81,7 @@ describe('webhooks that were dropped', () => {
     await dialog.getByRole('link', { name: 'order-1' }).click();
     await page.getByText('Member sees confirmed').waitFor();
     await page.getByRole('button', { name: /^Show all \d+ steps/ }).click();
-    await page.getByText('The replay of a webhook moved the order').waitFor();
+    await page.getByText('The replay of a webhook updated the order').waitFor();
   });
 
   it('are not said to be none when the service cannot be asked', async () => {
