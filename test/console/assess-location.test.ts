@@ -127,7 +127,7 @@ describe('what to look at', () => {
 describe('revoking a token', () => {
   it('says that it is the only one', () => {
     const tokens = [token('a'), token('b', { state: 'expired' }), token('c', { state: 'of another integration' })];
-    expect(lostWith('a', tokens, NOW)).toMatch(/only valid token:/);
+    expect(lostWith('a', tokens, NOW)).toMatch(/only valid token\./);
   });
 
   it('says that it is the only one that was used lately', () => {

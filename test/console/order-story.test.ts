@@ -61,7 +61,7 @@ describe('a happening is described in words', () => {
       'The update was published to the platform',
       'The order is sent to the POS',
       'There was no usable answer',
-      'Grace tried it again',
+      'Grace retried the order',
       'The order is sent to the POS',
       'The POS has the order',
       'Member notified: sent',
@@ -283,7 +283,7 @@ describe('in short', () => {
     expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'Member notified: placed'],
       ['There was no usable answer'],
-      ['Grace tried it again'],
+      ['Grace retried the order'],
       ['The ticket is at the POS: it is placed', 'Member notified: sent'],
       ['The platform changed the order after it was sent'],
       ['Its member cancelled it'],

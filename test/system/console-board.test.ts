@@ -180,7 +180,7 @@ describe('a page that cannot be shown', () => {
     await page.waitForTimeout(300);
     expect(asked, 'it is not asked for again').toBe(before);
     await page.unroute('**/assets/traffic-*.js');
-    await page.getByRole('button', { name: 'Load it anew' }).click();
+    await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
     await page.close();
     expect(new Set(pass.complaints().map((complaint) => complaint.replace(/-.*/, '')))).toEqual(

@@ -203,7 +203,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     async (page) => {
       await page.goto('/console/webhooks?outcome=dropped');
       await press(page, /^Replay all/);
-      await text(page, 'Dry run: what would become of them');
+      await text(page, 'Dry run: expected results');
       await page.getByRole('button', { name: 'Close' }).waitFor();
     },
   ],
@@ -321,7 +321,7 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
     ({ page } = await pass.openLoggedOut());
     await page.getByLabel('Operator token').fill('wrong');
     await press(page, 'Log in');
-    await text(page, 'That is no operator token');
+    await text(page, 'This is not a valid operator token');
     await isFine();
   });
 });
