@@ -18,7 +18,7 @@ export function AuditPage() {
   if (may('admin', { anywhere: true })) return <Audit />;
   return (
     <Page title="Audit">
-      <p>To read the audit requires the role admin. The timeline of an order shows the actions on it.</p>
+      <p>To read the audit, you need the role admin. The timeline of an order shows the actions on it.</p>
     </Page>
   );
 }

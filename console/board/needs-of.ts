@@ -205,7 +205,7 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
 
 function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
   const { serviceOrderId, locationId, providerOrderId, requestedAt } = cancel;
-  const ticket = providerOrderId === null ? 'a ticket whose id we do not know' : `ticket ${providerOrderId}`;
+  const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${providerOrderId}`;
   return {
     key: `cancel:${serviceOrderId}`,
     href: pageOf.order(serviceOrderId),

@@ -29,7 +29,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>
-      {!canRevoke && <p class="faint">To revoke a token requires the role admin here.</p>}
+      {!canRevoke && <p class="faint">To revoke a token, you need the role admin here.</p>}
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
           <li key={token.tokenId}>

@@ -144,7 +144,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   cancelled_in_doubt: checkThePos,
 
   pos_cannot_cancel: callTheRestaurant,
-  cancel_refused: () => [{ say: 'The order continues. If it must be cancelled, call the restaurant.' }],
+  cancel_refused: () => [{ say: 'If it must be cancelled, call the restaurant.' }],
   cancel_in_doubt: callTheRestaurant,
   cancel_unconfirmed: callTheRestaurant,
   cancel_ticket_missing: callTheRestaurant,

@@ -25,7 +25,11 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
   const ticket = posId === undefined ? 'ticket id unknown' : `ticket ${posId}`;
   const saying: Record<typeof state, Pick<Standing, 'tone' | 'sentence' | 'advice'>> = {
     due: problem === null ? { tone: 'busy', sentence: 'The order is being cancelled', advice: '' } : NOT_YET,
-    asked: { tone: 'busy', sentence: 'The POS is asked to cancel it', advice: 'It has yet to say whether it does.' },
+    asked: {
+      tone: 'busy',
+      sentence: 'The cancellation was sent to the POS',
+      advice: 'The POS has not confirmed it yet.',
+    },
     in_doubt: {
       tone: 'warn',
       sentence: 'It is unknown whether the POS cancelled the order',

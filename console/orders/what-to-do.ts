@@ -49,8 +49,7 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
     return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
-    const advice =
-      'It is not sent again automatically, because that could make a second ticket. Check the POS, then enter what you saw.';
+    const advice = 'It is not sent again automatically, because that could make a second ticket.';
     return { ...about, tone: 'bad', sentence: 'Your answer is needed: the POS may have the order', advice };
   }
   if (state === 'in_doubt') {

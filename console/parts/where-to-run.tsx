@@ -1,7 +1,7 @@
 export function WhereToRun() {
   return (
     <p class="faint">
-      Run it with the command line of the service, <code>expediter</code>, in the environment of the service. See
+      Run commands with the service's command line, <code>expediter</code>, in the environment of the service. See
       docs/cli.md.
     </p>
   );

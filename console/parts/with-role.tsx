@@ -18,7 +18,7 @@ export function WithRole({
   if (may(needs, at)) return children;
   return (
     <span class="faint">
-      {to} requires the role {needs} here.
+      {to}, you need the role {needs} here.
     </span>
   );
 }

@@ -39,7 +39,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   }, [stage?.is]);
   const asked = may('operator', filter.location || { anywhere: true })
     ? replayOf(filter)
-    : { why: 'This requires the role operator here.' };
+    : { why: 'To replay them, you need the role operator here.' };
 
   if ('why' in asked) {
     return (

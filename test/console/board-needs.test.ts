@@ -106,11 +106,7 @@ describe('what needs a person', () => {
     const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, never).slice(0, 2);
     expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
-      [
-        'Cancel by phone',
-        'Cancel it by phone: club-1, ticket 8F2K',
-        'Cancel it by phone: club-1, a ticket whose id we do not know',
-      ],
+      ['Cancel by phone', 'Cancel it by phone: club-1, ticket 8F2K', 'Cancel it by phone: club-1, ticket id unknown'],
       ['Changed after it was sent', 'club-1: notes; item 1, name'],
     ]);
     expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, never)).toMatchObject([{ count: 1 }]);

@@ -125,11 +125,11 @@ describe('a manager who views one location', () => {
   });
 
   it.each([
-    [`/console/orders/${ORDER}`, 'To retry it requires the role operator here.'],
-    ['/console/orders/order-sent', 'To cancel it requires the role operator here.'],
-    ['/console/orders/order-sent', 'To reveal member and notes requires the role member-data here.'],
-    ['/console/locations/club-1', 'To pause it requires the role operator here.'],
-    ['/console/webhooks?outcome=applied', 'This requires the role operator here.'],
+    [`/console/orders/${ORDER}`, 'To retry it, you need the role operator here.'],
+    ['/console/orders/order-sent', 'To cancel it, you need the role operator here.'],
+    ['/console/orders/order-sent', 'To reveal member and notes, you need the role member-data here.'],
+    ['/console/locations/club-1', 'To pause it, you need the role operator here.'],
+    ['/console/webhooks?outcome=applied', 'To replay them, you need the role operator here.'],
     ['/console/people', 'viewer at club-1'],
   ])('on %s has no button that changes anything, and is told why: %s', async (path, why) => {
     await page.goto(path);
@@ -143,8 +143,8 @@ describe('a manager who views one location', () => {
 
   it('and of a webhook neither', async () => {
     await page.goto(`/console/webhooks/${webhookId}`);
-    await says(page, 'To replay it requires the role operator here.');
-    await says(page, 'To reveal headers and body requires the role member-data here.');
+    await says(page, 'To replay it, you need the role operator here.');
+    await says(page, 'To reveal headers and body, you need the role member-data here.');
     expect((await page.locator('button:enabled').allTextContents()).filter((name) => ACTS.test(name))).toEqual([]);
   });
 });
@@ -184,7 +184,7 @@ describe('an operator', () => {
     await press(page, 'Retry it now');
     await page.getByRole('alert').getByText('this takes the role operator there').waitFor();
     await press(page, 'Back');
-    await says(page, 'To retry it requires the role operator here.');
+    await says(page, 'To retry it, you need the role operator here.');
     await grants('{viewer,operator}');
   });
 });
