@@ -14,12 +14,11 @@ import { ACT_CODES } from './describe-action.ts';
 const LIMIT = 50;
 const FILTERS = ['actor', 'did', 'location', 'order', 'outcome', 'since', 'until'] as const;
 
-/** What operators did, looked into and were refused, newest first. */
 export function AuditPage() {
   if (may('admin', { anywhere: true })) return <Audit />;
   return (
     <Page title="Audit">
-      <p>To read the audit takes the role admin. What was done about an order stands in its story.</p>
+      <p>To read the audit, you need the role admin. The timeline of an order shows the actions on it.</p>
     </Page>
   );
 }
@@ -75,7 +74,11 @@ function Audit() {
           actions.length > 0 ? (
             <Acts actions={actions} label="What was done" />
           ) : (
-            <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
+            <p>
+              {next === null
+                ? 'No stored action matches the filter.'
+                : 'None of these actions matches the filter. Older ones were not searched yet.'}
+            </p>
           )
         }
       </Paged>

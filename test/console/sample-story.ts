@@ -1,7 +1,7 @@
 import type { ShownOrder } from '../../console/wire.ts';
 import { orderTimeline } from '../../src/core/orders/order-timeline.ts';
 
-/** An order that was tried twice, changed, cancelled by its member, and erased a month later: something of all that can happen. */
+/** An order that was tried twice, changed, cancelled by its member and erased: it has every kind of event. */
 export function sampleStory(): ShownOrder {
   const at = (time: string): string => `2027-01-31T18:00:${time}+00:00`;
   const placement: ShownOrder['placement'] = {
