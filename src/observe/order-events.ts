@@ -1,7 +1,7 @@
 import {
-  ASK_OUTCOMES,
+  POLL_OUTCOMES,
   CANCELLATION_OUTCOMES,
-  LOOK_OUTCOMES,
+  REFRESH_OUTCOMES,
   type PlacementObserved,
   type SignalObserved,
 } from '../core/domain/observed.ts';
@@ -179,7 +179,7 @@ export const orderEvents: EventReadings<
     },
     metrics: (make) =>
       make.countEach('refreshes_total', 'Known orders that were signalled and fetched again, by what they said.', {
-        outcome: LOOK_OUTCOMES,
+        outcome: REFRESH_OUTCOMES,
       }),
   },
 
@@ -199,7 +199,7 @@ export const orderEvents: EventReadings<
     metrics: (make) =>
       make.countEach('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
         integration: make.integrations,
-        outcome: ASK_OUTCOMES,
+        outcome: POLL_OUTCOMES,
       }),
     spans(observed) {
       const { serviceOrderId, outcome, request, milliseconds } = observed;

@@ -151,9 +151,9 @@ export function startObserving(about: {
     metrics: async () => (await loaded.promise).render(),
     tasks: [
       { name: 'recording of last-seen times', work: lastSeen.write },
-      { name: 'telling of wrong credentials', work: guesses.tell, everyMs: TELL_MS },
+      { name: 'report of failed authentications', work: guesses.tell, everyMs: TELL_MS },
       ...(traffic === undefined ? [] : [{ name: 'recording of traffic' as const, work: traffic.write }]),
-      ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
+      ...(isRead ? [{ name: 'measurement of the backlog' as const, work: sample }] : []),
     ],
     async close() {
       const written = [

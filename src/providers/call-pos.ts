@@ -200,7 +200,7 @@ export function limitRate(
     const spent = spentBy(caller);
     const retryAfterMs = enter(spent, now.getTime());
     if (retryAfterMs > 0) {
-      throw new TryAgain('the POS has had as many requests as it allows for now', { sent: false, retryAfterMs });
+      throw new TryAgain('the request limit of the POS is reached', { sent: false, retryAfterMs });
     }
     try {
       return await request();
