@@ -162,7 +162,7 @@ describe('expediter rekey', () => {
       expect(await runJson(env, ['location', 'show', String(locationId)])).toMatchObject({
         settings: {
           fields: [],
-          problem: `settings cannot be decrypted: it was sealed for locations/${other}, and lies in locations/${locationId}`,
+          problem: `settings cannot be decrypted: it was encrypted for locations/${other}, but is in locations/${locationId}`,
         },
       });
     }
