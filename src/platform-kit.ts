@@ -1,5 +1,5 @@
 /**
- * `expediter/platform`: the parts for a module of `ORDER_MODULE`, which makes canonical orders of another platform's.
+ * `expediter/platform`: the parts for an `ORDER_MODULE`, which maps another platform's orders to ours.
  * docs/connect-your-platform.md explains how.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';

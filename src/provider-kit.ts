@@ -1,5 +1,5 @@
 /**
- * `expediter-kit`: the parts for a provider in a package of its own, loaded with `PROVIDER_MODULES`.
+ * `expediter-kit`: the parts for a provider in its own package, loaded with `PROVIDER_MODULES`.
  * docs/writing-a-provider.md explains how.
  */
 export type { Busy } from './core/domain/webhook.ts';

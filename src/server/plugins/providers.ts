@@ -12,7 +12,7 @@ export type Providers = {
   /** Decrypts a location's settings. */
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
-  /** Calls a POS: only hosts that a location may name. */
+  /** Calls a POS, at hosts that a location may name. */
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
 };
@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-/** The integrations, and what every call to a POS needs. */
+/** The integrations, and the dependencies of every call to a POS. */
 export const providers = fp(
   async (app: FastifyInstance, { config, registry }: { config: Config; registry: Registry }) => {
     const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
