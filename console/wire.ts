@@ -81,8 +81,8 @@ export type OperatorToken = Answer<typeof named.OperatorToken>;
 export type OperatorGrant = Answer<typeof grants.OperatorGrant>;
 export type OpenSession = Answer<typeof sessions.OpenSession>;
 export type OwnSession = OpenSession & { current: boolean };
-export type ListedActs = Answer<typeof actions.ListedActs>;
-export type ListedAction = ListedActs['actions'][number];
+export type ListedActions = Answer<typeof actions.ListedActions>;
+export type ListedAction = ListedActions['actions'][number];
 export type RecordedAction = Answer<typeof actions.RecordedAction>;
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;

@@ -6,7 +6,7 @@ import { Paged } from '../parts/paged.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
-import type { ListedActs } from '../wire.ts';
+import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
 import { ACT_CODES } from './describe-action.ts';
@@ -26,7 +26,7 @@ export function AuditPage() {
 function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedActs>('GET', `/audit${asked}`, { signal }), [asked]);
+  const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${asked}`, { signal }), [asked]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
   return (

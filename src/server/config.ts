@@ -140,7 +140,7 @@ export const VARIABLES = {
   AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), 'days for which the audit is stored'],
 } as const satisfies Record<string, Variable>;
 
-/** Each may also come from a file, which `NAME_FILE` names. */
+/** Variables that may also come from a file, which `NAME_FILE` names. */
 export const SECRETS = [
   'DATABASE_URL',
   'OWNER_DATABASE_URL',
@@ -157,11 +157,11 @@ const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]
   [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
 };
 
-/** Rules between variables are checked even if a single one is wrong, so that all problems are reported at once. */
+/** Checks rules between variables even if a variable is wrong, so that all problems are reported at once. */
 const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
 
 type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };
-/** Told to whoever reads one of them as well. */
+/** Also checked by commands that read only one of the two. */
 const ONE_MAPPING = [
   ({ ORDER_MODULE, ORDER_QUERY_FILE }: OneMapping) => ORDER_MODULE === undefined || ORDER_QUERY_FILE === undefined,
   fault('ORDER_MODULE', 'is set, and so is ORDER_QUERY_FILE: the module has its own query'),
@@ -174,18 +174,21 @@ const Environment = z
     ({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT),
     fault(
       'BODY_BUDGET',
-      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter at most, and could send no such body',
+      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it at most, too little for the largest body',
     ),
   )
   .refine(
     ({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS),
-    fault('PII_RETENTION_DAYS', 'is less than WEBHOOK_RETENTION_DAYS: webhooks hold member data, and would outlive it'),
+    fault(
+      'PII_RETENTION_DAYS',
+      'is less than WEBHOOK_RETENTION_DAYS: webhooks contain member data, and would be stored for longer',
+    ),
   )
   .refine(
     ({ PARK_TTL_S, WEBHOOK_RETENTION_DAYS }) => !(PARK_TTL_S > WEBHOOK_RETENTION_DAYS * DAY_S),
     fault(
       'PARK_TTL_S',
-      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
+      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is stored',
     ),
   )
   .refine(
@@ -197,16 +200,16 @@ const Environment = z
   )
   .refine(
     ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined,
-    fault('SPILL_SUBSCRIPTION', 'is unset, and SPILL_TOPIC is set: what is spilled would never be read'),
+    fault('SPILL_SUBSCRIPTION', 'is unset, and SPILL_TOPIC is set: spilled webhooks would never be read'),
   )
   .refine(
     ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_SUBSCRIPTION === undefined || SPILL_TOPIC !== undefined,
-    fault('SPILL_TOPIC', 'is unset, and SPILL_SUBSCRIPTION is set: nothing would be spilled'),
+    fault('SPILL_TOPIC', 'is unset, and SPILL_SUBSCRIPTION is set: no webhook would be spilled'),
   )
   .refine(
     ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS }) =>
       FOLLOW_TOKEN_JWKS_URL === undefined || FOLLOW_TOKEN_KEYS === undefined,
-    fault('FOLLOW_TOKEN_KEYS', 'is set, and so is FOLLOW_TOKEN_JWKS_URL: keys come from one of them'),
+    fault('FOLLOW_TOKEN_KEYS', 'is set, and so is FOLLOW_TOKEN_JWKS_URL: set only one of them'),
   )
   .refine(
     ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
@@ -218,38 +221,38 @@ const Environment = z
       OPERATOR_PORT !== undefined || (OPERATOR_TOKEN ?? OIDC_ISSUER) === undefined || isLoopback(HOST),
     fault(
       'OPERATOR_PORT',
-      'is unset, and HOST is not a loopback one: give operators a port that nothing public leads to, or the same as PORT where this process serves operators alone',
+      'is unset, and HOST is not a loopback address: set a port that is not public, or the value of PORT if this process serves only operators',
     ),
   )
   .refine(
     ({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined,
-    fault('OPERATOR_PORT', 'is unset, and OPERATOR_HOST is set: operators would be at HOST and PORT all the same'),
+    fault('OPERATOR_PORT', 'is unset, and OPERATOR_HOST is set: without it operators are served at HOST and PORT'),
   )
   .refine(
     ({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined),
-    fault('OIDC_CLIENT_ID', 'and OIDC_ISSUER are set together, or neither'),
+    fault('OIDC_CLIENT_ID', 'and OIDC_ISSUER must both be set, or neither'),
   )
   .refine(
     ({ OIDC_ISSUER = '' }) => !isPlainElsewhere(OIDC_ISSUER),
-    fault('OIDC_ISSUER', 'is not https: whoever is in between could sign in as anybody'),
+    fault('OIDC_ISSUER', 'is not https: an attacker on the network could sign in as anybody'),
   )
   .refine(
     ({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined,
-    fault('CONSOLE_URL', 'is required with OIDC_ISSUER, which sends people back to it'),
+    fault('CONSOLE_URL', 'is required with OIDC_ISSUER, which redirects people to it after sign-in'),
   )
   .refine(
     ({ OIDC_ISSUER, OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS }) =>
       OIDC_ISSUER === undefined || [OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS].some((each) => each?.length > 0),
     fault(
       'OIDC_ALLOWED_DOMAINS',
-      'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: one of them says who may sign in',
+      'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: set one of them to define who may sign in',
     ),
   )
   .refine(
     ({ SETTINGS_KEY, HOST }) => isLoopback(HOST) || !(SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY)),
     fault(
       'SETTINGS_KEY',
-      'has a key that can be guessed, for a loopback HOST only. Make one: openssl rand -base64 32; then rekey',
+      'has a key that can be guessed, allowed only for a loopback HOST. Make a new one: openssl rand -base64 32; then rekey',
     ),
   )
   .refine(
@@ -268,12 +271,12 @@ const Environment = z
 export type Config = z.infer<typeof Environment>;
 export const CONFIG_NAMES = Object.keys(VARIABLES) as readonly (keyof Config)[];
 
-/** Whether operators have a door: it is there where somebody could come through it. */
+/** Whether the process has an operators' endpoint: only if somebody could use it. */
 export function hasOperators(config: Pick<Config, 'OPERATOR_TOKEN' | 'OPERATOR_PORT' | 'OIDC_ISSUER'>): boolean {
   return (config.OPERATOR_TOKEN ?? config.OPERATOR_PORT ?? config.OIDC_ISSUER) !== undefined;
 }
 
-/** Everything wrong with the environment, one line per variable. */
+/** All faults of the environment, one line per variable. */
 export class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';
 }
@@ -302,12 +305,14 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: r
     const problem = name in present || issue.code === 'custom' ? issue.message : 'is required';
     problems.push(`  ${name}: ${problem}. Example: ${exampleOf(VARIABLES[name])}`);
   }
-  throw new WrongEnvironment(`The environment is not right:\n${[...new Set(problems)].join('\n')}`);
+  throw new WrongEnvironment(
+    `The environment is wrong. Correct these variables:\n${[...new Set(problems)].join('\n')}`,
+  );
 }
 
 /**
- * Reads each secret that `NAME_FILE` names a file of, as Docker and Kubernetes mount secrets, into its variable.
- * @returns what is wrong with the files, one line each
+ * Reads each secret whose file `NAME_FILE` names, as Docker and Kubernetes mount secrets, into its variable.
+ * @returns the faults of the files, one line each
  */
 function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): string[] {
   return SECRETS.filter((name) => names.includes(name)).flatMap((name) => {
@@ -316,7 +321,7 @@ function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): stri
     const wrong = (problem: string): string[] => [
       `  ${name}_FILE: ${problem}. Example: /run/secrets/${name.toLowerCase()}`,
     ];
-    if (env[name] !== undefined) return wrong(`is set, and so is ${name}: set one of them`);
+    if (env[name] !== undefined) return wrong(`is set, and so is ${name}: set only one of them`);
     try {
       env[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {
@@ -351,7 +356,6 @@ function postgresUrl(): z.ZodURL {
   return z.url({ protocol: /^postgres(ql)?$/ });
 }
 
-/** A text that `parse` reads, or says in an error what is wrong with it. */
 function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, string> {
   return z.string().transform((text, context) => {
     try {
@@ -367,7 +371,7 @@ function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
 }
 
-/** The same, without a slash behind it. */
+/** An http URL, without a slash at its end. */
 function baseUrl(): z.ZodType<string, string> {
   return httpUrl().transform((url) => url.replace(/\/$/, ''));
 }
@@ -379,26 +383,26 @@ function names(): z.ZodType<string[], string | undefined> {
     .transform((text) => text.split(',').flatMap((name) => name.trim() || []));
 }
 
-/** Addresses and networks of the proxies in front, whose X-Forwarded-For is believed. */
+/** Addresses and networks of the proxies in front, whose X-Forwarded-For is trusted. */
 function parseProxies(text: string): readonly string[] {
   const proxies = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, proxy] of proxies.entries()) {
     const [address = '', bits, ...more] = proxy.split('/');
     const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
     const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-    if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is no address, and no network`);
+    if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is not an address or a network`);
   }
   return proxies;
 }
 
-/** Origins as a browser sends them, among them those of apps, such as `capacitor://localhost`. */
+/** Origins as a browser or an app sends them, such as `capacitor://localhost`. */
 function parseOrigins(text: string): readonly string[] {
   const origins = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, origin] of origins.entries()) {
     const { protocol, host } = URL.parse(origin) ?? {};
     if (!host || host.includes('*') || origin !== `${protocol}//${host}`) {
       throw new Error(
-        `entry ${index + 1} is no origin: scheme and host in small letters, a port only where it is unusual, and no "/" behind`,
+        `entry ${index + 1} is not an origin: write scheme and host in small letters, a port only if it is not the default, and no "/" at the end`,
       );
     }
   }

@@ -63,7 +63,7 @@ describe('what needs a person', () => {
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
       'club-1: no answer',
       'club-1: the POS reported cancelled',
-      'no such order. Its member was told nothing.',
+      'no such order. The member was not notified.',
       'club-1: paused',
       '3 tickets sent, and the POS has sent nothing since',
       '1,000 webhooks of square: wrong signature',
@@ -127,7 +127,7 @@ describe('what needs a person', () => {
       needs.map(({ detail }) => detail),
     );
     expect(details).toEqual([
-      'club-1: x. Its member was told nothing.',
+      'club-1: x. The member was not notified.',
       expect.stringMatching(/^2 orders: the location is paused\. Resume the location/),
     ]);
   });

@@ -330,7 +330,7 @@ describe('a timeline with little data', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
     const little: ShownOrder = {
       serviceOrderId,
-      told: 'Its member was told nothing.',
+      told: 'The member was not notified.',
       memberWatching: false,
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },

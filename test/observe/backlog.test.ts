@@ -178,7 +178,7 @@ describe('looking at it', () => {
       connections: boundConnections(1, console).counts,
       droppedLines: () => 0,
     });
-    const sample = observing.tasks.find(({ name }) => name === 'look at the backlog');
+    const sample = observing.tasks.find(({ name }) => name === 'measurement of the backlog');
     await sample?.work();
     expect((await observing.metrics?.())?.body).toMatch(/^expediter_parked_events 0$/m);
     main.query = () => Promise.reject(new Error('lock time-out'));

@@ -178,12 +178,12 @@ describe("an order's story", () => {
     const phone = await readEvents(`${pass.system.urls[0]}/follow`, { authorization });
     await until(isWritten, 10_000);
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await says(page, 'Its member was told that it was sent to the restaurant. The member is watching.');
+    await says(page, 'The member was notified that the order was sent to the restaurant. The member is watching.');
 
     phone.leave();
     await until(async () => !(await isWritten()), 10_000);
     await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
-    await says(page, /^Its member was told that it is ready for pickup\.$/);
+    await says(page, /^The member was notified that the order is ready for pickup\.$/);
   });
 
   it('of an order that nobody knows is that nobody does', async () => {
