@@ -40,7 +40,6 @@ export type Server = {
 type About = {
   registry: Registry;
   log: FastifyBaseLogger;
-  /** The number of log lines dropped so far. */
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };

@@ -282,8 +282,7 @@ export class WrongEnvironment extends Error {
 }
 
 /**
- * Reads the environment, once, at start. An empty variable counts as unset, because compose files and charts write empty
- * ones.
+ * Reads the environment, once, at start. An empty variable counts as unset: compose files and charts write those.
  * @throws WrongEnvironment that names every wrong variable, its problem and an example, never its value
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -357,7 +356,6 @@ function postgresUrl(): z.ZodURL {
   return z.url({ protocol: /^postgres(ql)?$/ });
 }
 
-/** A text that `parse` reads. An error of `parse` describes the fault. */
 function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, string> {
   return z.string().transform((text, context) => {
     try {

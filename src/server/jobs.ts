@@ -66,7 +66,6 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     work,
   });
   return [
-    // Jobs that advance an order or its status.
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
@@ -82,19 +81,17 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     // After an outage that only this process sees, it refuses tokens that were revoked meanwhile.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
 
-    // Writes the counters of the process's memory.
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
     recording('recording of webhooks not stored', webhooks.writeNotStored),
     ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
 
     hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
-    ...retentionOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
+    ...retentionMsOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
     hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
   ];
 }
 
-/** Retention in milliseconds. */
-const retentionOf = (config: Config): [Deletion, number][] => [
+const retentionMsOf = (config: Config): [Deletion, number][] => [
   // Stored for longer while they may still match an order.
   ['deletion of unmatched webhooks', Math.max(2 * DAY, config.PARK_TTL_S * SECOND)],
   ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],

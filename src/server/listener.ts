@@ -25,7 +25,6 @@ export type ListenerOptions = {
   log: FastifyBaseLogger;
   /** TRUSTED_PROXIES: proxies in front, whose X-Forwarded-For names the source of a request. */
   proxies?: readonly string[] | undefined;
-  /** The connections of all listeners. */
   connections: Connections;
   /** Whether this listener serves operators. */
   forOperators: boolean;
@@ -134,7 +133,6 @@ export function buildListener({
   return app;
 }
 
-/** Answers a request whose path cannot be decoded. */
 function answerUndecodable(
   { forOperators, bodyLimit }: ListenerOptions,
   request: FastifyRequest,
@@ -152,9 +150,8 @@ function answerUndecodable(
 }
 
 /**
- * Answers a malformed or incomplete request according to its endpoint's contract. A head over Node's 16 kB cannot be from
- * a sender of ours; any other request may have been damaged in transit. Fastify's own handler would log the bytes,
- * including the token.
+ * Answers a malformed or incomplete request by its endpoint's contract. A head over Node's 16 kB has no token of ours; any
+ * other may have been damaged in transit. Fastify's own handler would log the bytes, including the token.
  * @param response set if the request's head was read, and only the rest is malformed
  */
 function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {

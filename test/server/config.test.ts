@@ -157,7 +157,12 @@ describe('a secret in a file', () => {
   });
 
   it.each([
-    ['beside its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN: set one'],
+    [
+      'beside its variable',
+      'x',
+      { OPERATOR_TOKEN },
+      'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN: set only one',
+    ],
     ['that is empty', '\n', {}, 'OPERATOR_TOKEN_FILE: names an empty file'],
     ['that is not there', undefined, {}, 'OPERATOR_TOKEN_FILE: names a file that cannot be read (ENOENT)'],
   ])('%s is refused with all other problems', (_what, text, more, problem) => {

@@ -2,10 +2,9 @@ import { z } from 'zod';
 
 /**
  * The life of an order, in one table that the code, the SQL and the docs follow. An event moves an order exactly if its
- * rank is higher than the order's. So the status is the maximum of all events, whatever their order of arrival.
- *
- * Ranks are stored. They are ten apart, so that a new step fits between two. A process of the previous version treats an
- * unknown rank as the highest known step below it.
+ * rank is higher than the order's. So the status is the maximum of all events, whatever their order of arrival. Ranks are
+ * stored. They are ten apart, so that a new step fits between two. A process of the previous version treats an unknown rank
+ * as the highest known step below it.
  */
 export const LIFECYCLE = [
   { rank: 0, status: null, pickup: 'placed', delivery: 'placed' },

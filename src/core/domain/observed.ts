@@ -275,10 +275,7 @@ export type PlacementObserved = {
 /** The result of one step of a cancellation at the POS. */
 export type CancellationObserved = {
   what: 'cancellation';
-  /**
-   * asked: a webhook will report it. in_doubt: the answer was lost. waiting, held: as for placements. by_phone: only a
-   * person can cancel it.
-   */
+  /** asked: a webhook will report it. in_doubt: the answer was lost. by_phone: only a person can cancel it. */
   outcome: (typeof CANCELLATION_OUTCOMES)[number];
   serviceOrderId: string;
   locationId: string;

@@ -87,9 +87,7 @@ export function parseAllowedHosts(text: string): AllowedHosts {
     const name = range === undefined ? nameOf(entry) : undefined;
     if (range !== undefined) ranges.push(range);
     else if (name !== undefined) names.add(name);
-    else {
-      throw new Error(`entry ${index + 1} is not a host name, address or range: write it without scheme, port and "*"`);
-    }
+    else throw new Error(`entry ${index + 1} is not a host name, address or range: no scheme, port or "*" is allowed`);
   }
   return { names, addresses: listOf(ranges) };
 }

@@ -15,10 +15,8 @@ export type ResolveAll = (
 /**
  * Makes the fetch for URLs of a location's settings: `boundedFetch` that connects only to public addresses and to hosts
  * of `ALLOW_PRIVATE_HOSTS`. A name's addresses are checked at each connection, because they may change. It throws
- * NeedsOperator before anything is sent, and otherwise the errors of fetch.
- *
- * It uses the fetch of the package undici: Node does not export its own `Agent`, and accepts an `Agent` of another version
- * only by chance.
+ * NeedsOperator before anything is sent, and otherwise the errors of fetch. It uses the fetch of the package undici: Node
+ * does not export its own `Agent`, and accepts an `Agent` of another version only by chance.
  */
 export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp): typeof fetch {
   let undici: Promise<Undici> | undefined;

@@ -33,7 +33,7 @@ type Following = { serviceOrderId: string; after: number | undefined; notify: Fo
  */
 export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
   const followings = new Map<string, Following[]>();
-  /** Followers that joined, or whose order changed, and that are not notified yet. */
+  /** Followers that joined or whose order changed, and that are not notified yet. */
   const unnotified = new Set<Following>();
   const changed = changedOrders(pool);
 

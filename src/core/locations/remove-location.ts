@@ -21,9 +21,7 @@ export async function removeLocation(
     );
     const location = rows[0];
     if (location === undefined) return undefined;
-    if (!location.paused) {
-      return { refused: `the location takes orders. Pause it first: expediter location pause ${locationId}` };
-    }
+    if (!location.paused) return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
     const open = await openOrders(client, locationId);
     if (open !== undefined) return { refused: open };
 

@@ -32,10 +32,7 @@ const STATE = `CASE
   ELSE (SELECT CASE WHEN l.paused_at IS NULL THEN 'open' ELSE 'paused' END FROM locations l
         WHERE l.location_id = a.location_id) END`;
 
-/**
- * Records an action before it begins. An action that cannot be recorded must not be done.
- * @returns the id of its row, for `endAction`
- */
+/** Records an action before it begins: one that cannot be recorded must not be done. @returns its id, for `endAction` */
 export async function beginAction(pool: Pool, by: Actor, action: Action): Promise<string> {
   const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, action));
   if (rows[0] === undefined) throw new Error('an action was not recorded');

@@ -4,7 +4,6 @@ import { BY_OPERATOR_TOKEN, type Operator, type Right } from './operator.ts';
 
 const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 'locations', ${of}.locations)`;
 
-/** SQL for whether a token `t` is valid. */
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
 /** A session ends after this long without use. An open page of the console counts as use. */

@@ -122,7 +122,6 @@ async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number
   });
 }
 
-/** Finds the integrations of those locations that exist. */
 async function integrationsOf(pool: Pool, locationIds: ReadonlySet<string>): Promise<Map<string, string>> {
   const { rows } = await pool.query<{ locationId: string; integration: string }>({
     name: 'integrations-of',

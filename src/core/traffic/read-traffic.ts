@@ -8,7 +8,6 @@ type TrafficHours = 1 | 6 | 24;
 
 const Counts = z.array(z.int().min(0));
 const Seconds = z.array(z.number().nullable());
-/** Quantiles by step, estimated as `quantile` does. */
 const Quantiles = z.object({ p50: Seconds, p95: Seconds });
 
 /** Traffic by step. Lists have one value per step, oldest first; the last step has not ended. */

@@ -11,10 +11,7 @@ type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'
 
 export type Live = Awaited<ReturnType<typeof liveModule>>;
 
-/**
- * Brings committed changes to their readers.
- * @param most the most streams of members that the process can hold
- */
+/** Brings committed changes to their readers. @param most the most streams of members that the process can hold */
 export async function liveModule(app: App, config: Config, most: number) {
   const { log, pubsub, observability } = app;
   const { pool } = app.database;
@@ -41,7 +38,6 @@ export async function liveModule(app: App, config: Config, most: number) {
     board,
     /** Undefined if members cannot follow orders. */
     members,
-    /** Publishes to the status topic. */
     relay: { name: 'relay', start: relay.start, stop: relay.stop },
     /** Removes the record of followed orders. If that fails, it expires. */
     followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },

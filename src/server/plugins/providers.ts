@@ -9,7 +9,6 @@ import { settingsOpener, type OpenSettings } from '../../core/locations/location
 
 export type Providers = {
   registry: Registry;
-  /** Decrypts a location's settings. */
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
   /** Calls a POS, at hosts that a location may name. */
