@@ -58,7 +58,9 @@ it('an unknown code has no help', () => {
 
 it('a refusal has the next step', () => {
   const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), { code: 'needs_resolve' });
-  expect(() => throwWithHelp(refused)).toThrow(/look there and resolve it\. Check the POS, then enter what you saw\.$/);
+  expect(() => throwWithHelp(refused)).toThrow(
+    /check the POS, then resolve the order\. Check the POS, then enter what you saw\.$/,
+  );
   const other = new Refused(0, 'The service cannot be reached.');
   expect(() => throwWithHelp(other)).toThrow(other);
 });

@@ -188,7 +188,7 @@ describe('translateWebhook', () => {
       'order.thirdPartyReference: Invalid input: expected string',
     ],
     ['an id too long', statusOf({ id: 'secret'.repeat(50) }), 'order.id: Too big'],
-    ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: holds a NUL'],
+    ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: contains a NUL'],
     ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in either is required'],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
     ['a time that is none', statusOf({ occurredAt: 'secret' }), 'order.occurredAt: is not an RFC 3339'],
