@@ -79,7 +79,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
       as(service),
       `SELECT has_table_privilege('audit', 'INSERT') AS ids, has_table_privilege('audit_outcomes', 'INSERT, UPDATE') AS ends,
               has_table_privilege('status_events', 'UPDATE') AS history,
-              has_column_privilege('audit', 'did', 'INSERT') AS acts`,
+              has_column_privilege('audit', 'did', 'INSERT') AS actions`,
     );
     expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
