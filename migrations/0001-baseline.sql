@@ -1,7 +1,10 @@
--- The schema of the first release. The words are explained in docs/glossary.md.
+-- The tables of the first release. The words are explained in docs/glossary.md.
 --
--- Member data is in the contents and changes of orders, in the bodies of webhooks, and in reasons, problems, item ids and
--- tracking links; nowhere else. No table has a plain token, password or setting.
+-- `expediter migrate` creates the schema `expediter` first, and this file runs with `search_path = expediter`. Nothing
+-- is in `public`.
+--
+-- Member data is in the contents and changes of orders, in the bodies of webhooks, and in reasons, problems, item ids
+-- and tracking links; nowhere else. No table has a plain token, password or setting.
 --
 -- Text in an index is `COLLATE "C"`: it compares by bytes, whatever the database's collation is. A collation of the
 -- operating system or of ICU may sort in another way after an upgrade. An index that was built before then misses rows:
@@ -59,8 +62,8 @@ CREATE TABLE location_last_seen (
   last_seen_at timestamptz NOT NULL
 );
 
--- What POS systems grant for a time. One row for each set of settings that leads to a grant: all locations and processes
--- with these settings share it.
+-- What POS systems grant for a time. One row for each set of settings that leads to a grant: all locations and
+-- processes with these settings share it.
 CREATE TABLE credentials (
   seed_sha256 bytea PRIMARY KEY,                -- integration and settings: other settings get a new row
   integration text NOT NULL,
@@ -93,14 +96,14 @@ CREATE TABLE placements (
   provider_order_id text,
   problem text,                                 -- why it waits, is held, is in doubt or failed; for the operator
   finished_at timestamptz,
-  pos_account text,                             -- hash of the POS account of the last request: only that one can know the ticket
+  pos_account text,                             -- of the last request, as a hash: only this account can know the ticket
   cause jsonb,                                  -- the problem as data: a code and its details
   missing_since timestamptz,                    -- since when the platform says that it has no such order
-  told_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch: the order continues above it
+  told_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch; the order's go on above
   asked_at timestamptz,                         -- the last status poll of this order
   asks smallint NOT NULL DEFAULT 0,             -- polls since the last news
   missed smallint NOT NULL DEFAULT 0,           -- polls that told more than the webhooks had
-  absent_at timestamptz                         -- an operator said that the POS does not have it: earlier answers no longer count
+  absent_at timestamptz                         -- an operator said that the POS lacks it: earlier answers do not count
 );
 -- The claim steps from location to location (NULL is one of them: not fetched yet) and takes the oldest of each.
 CREATE INDEX placements_open ON placements (coalesce(location_id, ''), next_attempt_at) WHERE finished_at IS NULL;
@@ -191,7 +194,8 @@ CREATE TABLE orders (
   -- Why it failed or was cancelled: a code that programs can act on, and our ids of the items that the POS named.
   reason_code text,
   item_ids jsonb,
-  -- When the food will be ready: {when the POS said so, ready, with the member}. So the newer of two is the greater one.
+  -- When the food will be ready: {when the POS said so, ready, with the member}, so that the newer of two is the
+  -- greater one.
   estimate timestamptz[],
   -- Where a member follows the courier: {when the POS said so, the link}, so that the newer of two is the greater one.
   -- The time is written as 2027-01-31T18:00:00.000Z, which sorts as text.
@@ -208,7 +212,8 @@ CREATE TABLE order_contents (
 );
 CREATE INDEX order_contents_of_member ON order_contents (((contents #>> '{member,id}') COLLATE "C"));
 
--- What the platform changed after the POS had the order, by field. It may be about the member: it goes with the contents.
+-- What the platform changed after the POS had the order, by field. It may be about the member, and goes with the
+-- contents.
 CREATE TABLE order_changes (
   service_order_id text COLLATE "C" NOT NULL,
   seen_at timestamptz NOT NULL DEFAULT now(),
@@ -261,8 +266,8 @@ CREATE INDEX status_events_of_order ON status_events (service_order_id, event_id
 CREATE INDEX status_events_conflicts ON status_events (recorded_at) WHERE conflict;
 
 -- Events with a POS id that is not ours (yet). One row for each status that waits under a POS id: an order's status is
--- the highest that it was given, so a repeat adds nothing. Whether the event counts as parked or unmatched is stored with
--- its webhook.
+-- the highest that it was given, so a repeat adds nothing. Whether the event counts as parked or unmatched is stored
+-- with its webhook.
 CREATE TABLE parked_events (
   location_id text COLLATE "C" NOT NULL,
   integration text COLLATE "C" NOT NULL,
@@ -304,7 +309,7 @@ CREATE TABLE webhooks (
   integration text NOT NULL,
   received_at timestamptz NOT NULL,
   headers jsonb NOT NULL,                       -- without authorization and cookie
-  sealed text,                                  -- a JWE: these two and the URL's query of a dropped one; a body with our token
+  sealed text,                                  -- a JWE: a dropped one's query and these two; or a body with our token
   body bytea NOT NULL,
   truncated boolean NOT NULL DEFAULT false,
   events smallint NOT NULL,
@@ -315,9 +320,9 @@ CREATE TABLE webhooks (
   replay_of uuid,                               -- the first one, also where a replay was replayed
   first_received_at timestamptz,                -- when the first one came: signatures are judged by this time
   cause jsonb,                                  -- the reason as data: a code and its details
-  -- The answer to a status poll. Its body is the events that were read in the answer. It has no sender and no signature.
+  -- The answer to a status poll. Its body is the events that were read in the answer. It has no sender, no signature.
   asked boolean NOT NULL DEFAULT false,
-  zstd_of integer,                              -- bytes before the service compressed the body by zstd; NULL: as it came
+  zstd_of integer,                              -- bytes before zstd by the service; NULL: the body is as it came
   PRIMARY KEY (day, location_id, id)
 ) PARTITION BY RANGE (day);
 -- Each of these indexes has few of all rows: the insert of any other row does not pay for it.
@@ -329,53 +334,48 @@ CREATE INDEX webhooks_dropped ON webhooks (location_id, id) WHERE outcome = 'dro
 CREATE INDEX webhooks_sealed ON webhooks (location_id, id) WHERE sealed IS NOT NULL;
 CREATE INDEX webhooks_refused ON webhooks (location_id, received_at) WHERE cause ->> 'code' = 'old_token';
 
--- The service's role owns nothing. It calls these functions for what only the owner may do to a day of webhooks. They run
--- as the owner. Their own search_path finds no object of a caller, and only a granted role may call them.
-DO $do$
+-- The service's role owns nothing. It calls these functions for what only the owner may do to a day of webhooks. They
+-- run as the owner. Their own search_path finds no object of a caller, and only a granted role may call them.
+CREATE FUNCTION expediter.ensure_webhook_partition(day date) RETURNS void
+LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  child text := 'expediter.webhooks_' || to_char(day, 'YYYYMMDD');
 BEGIN
-  EXECUTE replace($sql$
-    CREATE FUNCTION {schema}.ensure_webhook_partition(day date) RETURNS void
-    LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
-    DECLARE
-      child text := '{schema}.webhooks_' || to_char(day, 'YYYYMMDD');
-    BEGIN
-      IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
-      IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = '{schema}.webhooks'::regclass AND inhrelid = to_regclass(child))
-      THEN RETURN; END IF;
-      -- A table that exists is a day that was detached and not dropped. It becomes a partition again, with its rows.
-      -- Created first and then attached, it blocks no webhook; CREATE TABLE PARTITION OF would.
-      EXECUTE format('CREATE TABLE IF NOT EXISTS %s (LIKE {schema}.webhooks INCLUDING ALL)', child);
-      EXECUTE format('ALTER TABLE {schema}.webhooks ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
-                     child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
-    END $body$;
+  IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'expediter.webhooks'::regclass AND inhrelid = to_regclass(child))
+  THEN RETURN; END IF;
+  -- A table that exists is a day that was detached and not dropped. It becomes a partition again, with its rows.
+  -- Created first and then attached, it blocks no webhook; CREATE TABLE PARTITION OF would.
+  EXECUTE format('CREATE TABLE IF NOT EXISTS %s (LIKE expediter.webhooks INCLUDING ALL)', child);
+  EXECUTE format('ALTER TABLE expediter.webhooks ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
+                 child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
+END $$;
 
-    -- Webhooks queue behind a statement that waits for this lock. So it waits for less time than they do, and a later
-    -- round tries again. A day that WEBHOOK_RETENTION_DAYS may still keep is not dropped: the least is 2.
-    CREATE FUNCTION {schema}.drop_webhook_partition(day date) RETURNS boolean
-    LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $body$
-    DECLARE
-      child regclass := to_regclass('{schema}.webhooks_' || to_char(day, 'YYYYMMDD'));
-    BEGIN
-      IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
-      IF day >= (now() AT TIME ZONE 'UTC')::date - 2 THEN
-        RAISE EXCEPTION 'a day of webhooks is kept for two days at least: %', day;
-      END IF;
-      IF child IS NULL THEN RETURN false; END IF;
-      IF (SELECT relispartition FROM pg_class WHERE oid = child) THEN
-        LOCK TABLE ONLY {schema}.webhooks IN ACCESS EXCLUSIVE MODE;
-      END IF;
-      -- With the parent's lock held, it waits for nothing more.
-      EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', child);
-      EXECUTE format('DROP TABLE %s', child);
-      RETURN true;
-    END $body$;
+-- Webhooks queue behind a statement that waits for this lock. So it waits for less time than they do, and a later
+-- round tries again. A day that WEBHOOK_RETENTION_DAYS may still keep is not dropped: the least is 2.
+CREATE FUNCTION expediter.drop_webhook_partition(day date) RETURNS boolean
+LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
+DECLARE
+  child regclass := to_regclass('expediter.webhooks_' || to_char(day, 'YYYYMMDD'));
+BEGIN
+  IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
+  IF day >= (now() AT TIME ZONE 'UTC')::date - 2 THEN
+    RAISE EXCEPTION 'a day of webhooks is kept for two days at least: %', day;
+  END IF;
+  IF child IS NULL THEN RETURN false; END IF;
+  IF (SELECT relispartition FROM pg_class WHERE oid = child) THEN
+    LOCK TABLE ONLY expediter.webhooks IN ACCESS EXCLUSIVE MODE;
+  END IF;
+  -- With the parent's lock held, it waits for nothing more.
+  EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', child);
+  EXECUTE format('DROP TABLE %s', child);
+  RETURN true;
+END $$;
 
-    REVOKE ALL ON FUNCTION {schema}.ensure_webhook_partition(date), {schema}.drop_webhook_partition(date) FROM PUBLIC;
-  $sql$, '{schema}', (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'webhooks'::regclass));
-END $do$;
+REVOKE ALL ON FUNCTION expediter.ensure_webhook_partition(date), expediter.drop_webhook_partition(date) FROM PUBLIC;
 
--- How much is stored of webhooks that were dropped before their sender was proven. Beyond DROPPED_QUOTA they are counted
--- and not stored. One row a location, of the last day that had any, written periodically.
+-- How much is stored of webhooks that were dropped before their sender was proven. Beyond DROPPED_QUOTA they are
+-- counted and not stored. One row a location, of the last day that had any, written periodically.
 CREATE TABLE dropped_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,                            -- in UTC
@@ -434,14 +434,14 @@ CREATE TABLE sequence_floor (
 -- second one within it.
 CREATE TABLE estimates_due (
   service_order_id text COLLATE "C" PRIMARY KEY,
-  sequence integer,                             -- of the order then: a later message has told it. NULL: no message is due
+  sequence integer,                             -- the order's then: a later message has told it. NULL: none is due
   due_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX estimates_due_by_time ON estimates_due (due_at);
 
--- Which orders members follow now, and through which process. While anybody follows, each process writes its changes every
--- few seconds. Rows of a process whose last beat is older than 30 s do not count. Logged, since a standby cannot read an
--- unlogged table. No member data.
+-- Which orders members follow now, and through which process. While anybody follows, each process writes its changes
+-- every few seconds. Rows of a process whose last beat is older than 30 s do not count. Logged, since a standby cannot
+-- read an unlogged table. No member data.
 CREATE TABLE following_processes (
   process uuid PRIMARY KEY,
   beat_at timestamptz NOT NULL
@@ -454,8 +454,8 @@ CREATE TABLE followed_orders (
 
 ---- Charts
 
--- What went through in each minute of the last day. Every process adds to it every ten seconds. No member data, no order
--- id. The pages have free space, so that the additions within a row's minute stay HOT.
+-- What went through in each minute of the last day. Every process adds to it every ten seconds. No member data, no
+-- order id. The pages have free space, so that the additions within a row's minute stay HOT.
 CREATE TABLE traffic (
   location_id text COLLATE "C" NOT NULL,        -- '': all of an integration, also what belongs to no known location
   minute timestamptz NOT NULL,
@@ -468,8 +468,8 @@ CREATE TABLE traffic (
 ) WITH (fillfactor = 70);
 CREATE INDEX traffic_by_minute ON traffic (minute);
 
--- The results of each hour's orders, for the vendors' scorecards. Every ten minutes the last hours are computed again, from
--- what is stored of the orders. No member data.
+-- The results of each hour's orders, for the vendors' scorecards. Every ten minutes the last hours are computed again,
+-- from what is stored of the orders. No member data.
 CREATE TABLE scorecard_hours (
   location_id text COLLATE "C" NOT NULL,        -- '': all of an integration
   integration text COLLATE "C" NOT NULL,
@@ -572,26 +572,21 @@ CREATE TABLE audit_outcomes (
 );
 
 -- The service's role may add to the audit and read it. Only this function deletes, and nothing of the last 30 days.
-DO $do$
+CREATE FUNCTION expediter.delete_old_audit(kept_days integer) RETURNS bigint
+LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  deleted bigint;
 BEGIN
-  EXECUTE replace($sql$
-    CREATE FUNCTION {schema}.delete_old_audit(kept_days integer) RETURNS bigint
-    LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
-    DECLARE
-      deleted bigint;
-    BEGIN
-      IF kept_days < 30 THEN RAISE EXCEPTION 'the audit is kept for 30 days at least: %', kept_days; END IF;
-      WITH old AS (
-        SELECT audit_id FROM {schema}.audit WHERE at < now() - make_interval(days => kept_days) ORDER BY at LIMIT 10000
-      ), ends AS (
-        DELETE FROM {schema}.audit_outcomes o USING old WHERE o.audit_id = old.audit_id
-      ), gone AS (
-        DELETE FROM {schema}.audit a USING old WHERE a.audit_id = old.audit_id RETURNING 1
-      )
-      SELECT count(*) INTO deleted FROM gone;
-      RETURN deleted;
-    END $body$;
+  IF kept_days < 30 THEN RAISE EXCEPTION 'the audit is kept for 30 days at least: %', kept_days; END IF;
+  WITH old AS (
+    SELECT audit_id FROM expediter.audit WHERE at < now() - make_interval(days => kept_days) ORDER BY at LIMIT 10000
+  ), ends AS (
+    DELETE FROM expediter.audit_outcomes o USING old WHERE o.audit_id = old.audit_id
+  ), gone AS (
+    DELETE FROM expediter.audit a USING old WHERE a.audit_id = old.audit_id RETURNING 1
+  )
+  SELECT count(*) INTO deleted FROM gone;
+  RETURN deleted;
+END $$;
 
-    REVOKE ALL ON FUNCTION {schema}.delete_old_audit(integer) FROM PUBLIC;
-  $sql$, '{schema}', (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'webhooks'::regclass));
-END $do$;
+REVOKE ALL ON FUNCTION expediter.delete_old_audit(integer) FROM PUBLIC;

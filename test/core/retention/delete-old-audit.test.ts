@@ -19,7 +19,7 @@ afterAll(() => Promise.all([owner?.end(), service?.end()]));
 
 const kept = async (): Promise<unknown> =>
   (
-    await owner.query(`SELECT (SELECT json_agg(did ORDER BY did) FROM audit) AS acts,
+    await owner.query(`SELECT (SELECT json_agg(did ORDER BY did) FROM audit) AS actions,
                               (SELECT count(*)::int FROM audit_outcomes) AS ends`)
   ).rows[0];
 
