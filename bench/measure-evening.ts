@@ -146,7 +146,7 @@ async function relationsOf(client: pg.Client): Promise<Relation[]> {
      FROM pg_class c
      LEFT JOIN pg_index i ON i.indexrelid = c.oid
      JOIN pg_stat_user_tables s ON s.relid = coalesce(i.indrelid, c.oid)
-     WHERE c.relkind IN ('r', 'i') AND s.schemaname = 'public'
+     WHERE c.relkind IN ('r', 'i') AND s.schemaname = 'expediter'
      GROUP BY 1`,
   );
   return rows;

@@ -12,7 +12,7 @@ export function addMigrateCommand(program: Command): void {
       `
 Reads DATABASE_URL, and OWNER_DATABASE_URL where the service's role is not to own its tables: then the second one's role
 makes them, and gives the first one's what the service needs, each time. A role that is not there yet is made, with the
-password of DATABASE_URL.
+password of DATABASE_URL. Everything is in the schema "expediter"; both roles get it as their search_path in this database.
 ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full expediter migrate')}`,
     )
     .action(async (_options: object, command: Command) => {

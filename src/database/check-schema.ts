@@ -4,6 +4,8 @@ import type { ClientBase, Pool } from 'pg';
 import { SETTINGS_ARRIVED } from './open-database.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
+/** The schema of our tables and functions. SQL does not name it: `search_path` finds them there. */
+export const SCHEMA = 'expediter';
 /** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
 /** The end of a migration's name if it removes something that the previous version needs. */
@@ -25,14 +27,18 @@ export class WrongSchema extends Error {
 
 /**
  * @param pool of `openDatabase`
- * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, one of our migrations is
- *   missing, or an unknown one removed something that this version needs. Any other unknown migration is the next
- *   version's, which may run at the same time.
+ * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, the role's `search_path`
+ *   does not find the tables, one of our migrations is missing, or an unknown one removed something that this version
+ *   needs. Any other unknown migration is the next version's, which may run at the same time.
  */
 export async function checkSchema(pool: Pool): Promise<void> {
-  const { rows } = await pool.query<{ arrived: boolean }>(`SELECT ${SETTINGS_ARRIVED} AS arrived`);
+  const { rows } = await pool.query<{ arrived: boolean; finds: boolean; path: string; role: string; database: string }>(
+    `SELECT ${SETTINGS_ARRIVED} AS arrived, current_schema() IS NOT DISTINCT FROM '${SCHEMA}' AS finds,
+            current_setting('search_path') AS path, ${OF_SESSION}`,
+  );
+  const { arrived, finds, path = '', role = '', database = '' } = rows[0] ?? {};
   // guard: settings-arrive
-  if (rows[0]?.arrived !== true) {
+  if (arrived !== true) {
     throw new WrongSchema(
       'The settings of our connections do not reach Postgres: a pooler drops them, and a webhook answered 200 could be lost',
       'Let DATABASE_URL name Postgres itself, without a pooler.',
@@ -52,6 +58,24 @@ export async function checkSchema(pool: Pool): Promise<void> {
       'Deploy the version that made it.',
     );
   }
+  if (finds !== true) {
+    throw new WrongSchema(
+      `The role ${role} does not find its tables: they are in the schema ${SCHEMA}, and its search_path is ${path || 'empty'}`,
+      `Run: expediter migrate. Or in psql: ${setSearchPath(role, database)}`,
+    );
+  }
+}
+
+/** SQL for the names of the role that logged in and of its database, quoted. */
+export const OF_SESSION = 'quote_ident(session_user) AS role, quote_ident(current_database()) AS database';
+
+/**
+ * @param role quoted, as is `database`
+ * @returns SQL by which each new connection of the role finds the tables. A pooler that drops the settings of a connection
+ *   does not drop those of a role.
+ */
+export function setSearchPath(role: string, database: string): string {
+  return `ALTER ROLE ${role} IN DATABASE ${database} SET search_path = ${SCHEMA}`;
 }
 
 /** Names of the migrations in a folder, sorted. */
@@ -65,8 +89,10 @@ export async function migrationsIn(dir: string): Promise<string[]> {
 
 /** Names of the migrations that the database has. */
 export async function appliedMigrations(database: Pool | ClientBase): Promise<Set<string>> {
-  const tables = await database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [TABLE]);
+  const tables = await database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
+    `${SCHEMA}.${TABLE}`,
+  ]);
   if (tables.rows[0]?.there !== true) return new Set();
-  const { rows } = await database.query<{ name: string }>(`SELECT name FROM ${TABLE}`);
+  const { rows } = await database.query<{ name: string }>(`SELECT name FROM ${SCHEMA}.${TABLE}`);
   return new Set(rows.map((row) => row.name));
 }

@@ -1,5 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
+import { SCHEMA } from './check-schema.ts';
 
 /** Columns of an audit event. Postgres sets its id and its times. */
 const ACT =
@@ -65,17 +66,16 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export async function grantRights(owner: ClientBase, serviceUrl: string): Promise<void> {
   const { user = '', password } = new pg.Client({ connectionString: serviceUrl });
   const role = pg.escapeIdentifier(user);
-  const { rows } = await owner.query<{ same: boolean; there: boolean; schema: string }>(
-    `SELECT current_user = $1 AS same, EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS there,
-            (SELECT relnamespace::regnamespace::text FROM pg_class WHERE oid = 'webhooks'::regclass) AS schema`,
+  const { rows } = await owner.query<{ same: boolean; there: boolean }>(
+    'SELECT current_user = $1 AS same, EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS there',
     [user],
   );
-  const { same, there, schema = '' } = rows[0] ?? {};
+  const { same, there } = rows[0] ?? {};
   if (same === true) return;
   if (there !== true) await makeRole(owner, role, password ?? '');
   await owner.query(
     [
-      `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+      `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${role}`,
       ...Object.entries(RIGHTS).flatMap(([table, rights]) => [
         ...(rights.some((right) => right.includes('(')) ? [`REVOKE ALL ON ${table} FROM ${role}`] : []),
         `GRANT ${rights.join(', ')} ON ${table} TO ${role}`,

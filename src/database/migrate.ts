@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
-import { MIGRATIONS, TABLE, appliedMigrations, migrationsIn } from './check-schema.ts';
+import {
+  MIGRATIONS,
+  OF_SESSION,
+  SCHEMA,
+  TABLE,
+  appliedMigrations,
+  migrationsIn,
+  setSearchPath,
+} from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
@@ -17,13 +25,13 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Migrates the schema to this version. A second runner waits, and finds nothing left to do. Each migration is one
+ * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and finds nothing left to do. Each migration is one
  * transaction: if it fails, the schema is unchanged, and the next run continues there.
  * @param databaseUrl of the role that owns the tables or will own them
  * @param about.serviceUrl of the service's role, which gets its rights
  * @param about.lockPatienceMs time for one migration to get its locks
  * @returns the applied migrations
- * @throws Error that says what to do about the connection, the service's role, a failed migration, or an empty
+ * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty
  *   database in another encoding than UTF8
  */
 export async function migrate(
@@ -31,18 +39,7 @@ export async function migrate(
   about: { dir?: string; lockPatienceMs?: number; serviceUrl?: string | undefined } = {},
 ): Promise<string[]> {
   const { dir = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS, serviceUrl } = about;
-  const client = new pg.Client({
-    connectionString: databaseUrl,
-    application_name: 'expediter migrate',
-    connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
-  });
-  // The next query on a dead connection reports the error.
-  client.on('error', () => {});
-  await client.connect().catch((error: unknown) => {
-    const { found, toDo } = explainDatabaseError(error);
-    throw new Error(`${found}; ${toDo}`, { cause: error });
-  });
+  const client = await connect(databaseUrl);
   const done: string[] = [];
   try {
     // A role's limits are for the service. An index over millions of rows may take longer.
@@ -52,12 +49,24 @@ export async function migrate(
     const applied = await appliedMigrations(client);
     if (applied.size === 0) await requireUtf8(client);
     const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name));
-    if (missing.length > 0) await requireOwner(client);
+    if (missing.length > 0) {
+      await requireOwner(client);
+      await createSchema(client);
+    }
+    await findSchema(client);
     for (const name of missing) {
       await apply(client, { dir, name, lockPatienceMs });
       done.push(name);
     }
-    if (serviceUrl !== undefined) await grantRights(client, serviceUrl);
+    if (serviceUrl !== undefined) {
+      await grantRights(client, serviceUrl);
+      const service = await connect(serviceUrl);
+      try {
+        await findSchema(service);
+      } finally {
+        await service.end();
+      }
+    }
   } finally {
     // The lock ends with the connection.
     await client.end();
@@ -70,6 +79,48 @@ export async function migrate(
     await pool.end();
   }
   return done;
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString,
+    application_name: 'expediter migrate',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+  });
+  // The next query on a dead connection reports the error.
+  client.on('error', () => {});
+  await client.connect().catch((error: unknown) => {
+    const { found, toDo } = explainDatabaseError(error);
+    throw new Error(`${found}; ${toDo}`, { cause: error });
+  });
+  return client;
+}
+
+/** `IF NOT EXISTS` would need the right to create one even where it exists. */
+async function createSchema(client: ClientBase): Promise<void> {
+  const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [SCHEMA]);
+  if (rowCount === 0) await client.query(`CREATE SCHEMA ${SCHEMA}`);
+}
+
+/**
+ * Sets the role of a connection to look in our schema first, for this connection and all later ones. Every role may set
+ * this for itself.
+ */
+async function findSchema(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ is: boolean; role: string; database: string }>(
+    `SELECT split_part(current_setting('search_path'), ',', 1) = '${SCHEMA}' AS is, ${OF_SESSION}`,
+  );
+  const { is, role = '', database = '' } = rows[0] ?? {};
+  if (is === true) return;
+  const sql = setSearchPath(role, database);
+  await client.query(sql).catch((error: Error) => {
+    throw new Error(
+      `the role ${role} cannot set its search_path: ${error.message}. Run this as an administrator, then migrate again: ${sql}`,
+      { cause: error },
+    );
+  });
+  await client.query(`SET search_path = ${SCHEMA}`);
 }
 
 /** Refuses encodings that lack characters of members or POS systems: orders and webhooks would fail. */
@@ -89,14 +140,16 @@ async function requireUtf8(client: ClientBase): Promise<void> {
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     `SELECT quote_ident(current_user) AS role,
-            coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1)),
-                     has_schema_privilege(current_schema(), 'CREATE')) AS may`,
-    [TABLE],
+            coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)),
+                     (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $1),
+                     has_database_privilege(current_database(), 'CREATE')) AS may`,
+    [SCHEMA, `${SCHEMA}.${TABLE}`],
   );
   const { may, role } = rows[0] ?? {};
   if (may === true) return;
   throw new Error(
-    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the role that owns the tables or will own them`,
+    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the role that owns the schema ${SCHEMA}, or that may ` +
+      'create it, such as the owner of the database',
   );
 }
 
@@ -113,6 +166,7 @@ async function apply(
         ignorePattern: String.raw`(?!.*\.sql$).*`,
         file: name,
         migrationsTable: TABLE,
+        migrationsSchema: SCHEMA,
         direction: 'up',
         singleTransaction: true,
         noLock: true,

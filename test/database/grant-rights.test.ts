@@ -34,7 +34,9 @@ beforeAll(async () => {
   url = await createEmptyDatabase();
   // As the owner of a database is where nobody is a superuser.
   await query(url, `CREATE ROLE "${owner}" LOGIN; CREATE ROLE "${other}" LOGIN`);
-  await query(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO "${owner}"`);
+  const name = new URL(url).pathname.slice(1);
+  await query(url, `ALTER DATABASE ${name} OWNER TO "${owner}"`);
+  await query(url, `ALTER ROLE postgres IN DATABASE ${name} SET search_path = expediter`);
 });
 afterAll(async () => {
   if (url === undefined) return;
@@ -64,6 +66,28 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     // All tests' Postgres goes without fsync.
     expect(findings.filter(({ state, check }) => state !== 'ok' && check !== 'writing')).toEqual([]);
     expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
+  });
+
+  it('has both roles find the tables, which are in a schema of their own, by their plain names', async () => {
+    for (const role of [owner, service]) {
+      expect(await query(as(role), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
+    }
+    const made = `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace
+                  UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace`;
+    expect(await query(url, made)).toEqual([]);
+  });
+
+  it('says what an administrator has to run where a role may not set its search_path', async () => {
+    const set = `ALTER ROLE "${service}" IN DATABASE ${new URL(url).pathname.slice(1)} SET search_path = expediter`;
+    await query(url, `${set.replace(/SET (.*) = .*/, 'RESET $1')}; ALTER ROLE "${service}" SET role = "${other}"`);
+    await query(url, `GRANT "${other}" TO "${service}"`);
+    expect(await migrate(service)).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringContaining(`migrate again: ${set}\n`),
+    });
+    await query(url, `ALTER ROLE "${service}" RESET role; REVOKE "${other}" FROM "${service}"`);
+    expect((await migrate(service)).code).toBe(0);
   });
 
   it('gives what a later version needs at its next run, of a role that is there as well', async () => {
@@ -144,18 +168,18 @@ describe("the service's role", () => {
     const client = new pg.Client(as(service));
     await client.connect();
     await client.query(`CREATE TEMP TABLE webhooks (day date); CREATE TEMP TABLE pg_inherits (inhparent oid);
-                        SET search_path = pg_temp, public; SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Tokyo'`);
+                        SET search_path = pg_temp, expediter; SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Tokyo'`);
     const days = async (): Promise<unknown[]> =>
       query(
         url,
         `SELECT pg_get_expr(relpartbound, oid) AS bound, pg_get_userbyid(relowner) AS owner FROM pg_class
          WHERE relname = 'webhooks_20201202' AND relispartition`,
       );
-    const make = `SELECT public.ensure_webhook_partition('2.12.2020')`;
+    const make = `SELECT expediter.ensure_webhook_partition('2.12.2020')`;
     await client.query(make);
     await client.query(make);
     expect(await days()).toEqual([{ bound: `FOR VALUES FROM ('2020-12-02') TO ('2020-12-03')`, owner }]);
-    const drop = `SELECT public.drop_webhook_partition('2.12.2020') AS dropped`;
+    const drop = `SELECT expediter.drop_webhook_partition('2.12.2020') AS dropped`;
     expect((await client.query(drop)).rows).toEqual([{ dropped: true }]);
     expect((await client.query(drop)).rows).toEqual([{ dropped: false }]);
     expect(await days()).toEqual([]);
@@ -163,9 +187,11 @@ describe("the service's role", () => {
   });
 
   it('is who may do so, and nobody else', async () => {
-    await query(url, `GRANT USAGE ON SCHEMA public TO "${other}"`);
+    await query(url, `GRANT USAGE ON SCHEMA expediter TO "${other}"`);
     for (const each of ['ensure_webhook_partition', 'drop_webhook_partition']) {
-      await expect(query(as(other), `SELECT ${each}('2030-12-02')`)).rejects.toThrow('permission denied for function');
+      await expect(query(as(other), `SELECT expediter.${each}('2030-12-02')`)).rejects.toThrow(
+        'permission denied for function',
+      );
     }
   });
 });
@@ -174,14 +200,14 @@ describe('the list of rights', () => {
   it('has every table of the schema, and every function that runs as the owner', async () => {
     const tables = await query(
       url,
-      `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+      `SELECT relname FROM pg_class WHERE relnamespace = 'expediter'::regnamespace AND relkind IN ('r', 'p')
          AND NOT relispartition ORDER BY relname COLLATE "C"`,
     );
     expect(tables.map(({ relname }) => relname)).toEqual(Object.keys(RIGHTS));
     const functions = await query(
       url,
       `SELECT oid::regprocedure::text AS name, prosecdef, proconfig FROM pg_proc
-       WHERE pronamespace = 'public'::regnamespace ORDER BY 1`,
+       WHERE pronamespace = 'expediter'::regnamespace ORDER BY 1`,
     );
     expect(functions.map(({ name }) => name)).toEqual(FUNCTIONS.toSorted());
     for (const { prosecdef, proconfig } of functions) {

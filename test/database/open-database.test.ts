@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { checkSchema } from '../../src/database/check-schema.ts';
 import { withClient } from '../../src/core/postgres/transactions.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';
@@ -69,6 +70,30 @@ it('a process refuses a pooler that drops the settings of a connection: they say
   );
   for (const pools of [direct, dropped]) await Promise.all([pools?.pool.end(), pools?.flushPool.end()]);
   await pooler.stop();
+});
+
+it('a process refuses a role whose search_path does not find the tables, and says how to set it', async () => {
+  const url = await createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const check = async (): Promise<void> => {
+    const { pool, flushPool } = openDatabase(url, 1 + WRITER_CONNECTIONS, () => {});
+    try {
+      await checkSchema(pool);
+    } finally {
+      await Promise.all([pool.end(), flushPool.end()]);
+    }
+  };
+  await expect(check()).resolves.toBeUndefined();
+  const owner = new pg.Client(url);
+  await owner.connect();
+  await owner.query(`ALTER DATABASE ${name} RESET search_path`);
+  await owner.end();
+  await expect(check()).rejects.toThrow(
+    'The role postgres does not find its tables: they are in the schema expediter, and its search_path is "$user", public. ' +
+      `Run: expediter migrate. Or in psql: ALTER ROLE postgres IN DATABASE ${name} SET search_path = expediter`,
+  );
+  await migrate(url);
+  await expect(check()).resolves.toBeUndefined();
 });
 
 it.each([

@@ -230,6 +230,7 @@ describe('of the database', () => {
     const [first = ''] = await migrationsIn(MIGRATIONS);
     const client = new pg.Client(latin);
     await client.connect();
+    await client.query('CREATE SCHEMA expediter; SET search_path = expediter');
     await client.query(await readFile(join(MIGRATIONS, `${first}.sql`), 'utf8'));
     await client.query('CREATE TABLE schema_migrations (id serial PRIMARY KEY, name text, run_on timestamp)');
     await client.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [first]);
@@ -242,8 +243,9 @@ describe('of the database', () => {
   });
 
   it('a role that may only read is not enough, and one with few connections is short of them', async () => {
-    await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA public TO reader;
-                   GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader;
+    await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA expediter TO reader;
+                   GRANT SELECT ON ALL TABLES IN SCHEMA expediter TO reader;
+                   ALTER ROLE reader SET search_path = expediter;
                    ALTER ROLE reader SET default_transaction_read_only = on`);
     expect(await wrong('database', { DATABASE_URL: as('reader') })).toEqual([
       failed('writing', /can only be read/, /primary/),
@@ -276,16 +278,16 @@ describe('of the database', () => {
     await migrate(postgres.url, { serviceUrl: as('more') });
     expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([]);
     await onAdmin(`ALTER ROLE more CREATEDB REPLICATION; CREATE ROLE makers CREATEROLE; GRANT makers TO more;
-                   GRANT CREATE ON SCHEMA public TO more; GRANT TRUNCATE ON orders TO more`);
+                   GRANT CREATE ON SCHEMA expediter TO more; GRANT TRUNCATE ON orders TO more`);
     expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
       warning(
         'least privilege',
-        /^the role may make roles, may make databases, may replicate, may create in the schema public, has TRUNCATE on orders: /,
+        /^the role may make roles, may make databases, may replicate, may create in the schema expediter, has TRUNCATE on orders: /,
       ),
     ]);
-    await onAdmin(`REVOKE CREATE ON SCHEMA public FROM more; REVOKE TRUNCATE ON orders FROM more;
+    await onAdmin(`REVOKE CREATE ON SCHEMA expediter FROM more; REVOKE TRUNCATE ON orders FROM more;
                    ALTER ROLE more NOCREATEDB NOREPLICATION; REVOKE makers FROM more;
-                   CREATE ROLE owner; GRANT CREATE ON SCHEMA public TO owner; ALTER TABLE webhooks OWNER TO owner;
+                   CREATE ROLE owner; GRANT CREATE ON SCHEMA expediter TO owner; ALTER TABLE webhooks OWNER TO owner;
                    GRANT owner TO more`);
     expect(await wrong('database', { DATABASE_URL: as('more') })).toEqual([
       warning('least privilege', /^the role owns the tables: /),

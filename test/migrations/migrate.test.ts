@@ -68,7 +68,7 @@ describe('a migration', () => {
   const columns = async (): Promise<unknown[]> =>
     (
       await client.query(
-        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2`,
+        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'expediter' ORDER BY 1, 2`,
       )
     ).rows;
   const names = async (): Promise<string[]> =>
@@ -235,7 +235,7 @@ async function otherCollations(system: System): Promise<string> {
               AS change
      FROM pg_index i
      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.atttypid = 'text'::regtype
-     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition`,
+     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'expediter'::regnamespace AND NOT c.relispartition`,
   );
   return columns.map(({ change }) => change).join('\n');
 }
@@ -249,7 +249,7 @@ describe('a migration that takes something away', () => {
     for (const name of (await namesIn(MIGRATIONS)).filter((name) => !name.endsWith('.breaking'))) {
       const text = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
       // What a function does when it is called, the migration does not do.
-      const sql = text.replaceAll(/\$body\$.*?\$body\$/gs, '');
+      const sql = text.replaceAll(/\$\$.*?\$\$/gs, '');
       expect(TAKES_AWAY.exec(sql)?.[0], name).toBeUndefined();
     }
   });

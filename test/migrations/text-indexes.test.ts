@@ -19,7 +19,7 @@ it('every index over text of ours compares byte by byte nevertheless', async () 
   const { rows } = await client.query<{ name: string; collations: string[] }>(
     `SELECT c.relname AS name, array_agg(l.collname::text ORDER BY key.nth) AS collations
      FROM pg_index i
-     JOIN pg_class c ON c.oid = i.indexrelid AND c.relnamespace = 'public'::regnamespace
+     JOIN pg_class c ON c.oid = i.indexrelid AND c.relnamespace = 'expediter'::regnamespace
      CROSS JOIN LATERAL unnest(i.indcollation::oid[]) WITH ORDINALITY AS key(collation_oid, nth)
      JOIN pg_collation l ON l.oid = key.collation_oid
      GROUP BY c.relname`,

@@ -15,13 +15,15 @@ const PREPARE = `
     'SELECT pg_catalog.clock_timestamp() + by FROM clock.ahead';
   GRANT USAGE ON SCHEMA clock TO PUBLIC;
   GRANT SELECT ON clock.ahead TO PUBLIC;
-  -- New tables still go to public.
-  SET search_path = public, clock, pg_catalog;
+  -- New tables still go to our schema.
+  SET search_path = expediter, clock, pg_catalog;
   DO $$
   DECLARE
     bound record;
   BEGIN
-    EXECUTE format('ALTER DATABASE %I SET search_path = public, clock, pg_catalog', current_database());
+    EXECUTE format('ALTER DATABASE %I SET search_path = expediter, clock, pg_catalog', current_database());
+    -- A migration before this one set the role's, which would come first.
+    EXECUTE format('ALTER ROLE %I IN DATABASE %I RESET search_path', current_user, current_database());
     -- A default is bound to its function when it is made; made again, it is bound to ours.
     FOR bound IN
       SELECT d.adrelid::regclass AS of_table, a.attname, regexp_replace(pg_get_expr(d.adbin, d.adrelid), 'pg_catalog\\.', '', 'g') AS value

@@ -68,7 +68,7 @@ describe('docs/try-it.md, tried by a new operator with an empty Postgres', () =>
     expect(said).toHaveLength(blocks().length);
   });
 
-  it('the schema is made', () => expect(saidBy('expediter migrate')).toContain('0001-orders-and-deliveries'));
+  it('the schema is made', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
   it('the signal is taken, and the order gets its ticket', () =>
     expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*ticket-1/));
   it('a webhook with the wrong signature is answered 200 and dropped', () =>

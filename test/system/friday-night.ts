@@ -266,7 +266,7 @@ async function spend(system: System, steps: Step[]): Promise<void> {
        string_agg(format('%1$I = %1$I + coalesce((SELECT by FROM moved WHERE t.%1$I >= since AND t.%1$I < till), ''0'')', c.column_name), ', ')
      ) AS sql
      FROM information_schema.columns c JOIN information_schema.tables b USING (table_schema, table_name)
-     WHERE c.table_schema = 'public' AND c.data_type = 'timestamp with time zone' AND b.table_type = 'BASE TABLE'
+     WHERE c.table_schema = 'expediter' AND c.data_type = 'timestamp with time zone' AND b.table_type = 'BASE TABLE'
        AND c.table_name NOT LIKE 'webhooks\\_%' AND c.column_name NOT IN ('next_attempt_at', 'lease_until', 'expires_at', 'minute')
        AND NOT (c.table_name = 'orders' AND c.column_name = 'requested_at')
      GROUP BY c.table_name`,

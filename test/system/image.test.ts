@@ -159,7 +159,7 @@ describe('the image, run read-only as an ordinary user', () => {
   it('migrates, gets ready, takes a webhook, shows its console, passes its health check, and ends with 0 on SIGTERM', async () => {
     const migrated = run(['expediter', 'migrate', '--json'], { DATABASE_URL: database });
     expect(await migrated.exited, migrated.output()).toBe(0);
-    expect(migrated.output()).toContain('"0001-orders-and-deliveries"');
+    expect(migrated.output()).toContain('"0001-baseline"');
 
     const port = await freePort();
     const env = {

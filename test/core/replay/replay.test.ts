@@ -143,7 +143,7 @@ const told = (serviceOrderId: string): string[] => system.live(serviceOrderId).m
 async function everything(): Promise<string> {
   const tables = await system.query(`SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
                                      AND relname NOT IN ('location_last_seen', 'traffic', 'parked_sweep')
-                                     AND relnamespace = 'public'::regnamespace ORDER BY 1`);
+                                     AND relnamespace = 'expediter'::regnamespace ORDER BY 1`);
   const rows = await Promise.all(
     tables.map(({ relname }) => system.query(`SELECT t.*, '${String(relname)}' AS "table" FROM ${String(relname)} t`)),
   );

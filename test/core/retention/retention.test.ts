@@ -141,7 +141,7 @@ async function dayTables(): Promise<Record<string, string>> {
     `SELECT right(c.relname, 8) AS day,
             CASE WHEN i.inhdetachpending THEN 'pending' WHEN i.inhrelid IS NOT NULL THEN 'attached' ELSE 'detached' END AS state
      FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-     WHERE c.relkind = 'r' AND c.relname ~ '^webhooks_' AND c.relnamespace = 'public'::regnamespace`,
+     WHERE c.relkind = 'r' AND c.relname ~ '^webhooks_' AND c.relnamespace = 'expediter'::regnamespace`,
   );
   return Object.fromEntries(rows.map((row) => [String(row['day']), String(row['state'])]));
 }

@@ -1,1 +1,0 @@
-ALTER TABLE audit_outcomes VALIDATE CONSTRAINT audit_outcomes_audit_id_fkey;
