@@ -135,7 +135,7 @@ describe('the command line', () => {
     [
       'a secret beside the word that there is none',
       { ...SETTINGS, secret: SECRET },
-      /settings: unsigned: stands beside/,
+      /settings: unsigned: contradicts secret/,
     ],
     ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
     ['no object at all', 'hunter2', /settings: value: /],
