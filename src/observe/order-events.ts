@@ -178,7 +178,7 @@ export const orderEvents: EventReadings<
       }
     },
     metrics: (make) =>
-      make.countEach('looks_total', 'Known orders that were signalled and fetched again, by what they said.', {
+      make.countEach('refreshes_total', 'Known orders that were signalled and fetched again, by what they said.', {
         outcome: LOOK_OUTCOMES,
       }),
   },
@@ -197,7 +197,7 @@ export const orderEvents: EventReadings<
       }
     },
     metrics: (make) =>
-      make.countEach('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
+      make.countEach('polls_total', 'Questions to a POS about an order that was quieter than it should be.', {
         integration: make.integrations,
         outcome: ASK_OUTCOMES,
       }),

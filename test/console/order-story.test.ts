@@ -189,7 +189,7 @@ describe('a happening is told in words', () => {
   });
 
   it('a cancel says who asked for it, what the POS answered, and what came of it', () => {
-    expect(tell('cancel asked', { askedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
+    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancels it', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refuses to cancel it', tone: 'warn' });

@@ -81,8 +81,8 @@ export type Observed =
       milliseconds: number;
     })
   /** A POS paused its location, or orders go on: by its word, or at the pause's end. `by` is the integration. */
-  | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
-  | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
+  | { what: 'POS pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
+  | { what: 'POS pause'; action: 'resume'; by: string; locationId: string }
   | FollowObserved
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
@@ -235,13 +235,13 @@ export type OldTokenObserved = Asked & {
 
 /** A stream to a member's client. Which order it follows is not said: there may be thousands. */
 export type FollowObserved =
-  | { what: 'follow'; did: 'open' }
+  | { what: 'follow'; action: 'open' }
   /** `detail` holds no part of a token. */
-  | { what: 'follow'; did: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
+  | { what: 'follow'; action: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
   /** left: its reader went; slow: its reader did not read; aged: it was open for long enough. */
-  | { what: 'follow'; did: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
+  | { what: 'follow'; action: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
   /** A live message was written into a stream. Its time began with its commit. */
-  | { what: 'follow'; did: 'tell'; milliseconds: number };
+  | { what: 'follow'; action: 'tell'; milliseconds: number };
 
 /** A credential that opened nothing. slowed: nobody looked at it, since too many wrong ones came from there. */
 export type FailedAuthObserved = {

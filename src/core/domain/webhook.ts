@@ -120,7 +120,7 @@ export type TranslatedWebhook = {
   /** True if it waited in the spill: the member is told when it came. */
   isLate?: true;
   /** True if nobody sent it: it is what the POS answered when it was asked, and its body is the events. */
-  asked?: true;
+  polled?: true;
 };
 
 /** An event with the webhook that brought it. */

@@ -23,7 +23,7 @@ const OTHER: ReasonCode = 'other';
 
 /** SQL of who wanted an order `o` cancelled: whoever asked us to, or else the restaurant. */
 const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
-    SELECT c.asked_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
+    SELECT c.requested_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
   THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
 
 /**
