@@ -199,7 +199,7 @@ async function settled(client: pg.Client): Promise<void> {
     await sleep(200);
     const { rows } = await client.query<{ open: number }>(
       `SELECT (SELECT count(*)::int FROM placements WHERE finished_at IS NULL)
-            + (SELECT count(*)::int FROM looks)
+            + (SELECT count(*)::int FROM refreshes)
             + (SELECT count(*)::int FROM cancellations WHERE finished_at IS NULL)
             + (SELECT count(*)::int FROM outbox) AS open`,
     );

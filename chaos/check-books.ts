@@ -75,7 +75,7 @@ export async function checkBooks(about: {
   );
   const orders = await read<OrderRow>(
     `SELECT service_order_id AS id, location_id AS "locationId", rank, sequence, failed_by_us AS "failedByUs",
-            coalesce((SELECT told_sequence FROM placements p WHERE p.service_order_id = o.service_order_id), 0)
+            coalesce((SELECT last_notified_sequence FROM placements p WHERE p.service_order_id = o.service_order_id), 0)
               AS "toldUnread",
             EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown",
             (SELECT state FROM cancellations c WHERE c.service_order_id = o.service_order_id) AS cancel

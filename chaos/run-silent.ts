@@ -215,7 +215,7 @@ async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly 
      FROM orders o JOIN placements p USING (service_order_id)`,
   );
   const { rows: missed } = await pool.query<{ locationId: string; at: Date; told: number }>(
-    `SELECT location_id AS "locationId", min(received_at) AS at, count(*)::int AS told FROM webhooks WHERE asked GROUP BY 1`,
+    `SELECT location_id AS "locationId", min(received_at) AS at, count(*)::int AS told FROM webhooks WHERE polled GROUP BY 1`,
   );
   const missedSince = new Map(missed.map(({ locationId, at }) => [locationId, at.getTime()]));
   const orders = new Map(rows.map((row) => [row.id, row]));

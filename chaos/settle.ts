@@ -11,7 +11,7 @@ import { SPILL_SUBSCRIPTION } from './set-stage.ts';
 /** Work that the service will still do by itself. */
 type Open = {
   placements: number;
-  looks: number;
+  refreshes: number;
   cancellations: number;
   live: number;
   parked: number;
@@ -24,9 +24,9 @@ const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
           WHERE p.service_order_id IS NULL OR p.finished_at IS NULL AND NOT ${IS_DOUBTED}) AS placements,
          -- Of an order that an operator has to settle first, there is one more then.
-         (SELECT count(*)::int FROM looks l
+         (SELECT count(*)::int FROM refreshes l
           WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED}))
-           AS looks,
+           AS refreshes,
          (SELECT count(*)::int FROM cancellations WHERE finished_at IS NULL AND state <> 'by_phone') AS cancellations,
          (SELECT count(*)::int FROM outbox) AS live,
          (SELECT count(*)::int FROM parked_events JOIN provider_orders USING (location_id, integration, provider_order_id))

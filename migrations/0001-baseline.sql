@@ -99,9 +99,9 @@ CREATE TABLE placements (
   pos_account text,                             -- of the last request, as a hash: only this account can know the ticket
   cause jsonb,                                  -- the problem as data: a code and its details
   missing_since timestamptz,                    -- since when the platform says that it has no such order
-  told_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch; the order's go on above
-  asked_at timestamptz,                         -- the last status poll of this order
-  asks smallint NOT NULL DEFAULT 0,             -- polls since the last news
+  last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch; the order's go on above
+  polled_at timestamptz,                         -- the last status poll of this order
+  polls smallint NOT NULL DEFAULT 0,            -- polls since the last news
   missed smallint NOT NULL DEFAULT 0,           -- polls that told more than the webhooks had
   absent_at timestamptz                         -- an operator said that the POS lacks it: earlier answers do not count
 );
@@ -139,7 +139,7 @@ CREATE INDEX placement_attempts_open ON placement_attempts (service_order_id) WH
 
 -- A signal for a known order: it is fetched again. One row an order collects the signals. It is deleted once no signal
 -- came since it was claimed.
-CREATE TABLE looks (
+CREATE TABLE refreshes (
   service_order_id text COLLATE "C" PRIMARY KEY,
   signalled_at timestamptz NOT NULL DEFAULT now(),
   next_attempt_at timestamptz NOT NULL DEFAULT now(),
@@ -147,13 +147,13 @@ CREATE TABLE looks (
   lease_until timestamptz,
   failures integer NOT NULL DEFAULT 0
 );
-CREATE INDEX looks_by_time ON looks (next_attempt_at);
+CREATE INDEX refreshes_by_time ON refreshes (next_attempt_at);
 
 -- An order that has to be cancelled at its POS, or before it gets there. The row lives as long as the order.
 CREATE TABLE cancellations (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
-  asked_by text NOT NULL CHECK (asked_by IN ('platform', 'operator')),
+  requested_by text NOT NULL CHECK (requested_by IN ('platform', 'operator')),
   requested_at timestamptz NOT NULL DEFAULT now(),
   -- due: the POS has to be asked. asked: the POS will answer in a webhook. in_doubt: the answer to a request was lost,
   -- and the request must not be repeated. by_phone: only a person can do it. cancelled, refused: finished.
@@ -292,10 +292,10 @@ CREATE TABLE parked_sweep (swept_until timestamptz NOT NULL);
 INSERT INTO parked_sweep VALUES (now() - interval '1 day');
 
 -- Status polling: a POS that is silent about an order is asked for its status.
-CREATE TABLE location_asks (
+CREATE TABLE location_polls (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   integration text NOT NULL,                    -- that missed_at is about
-  next_ask_at timestamptz NOT NULL,             -- of any of its orders
+  next_poll_at timestamptz NOT NULL,             -- of any of its orders
   missed_at timestamptz                         -- when an answer last told more than the webhooks had
 );
 
@@ -321,7 +321,7 @@ CREATE TABLE webhooks (
   first_received_at timestamptz,                -- when the first one came: signatures are judged by this time
   cause jsonb,                                  -- the reason as data: a code and its details
   -- The answer to a status poll. Its body is the events that were read in the answer. It has no sender, no signature.
-  asked boolean NOT NULL DEFAULT false,
+  polled boolean NOT NULL DEFAULT false,
   zstd_of integer,                              -- bytes before zstd by the service; NULL: the body is as it came
   PRIMARY KEY (day, location_id, id)
 ) PARTITION BY RANGE (day);
@@ -551,7 +551,7 @@ CREATE TABLE audit (
   actor_name text NOT NULL,
   source text,                                  -- the address that it came from; NULL: the command line
   request_id text,
-  did text NOT NULL,
+  action text NOT NULL,
   location_id text COLLATE "C",
   service_order_id text COLLATE "C",
   webhook_id uuid,

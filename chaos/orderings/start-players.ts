@@ -93,7 +93,7 @@ const DUE = `
     UNION ALL
     -- A change waits for the doubt that a person settles.
     SELECT 'look', service_order_id, l.next_attempt_at, true
-    FROM looks l JOIN placements p USING (service_order_id)
+    FROM refreshes l JOIN placements p USING (service_order_id)
     WHERE (p.finished_at IS NOT NULL OR p.next_attempt_at <> 'infinity') AND service_order_id = ANY ($1)
     UNION ALL
     SELECT 'cancellation ' || c.state, service_order_id,

@@ -12,7 +12,7 @@ import './audit.css';
 import { ACT_CODES } from './describe-action.ts';
 
 const LIMIT = 50;
-const FILTERS = ['actor', 'did', 'location', 'order', 'outcome', 'since', 'until'] as const;
+const FILTERS = ['actor', 'action', 'location', 'order', 'outcome', 'since', 'until'] as const;
 
 export function AuditPage() {
   if (may('admin', { anywhere: true })) return <Audit />;
@@ -41,11 +41,11 @@ function Audit() {
       <search class="filters" aria-label="Which actions">
         <Written id="audit-actor" label="By whom" value={filter.actor} onWrite={(actor) => set({ actor })} />
         <Choice
-          id="audit-did"
+          id="audit-action"
           label="What"
-          value={filter.did}
+          value={filter.action}
           options={[['', 'anything'], ...ACT_CODES.map((code) => [code, code] as const)]}
-          onChoose={(did) => set({ did })}
+          onChoose={(action) => set({ action })}
         />
         <Choice
           id="audit-outcome"

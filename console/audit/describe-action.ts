@@ -47,18 +47,18 @@ export type ActInWords = {
   isChange: boolean;
 };
 
-export function describeAction({ by, did, subject, before, outcome, after }: RecordedAction): ActInWords {
-  const isRefusal = outcome === 'refused' && did !== 'be refused';
+export function describeAction({ by, action, subject, before, outcome, after }: RecordedAction): ActInWords {
+  const isRefusal = outcome === 'refused' && action !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
-    sentence: `${nameOf(by)} ${isRefusal ? `was refused: “${did}”` : (ACTS[did] ?? `did “${did}”`)}`,
+    sentence: `${nameOf(by)} ${isRefusal ? `was refused: “${action}”` : (ACTS[action] ?? `did “${action}”`)}`,
     tone: outcome === 'failed' ? 'bad' : outcome === 'done' ? 'plain' : 'warn',
     more: [
       ...(outcome === 'failed' ? ['it failed'] : outcome === null ? ['how it ended is not known'] : []),
       ...(moved.length === 0 && after !== null && before === null ? [after] : moved),
       ...(subject === null ? [] : [subject]),
     ],
-    isChange: outcome !== 'refused' && !LOOKS.has(did),
+    isChange: outcome !== 'refused' && !LOOKS.has(action),
   };
 }
 

@@ -93,8 +93,8 @@ function changed({ paths }: { paths: string[] }): StoryLine {
   return { sentence: 'The platform changed the order after it was sent', tone: 'warn', more: paths.map(pathInWords) };
 }
 
-function cancelAsked({ askedBy }: Cancellation): StoryLine {
-  const sentence = askedBy === 'platform' ? 'Its member cancelled it' : 'An operator had it cancelled';
+function cancelAsked({ requestedBy }: Cancellation): StoryLine {
+  const sentence = requestedBy === 'platform' ? 'Its member cancelled it' : 'An operator had it cancelled';
   return { sentence, tone: 'warn', more: [] };
 }
 
@@ -158,8 +158,8 @@ const BECAME: Record<WebhookOutcome, string> = {
   dropped: 'was dropped',
 };
 
-function delivered({ webhookId, integration, outcome, events, reason, replayOf, asked }: Webhook): StoryLine {
-  const what = asked ? 'What the POS said when it was asked' : 'A webhook';
+function delivered({ webhookId, integration, outcome, events, reason, replayOf, polled }: Webhook): StoryLine {
+  const what = polled ? 'What the POS said when it was polled' : 'A webhook';
   return {
     sentence: `${replayOf === null ? what : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],

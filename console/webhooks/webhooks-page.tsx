@@ -92,7 +92,7 @@ function Row({ webhook }: { webhook: ListedWebhook }) {
       </th>
       <td>
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
-        {webhook.asked && <span class="webhooks-about"> asked</span>}
+        {webhook.polled && <span class="webhooks-about"> polled</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
       </td>
       <td>

@@ -99,7 +99,7 @@ async function certifyLocation(options: Options, command: Command): Promise<void
         const asked = { locationId, contents, statuses, repeats, limits, signal };
         const work = (): Promise<Certification> => certify(deps, asked, screen);
         if ((await findLocation(pool, locationId)) === undefined) throw new NotDone(404, noSuch.location);
-        const action = { did: 'certify', locationId };
+        const action = { action: 'certify', locationId };
         return audited(pool, commandLineActor(), action, work, ({ order }) => order?.serviceOrderId);
       },
       CONNECTIONS,

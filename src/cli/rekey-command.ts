@@ -31,7 +31,7 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
       const env = readConfigOf(process.env, 'DATABASE_URL', 'SETTINGS_KEY');
       const done = await withDatabase(env.DATABASE_URL, (pool) => {
         const work = (): Promise<Rekeying> => rekey(pool, env.SETTINGS_KEY, dryRun);
-        return dryRun ? work() : audited(pool, commandLineActor(), { did: 'rekey' }, work, inCounts);
+        return dryRun ? work() : audited(pool, commandLineActor(), { action: 'rekey' }, work, inCounts);
       });
       const { missingKeys: _keys, misplaced: _rows, ...counts } = done;
       const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({

@@ -4,7 +4,7 @@ import { SCHEMA } from './check-schema.ts';
 
 /** Columns of an audit event. Postgres sets its id and its times. */
 const ACT =
-  'actor_kind actor_id actor_name source request_id did location_id service_order_id webhook_id subject before';
+  'actor_kind actor_id actor_name source request_id action location_id service_order_id webhook_id subject before';
 const insert = (columns: string): string[] => columns.split(' ').map((column) => `INSERT (${column})`);
 
 /** The service's rights on each table. It owns none. Tests compare this list with the schema and the code. */
@@ -19,10 +19,9 @@ export const RIGHTS = {
   followed_orders: ['SELECT', 'INSERT', 'DELETE'],
   following_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   live_messages: ['SELECT', 'INSERT'],
-  location_asks: ['SELECT', 'INSERT', 'UPDATE'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
+  location_polls: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-  looks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_grants: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_tokens: ['SELECT', 'INSERT', 'UPDATE'],
@@ -35,6 +34,7 @@ export const RIGHTS = {
   placement_attempts: ['SELECT', 'INSERT', 'UPDATE'],
   placements: ['SELECT', 'INSERT', 'UPDATE'],
   provider_orders: ['SELECT', 'INSERT'],
+  refreshes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   refused_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   removed_tokens: ['SELECT', 'INSERT', 'DELETE'],
   schema_migrations: ['SELECT'],

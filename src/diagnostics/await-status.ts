@@ -22,7 +22,7 @@ type ArrivedStatus = {
   outcome: WebhookOutcome;
   webhookId: string;
   /** True if no webhook brought it: the service asked the POS. */
-  asked: boolean;
+  polled: boolean;
   /** True if it waited in the spill, and so was not answered 500. */
   spilled: boolean;
 };
@@ -43,7 +43,7 @@ export type Sought = {
 export type Awaited =
   | { came: ArrivedStatus }
   /** No webhook brought it, and the service asked the POS. */
-  | { asked: ArrivedStatus }
+  | { polled: ArrivedStatus }
   /** It came behind a higher one. */
   | { behind: ArrivedStatus; first: ArrivedStatus | undefined }
   /** Only a higher one came. */
@@ -74,7 +74,7 @@ export async function awaitStatus(
     if (came !== undefined) {
       // What came before it was no obstacle. Ids are in the order of their arrival.
       for (const { webhookId } of inVain) if (webhookId < came.webhookId) about.known.add(webhookId);
-      return came.asked ? { asked: came } : { came };
+      return came.polled ? { polled: came } : { came };
     }
     const behind = statuses.find((each) => each.status === status && each.outcome === 'stale');
     if (behind !== undefined) return { behind, first: above };
@@ -93,7 +93,7 @@ export async function awaitStatus(
 export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<ArrivedStatus[]> {
   const { rows } = await pool.query<ArrivedStatus>(
     `SELECT e.status, e.native_status AS "nativeStatus", e.outcome, e.webhook_id AS "webhookId",
-            coalesce(w.asked, false) AS asked, w.first_received_at IS NOT NULL AND w.replay_of IS NULL AS spilled
+            coalesce(w.polled, false) AS polled, w.first_received_at IS NOT NULL AND w.replay_of IS NULL AS spilled
      FROM orders o JOIN status_events e USING (service_order_id)
      LEFT JOIN LATERAL (
        SELECT * FROM webhooks
@@ -120,7 +120,7 @@ async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   const { webhooks } = await listWebhooks(pool, { locations: [locationId], since }, page);
   const found: StoredWebhook[] = [];
   for (const webhook of webhooks) {
-    if (webhook.asked || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;
+    if (webhook.polled || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;
     const stored = await readWebhook({ pool, keys }, webhook);
     // A parked one names an id that only an order of this moment can have.
     if (stored !== undefined && (webhook.outcome === 'parked' || names(stored, sought))) found.push(stored);

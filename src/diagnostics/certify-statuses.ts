@@ -75,7 +75,7 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
     }
     const refusedAt = refusing?.refusedAt();
     // An answer to a question may have been what was kept waiting.
-    if (!('came' in awaited) && !('asked' in awaited) && refusedAt !== undefined) {
+    if (!('came' in awaited) && !('polled' in awaited) && refusedAt !== undefined) {
       tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next'));
       tell.found(notRepeated(limits.statusMs));
       continue;
@@ -140,9 +140,9 @@ async function describe(
   const expected = `a webhook that says ${status} of ${run.order.serviceOrderId}, answered 200 applied`;
   const wrong = (found: string, toDo: string): Check => failed(status, found, toDo, { expected });
   if ('inVain' in awaited) return explainInVain(status, expected, awaited.inVain, run.location);
-  if ('asked' in awaited) {
+  if ('polled' in awaited) {
     return wrong(
-      `no webhook brought it: the service had to ask the POS, which said ${awaited.asked.nativeStatus}`,
+      `no webhook brought it: the service had to ask the POS, which said ${awaited.polled.nativeStatus}`,
       'see whether the POS still knows our webhook URL, and what it was answered there',
     );
   }
@@ -225,8 +225,8 @@ async function sendsAllTwice(sought: Sought, { provider }: Location, last: Statu
   const { idHeader } = provider.builtForUs ?? {};
   if (idHeader === undefined) return false;
   const ids = new Map<Status, Set<string | undefined>>();
-  for (const { status, webhookId, asked } of await readStatuses(sought.pool, sought.serviceOrderId)) {
-    if (asked || status === last || sought.ours.has(webhookId)) continue;
+  for (const { status, webhookId, polled } of await readStatuses(sought.pool, sought.serviceOrderId)) {
+    if (polled || status === last || sought.ours.has(webhookId)) continue;
     const key = await findWebhook(sought.pool, webhookId);
     const id = (key && (await readWebhook(sought, key)))?.headers[idHeader];
     ids.set(status, (ids.get(status) ?? new Set()).add(id));

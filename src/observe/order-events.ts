@@ -196,7 +196,7 @@ export const orderEvents: EventReadings<
       }
     },
     metrics: (make) =>
-      make.countEach('asks_total', 'Questions to a POS about an order that was quieter than it should be.', {
+      make.countEach('polls_total', 'Questions to a POS about an order that was quieter than it should be.', {
         integration: make.integrations,
         outcome: POLL_OUTCOMES,
       }),

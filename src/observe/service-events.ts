@@ -52,11 +52,11 @@ export const serviceEvents: EventReadings<
 
   follow: {
     log(log, observed, limited) {
-      if (observed.did === 'close' && observed.why === 'slow') {
+      if (observed.action === 'close' && observed.why === 'slow') {
         limited('warn', 'further followers do not read, not logged individually', () =>
           log.warn({}, 'follower dropped: it does not read'),
         );
-      } else if (observed.did === 'refuse') {
+      } else if (observed.action === 'refuse') {
         const { why, detail } = observed;
         // Anybody can cause the other refusals. They must not hide these.
         if (why === 'no_keys' || why === 'too_many' || why === 'error') {
@@ -83,9 +83,9 @@ export const serviceEvents: EventReadings<
       const help = "From a message's commit to its write into a stream.";
       const lag = make.histogram('follow_lag_seconds', help, FOLLOW_LAG, {});
       return (observed) => {
-        if (observed.did === 'tell') lag(observed.milliseconds / 1_000);
-        else if (observed.did === 'refuse') refused(observed.why);
-        else if (observed.did === 'open') {
+        if (observed.action === 'tell') lag(observed.milliseconds / 1_000);
+        else if (observed.action === 'refuse') refused(observed.why);
+        else if (observed.action === 'open') {
           streams += 1;
           opened();
         } else {

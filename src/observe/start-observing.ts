@@ -53,7 +53,7 @@ function reportFailures(pool: Pool, log: Log): { observe: Observe; report(): Pro
       });
       for (const { source, refused, slowed } of busiest(ofOperators)) {
         const after = `${refused} wrong, ${slowed} slowed`;
-        await recordAction(pool, NOBODY, { did: 'sign in', source }, { outcome: 'refused', after });
+        await recordAction(pool, NOBODY, { action: 'sign in', source }, { outcome: 'refused', after });
       }
     },
   };

@@ -42,18 +42,18 @@ export async function actOf(
   about?: () => Promise<Partial<Action>>,
 ): Promise<Action | undefined> {
   const { of, does, reveals } = access;
-  const did = does ?? (reveals?.when(query) === true ? reveals.did : undefined);
-  if (did === undefined || isDry) return undefined;
+  const action = does ?? (reveals?.when(query) === true ? reveals.action : undefined);
+  if (action === undefined || isDry) return undefined;
   const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
-  const action = { did, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
-  if (!isThing(of)) return { ...action, ...(await about?.()) };
+  const done = { action, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
+  if (!isThing(of)) return { ...done, ...(await about?.()) };
   const found = await findThing(pool, of, params);
   if (found === undefined) return undefined;
   const { locationId } = found;
-  if (tokenId === undefined || locationId === null) return { ...action, locationId };
+  if (tokenId === undefined || locationId === null) return { ...done, locationId };
   // An id of another location's token is not for those who read of this one.
   const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
-  return { ...action, locationId, subject: isTheirs ? tokenId : undefined };
+  return { ...done, locationId, subject: isTheirs ? tokenId : undefined };
 }
 
 export function idsOf(params: Options): Pick<Action, 'serviceOrderId' | 'webhookId'> {

@@ -32,7 +32,7 @@ export type Access = {
    * Member data in the answer: then it takes `member-data` as well, and the audit names it. The query is looked at
    * before it was validated and after that, when it has booleans.
    */
-  reveals?: { did: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
+  reveals?: { action: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
 };
 
 /** What settings are read with, as the service has it. */

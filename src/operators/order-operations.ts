@@ -84,7 +84,7 @@ const show = operation({
   id: 'showOrder',
   role: 'viewer',
   of: 'order',
-  reveals: { did: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
   api: {
     tag,
     route: 'GET /orders/:serviceOrderId',

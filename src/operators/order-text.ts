@@ -97,7 +97,7 @@ export function orderInWords(shown: ShownOrder): string {
           received: time(each.receivedAt),
           outcome: each.outcome,
           'replay of': each.replayOf,
-          why: each.asked ? 'nobody sent it: the POS was asked' : each.reason,
+          why: each.polled ? 'nobody sent it: the POS was polled' : each.reason,
         })),
       ),
     ),
@@ -118,7 +118,7 @@ export function orderInWords(shown: ShownOrder): string {
 
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {
   if (cancellation === null) return '';
-  const { state, askedBy, requestedAt, problem } = cancellation;
-  const asked = `${state.replace('_', ' ')}, asked for by the ${askedBy} at ${time(requestedAt)}`;
+  const { state, requestedBy, requestedAt, problem } = cancellation;
+  const asked = `${state.replace('_', ' ')}, asked for by the ${requestedBy} at ${time(requestedAt)}`;
   return problem === null ? asked : `${asked}: ${problem}`;
 }

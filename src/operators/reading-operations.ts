@@ -27,7 +27,7 @@ const audit = operation({
   },
   query: z.strictObject({
     actor: Id.optional().meta({ description: 'By whom: their name as the audit has it, or their id.' }),
-    did: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
+    action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     order: Id.optional().meta({ description: 'About this order. Replays of its webhooks stand in its story.' }),
     outcome: oneOf(FILTER_OUTCOMES, 'How it ended; `unknown`: it is under way, or its process died.').optional(),
@@ -43,7 +43,7 @@ const audit = operation({
     about: 'actions, newest first: who, from where, what, about what, and how it ended',
     options: [
       { flags: '--actor <name>', about: 'by whom: their name as it stands there, or their id' },
-      { flags: '--did <what>', about: 'what was done, such as replay, resolve or "be refused"' },
+      { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
       { flags: '--location <id>', about: 'at this location' },
       { flags: '--order <id>', about: 'about this order; replays of its webhooks stand in `order show`' },
       { flags: '--outcome <outcome>', about: 'how it ended', choices: FILTER_OUTCOMES },
@@ -56,7 +56,7 @@ it what --as says. Who may write to Postgres can take any name. "migrate", which
 "platform check --reveal", which has no database, are not.
 `,
     examples: [
-      'expediter audit list --did replay --since 1d',
+      'expediter audit list --action replay --since 1d',
       'expediter audit list --outcome refused --since 2027-01-31T18:00:00Z',
     ],
     rows: 'actions',
@@ -143,19 +143,21 @@ export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scoreca
 /** One line for each act. @param none said where there is none */
 export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
   return table(
-    actions.map(({ at, by, source, did, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
-      at: time(at),
-      by: `${by.name} (${by.kind.replace('_', ' ')})`,
-      ...(source !== undefined && { from: source }),
-      did,
-      location: locationId,
-      order: serviceOrderId,
-      webhook: webhookId,
-      about: subject,
-      before,
-      outcome: outcome ?? 'unknown',
-      after,
-    })),
+    actions.map(
+      ({ at, by, source, action, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
+        at: time(at),
+        by: `${by.name} (${by.kind.replace('_', ' ')})`,
+        ...(source !== undefined && { from: source }),
+        action,
+        location: locationId,
+        order: serviceOrderId,
+        webhook: webhookId,
+        about: subject,
+        before,
+        outcome: outcome ?? 'unknown',
+        after,
+      }),
+    ),
     none,
   );
 }

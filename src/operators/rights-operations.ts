@@ -44,7 +44,7 @@ const withRight = ({ role, locations = null, ...typed }: Options): Options => ({
 /** Says in the audit who got or lost what, unless nobody did. It acts at once in this process. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
-  action: Pick<Action, 'did' | 'subject'>,
+  action: Pick<Action, 'action' | 'subject'>,
   given: Given | { refused: string } | undefined,
 ): Promise<Given | { refused: string } | undefined> {
   if (given === undefined || 'refused' in given) return given;
@@ -109,7 +109,11 @@ const issueToken = operation({
   async run(caller, { name, roles, locations, expiresAt }) {
     const wanted = { name, roles, locations, expiresAt };
     caller.note(givenInWords(wanted));
-    return recordGiven(caller, { did: 'issue token' }, await issueOperatorToken(caller.pool, wanted, caller.within()));
+    return recordGiven(
+      caller,
+      { action: 'issue token' },
+      await issueOperatorToken(caller.pool, wanted, caller.within()),
+    );
   },
   print: ({ token, tokenId, name, expiresAt, ...right }) =>
     facts({ token, tokenId, name, may: rightInWords(right), expires: expiresAt }),
@@ -154,7 +158,7 @@ const revokeToken = operation({
   params: TokenParams,
   async run(caller, { tokenId }) {
     const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.within());
-    return recordGiven(caller, { did: 'revoke token', subject: tokenId }, revoked);
+    return recordGiven(caller, { action: 'revoke token', subject: tokenId }, revoked);
   },
   print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
   command: {
@@ -215,7 +219,7 @@ const addGrant = operation({
   async run(caller, { email, group, roles, locations }) {
     const wanted = { email, group, roles, locations };
     caller.note(givenInWords(wanted));
-    return recordGiven(caller, { did: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
+    return recordGiven(caller, { action: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
   },
   print: ({ grantId, email, group, ...right }) => facts({ grantId, to: email ?? group, may: rightInWords(right) }),
   command: {
@@ -251,7 +255,7 @@ const removeGrant = operation({
   params: GrantParams,
   async run(caller, { grantId }) {
     const removed = await removeOperatorGrant(caller.pool, grantId, caller.within());
-    return recordGiven(caller, { did: 'take roles', subject: grantId }, removed);
+    return recordGiven(caller, { action: 'take roles', subject: grantId }, removed);
   },
   print: (removed) => `${givenInWords(removed)}: taken back, from five seconds on`,
   command: {

@@ -94,7 +94,7 @@ const show = operation({
   id: 'showWebhook',
   role: 'viewer',
   of: 'webhook',
-  reveals: { did: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
   api: {
     tag,
     route: 'GET /webhooks/:webhookId',

@@ -122,7 +122,7 @@ async function endCancellations({ database, observability }: App): Promise<void>
 async function endPauses({ database, observability }: App, orders: Orders): Promise<void> {
   const resumed = await endPosPauses(database.pool);
   for (const { locationId, integration } of resumed) {
-    observability.observe({ what: 'POS pause', did: 'resume', by: integration, locationId });
+    observability.observe({ what: 'POS pause', action: 'resume', by: integration, locationId });
   }
   if (resumed.length > 0) orders.wake();
 }

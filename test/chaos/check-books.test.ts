@@ -103,7 +103,7 @@ it('an order with everything as it should be breaks no promise', async () => {
 const sql = (text: string) => (): Promise<unknown> => pool.query(text);
 const cancelIs = (state: string): Promise<unknown> =>
   pool.query(
-    `INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at, state)
+    `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, state)
      SELECT service_order_id, location_id, 'platform', now(), $1 FROM orders`,
     [state],
   );
@@ -295,7 +295,7 @@ it.each(breakages)('%s: it is counted', async (_, expected, damage) => {
 
 it('an order that failed before it was read and began again has its place from then on', async () => {
   const world = await allWell();
-  await pool.query('UPDATE placements SET told_sequence = 1');
+  await pool.query('UPDATE placements SET last_notified_sequence = 1');
   await pool.query(
     `INSERT INTO status_events (service_order_id, event_id, status, native_status, outcome, sequence)
      OVERRIDING SYSTEM VALUE VALUES ($1, 0, 'failed', 'not placed', 'applied', 1)`,

@@ -40,21 +40,24 @@ const ofOrder = { ...at, serviceOrderId: 'order-1' };
 const settings = JSON.stringify({ ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
 /** What stands in the audit beside who did what: what it was about, and what came of it. */
 const ACTS: Record<string, { args: () => string[]; input?: string; action: Action }> = {
-  'order retry': { args: () => ['order-1'], action: { ...ofOrder, did: 'retry', outcome: 'refused', before: 'sent' } },
-  'order renumber': { args: () => [], action: { did: 'renumber', after: expect.stringMatching(/^\d+$/) } },
-  'webhook replay': { args: () => [webhookId], action: { ...at, did: 'replay', after: 'duplicate' } },
+  'order retry': {
+    args: () => ['order-1'],
+    action: { ...ofOrder, action: 'retry', outcome: 'refused', before: 'sent' },
+  },
+  'order renumber': { args: () => [], action: { action: 'renumber', after: expect.stringMatching(/^\d+$/) } },
+  'webhook replay': { args: () => [webhookId], action: { ...at, action: 'replay', after: 'duplicate' } },
   'location put': {
     args: () => ['--location', 'club-1', '--integration', 'standard', '--settings', '-'],
     input: settings,
-    action: { ...at, did: 'put', before: 'standard', after: 'standard' },
+    action: { ...at, action: 'put', before: 'standard', after: 'standard' },
   },
-  'location pause': { args: () => ['club-1'], action: { ...at, did: 'pause', before: 'open', after: 'paused' } },
-  'location resume': { args: () => ['club-1'], action: { ...at, did: 'resume', before: 'paused', after: 'open' } },
-  'location remove': { args: () => ['club-1'], action: { ...at, did: 'remove', outcome: 'refused' } },
-  'provider check': { args: () => ['club-1'], action: { ...at, did: 'check', after: 'unchecked' } },
-  certify: { args: () => ['--location', 'club-1', '--wait', '1s'], action: { ...at, did: 'certify' } },
-  rekey: { args: () => [], action: { did: 'rekey', outcome: 'done', after: 'settings 0, grants 0, webhooks 0' } },
-  'member erase': { args: () => ['member-9'], action: { did: 'erase member', after: 'erased 0, left 0' } },
+  'location pause': { args: () => ['club-1'], action: { ...at, action: 'pause', before: 'open', after: 'paused' } },
+  'location resume': { args: () => ['club-1'], action: { ...at, action: 'resume', before: 'paused', after: 'open' } },
+  'location remove': { args: () => ['club-1'], action: { ...at, action: 'remove', outcome: 'refused' } },
+  'provider check': { args: () => ['club-1'], action: { ...at, action: 'check', after: 'unchecked' } },
+  certify: { args: () => ['--location', 'club-1', '--wait', '1s'], action: { ...at, action: 'certify' } },
+  rekey: { args: () => [], action: { action: 'rekey', outcome: 'done', after: 'settings 0, grants 0, webhooks 0' } },
+  'member erase': { args: () => ['member-9'], action: { action: 'erase member', after: 'erased 0, left 0' } },
 };
 /** What is no operation, and only reads, nothing of a member; or has no database to write it down in. */
 const READS = ['doctor', 'migrate', 'platform check', 'platform schema', 'provider list', 'provider schema'];
@@ -93,8 +96,8 @@ describe('the command line', () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     await cli(['webhook', 'replay', '--since', since, '--location', 'club-1', '--again']);
     expect((await actions('--limit', '2')).toReversed()).toMatchObject([
-      { did: 'replay many', ...at, subject: `since ${since}, again`, after: 'duplicate 1' },
-      { did: 'replay', webhookId, ...at, after: 'duplicate' },
+      { action: 'replay many', ...at, subject: `since ${since}, again`, after: 'duplicate 1' },
+      { action: 'replay', webhookId, ...at, after: 'duplicate' },
     ]);
   });
 
@@ -122,13 +125,13 @@ describe('the command line', () => {
 
 describe('expediter audit list', () => {
   it.each<[string[], string]>([
-    [['--actor', BY.name, '--did', 'rekey'], 'rekey'],
-    [['--order', 'order-1', '--did', 'retry'], 'retry'],
-    [['--location', 'club-1', '--outcome', 'refused', '--did', 'remove', '--since', '1h'], 'remove'],
-  ])('%j finds what matches', async (filters, did) => {
-    expect((await actions(...filters)).map((action) => action['did'])).toEqual([did]);
+    [['--actor', BY.name, '--action', 'rekey'], 'rekey'],
+    [['--order', 'order-1', '--action', 'retry'], 'retry'],
+    [['--location', 'club-1', '--outcome', 'refused', '--action', 'remove', '--since', '1h'], 'remove'],
+  ])('%j finds what matches', async (filters, action) => {
+    expect((await actions(...filters)).map((action) => action['action'])).toEqual([action]);
     const { out } = await cli(['audit', 'list', ...filters]);
-    expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${did} `));
+    expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${action} `));
   });
 
   it('goes on behind the last', async () => {

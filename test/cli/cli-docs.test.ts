@@ -148,7 +148,7 @@ describe('as docs/cli.md has it', () => {
     );
     if (line.includes('--by-phone')) {
       await system.query(
-        `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+        `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
          VALUES ('order-4711', 'club-1', 'platform', 'by_phone', now(), 'infinity')`,
       );
     }

@@ -107,7 +107,7 @@ describe('expediter order cancel', () => {
     expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');
     expect((await cli('order', 'list', '--limit', '1')).out).toContain('requested');
     await system.query(
-      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, problem)
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at, problem)
        VALUES ('to-cancel', 'club-1', 'operator', 'by_phone', now(), 'infinity', 'it cannot be asked')`,
     );
     await system.query(

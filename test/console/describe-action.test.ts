@@ -9,7 +9,7 @@ const action: RecordedAction = {
   auditId: '7',
   at: '2027-01-31T18:00:01+00:00',
   by: { kind: 'person', id: 'https://issuer.example.com 7', name: 'Grace' },
-  did: 'retry',
+  action: 'retry',
   locationId: 'club-1',
   serviceOrderId: 'order-4711',
   webhookId: null,
@@ -31,18 +31,18 @@ describe('an action', () => {
   });
 
   it('has words for every action of a route', () => {
-    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.did ?? []].flat());
-    expect(named.filter((did) => !ACT_CODES.includes(did))).toEqual([]);
+    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.action ?? []].flat());
+    expect(named.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
   });
 
   it('of a newer service is shown by its code', () => {
-    expect(describeAction({ ...action, did: 'bake' }).sentence).toBe('Grace did “bake”');
+    expect(describeAction({ ...action, action: 'bake' }).sentence).toBe('Grace did “bake”');
   });
 
   it('that was refused is not shown as done', () => {
     const refused = describeAction({ ...action, outcome: 'refused', after: null });
     expect(refused).toMatchObject({ sentence: 'Grace was refused: “retry”', tone: 'warn', isChange: false });
-    const { sentence } = describeAction({ ...action, did: 'be refused', outcome: 'refused', after: null });
+    const { sentence } = describeAction({ ...action, action: 'be refused', outcome: 'refused', after: null });
     expect(sentence).toBe('Grace was refused');
   });
 
@@ -63,7 +63,7 @@ describe('an action', () => {
   });
 
   it('that only read is no change', () => {
-    expect(describeAction({ ...action, did: 'read contents' }).isChange).toBe(false);
+    expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
   });
 });
 

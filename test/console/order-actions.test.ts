@@ -111,7 +111,7 @@ describe('a cancel', () => {
   const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
   const open = {
     state: 'due',
-    askedBy: 'platform',
+    requestedBy: 'platform',
     requestedAt: SOON,
     problem: null,
     cause: null,

@@ -50,7 +50,7 @@ export function sampleStory(): ShownOrder {
     reason: null,
     cause: null,
     replayOf: null,
-    asked: false,
+    polled: false,
   };
   const cancelled = {
     status: 'cancelled' as const,
@@ -78,7 +78,7 @@ export function sampleStory(): ShownOrder {
     order,
     cancellation: {
       state: 'cancelled',
-      askedBy: 'platform',
+      requestedBy: 'platform',
       requestedAt: at('03'),
       problem: null,
       cause: null,
@@ -91,7 +91,7 @@ export function sampleStory(): ShownOrder {
         auditId: '7',
         at: at('01.1'),
         by: { kind: 'person', id: 'https://issuer.example.com 7', name: 'Grace' },
-        did: 'retry',
+        action: 'retry',
         locationId: 'club-1',
         serviceOrderId: 'order-4711',
         webhookId: null,

@@ -103,7 +103,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
       as(service),
       `SELECT has_table_privilege('audit', 'INSERT') AS ids, has_table_privilege('audit_outcomes', 'INSERT, UPDATE') AS ends,
               has_table_privilege('status_events', 'UPDATE') AS history,
-              has_column_privilege('audit', 'did', 'INSERT') AS actions`,
+              has_column_privilege('audit', 'action', 'INSERT') AS actions`,
     );
     expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
@@ -133,12 +133,12 @@ describe("the service's role", () => {
     [`UPDATE audit_outcomes SET outcome = 'done'`, /permission denied for table audit_outcomes/],
     // With an id far ahead, `since` would find nothing.
     [
-      `INSERT INTO audit (audit_id, actor_kind, actor_id, actor_name, did) OVERRIDING SYSTEM VALUE
+      `INSERT INTO audit (audit_id, actor_kind, actor_id, actor_name, action) OVERRIDING SYSTEM VALUE
        VALUES (9e18, 'person', 'ada', 'ada', 'replay')`,
       /permission denied for table audit/,
     ],
     [
-      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did) VALUES ('2020-01-01', 'person', 'ada', 'ada', 'x')`,
+      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action) VALUES ('2020-01-01', 'person', 'ada', 'ada', 'x')`,
       /permission denied for table audit/,
     ],
     [`INSERT INTO audit_outcomes (audit_id, outcome) VALUES (9e18, 'refused')`, /audit_outcomes_audit_id_fkey/],

@@ -107,7 +107,7 @@ it('who floods is named', async () => {
 it('what an operator did is found', async () => {
   const found = await run(ofShell.find((command) => command.includes('"operator"')) ?? '');
   expect(found.map((line) => JSON.parse(line) as unknown)).toContainEqual(
-    expect.objectContaining({ did: 'read contents', serviceOrderId: 'order-4711' }),
+    expect.objectContaining({ action: 'read contents', serviceOrderId: 'order-4711' }),
   );
 });
 

@@ -238,11 +238,11 @@ describe('what is told', () => {
     ]);
     expect(JSON.stringify(lines)).not.toContain(sent);
     const rows = await system.query(
-      `SELECT actor_kind, did, outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE source = $1`,
+      `SELECT actor_kind, action, outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE source = $1`,
       [source],
     );
     const after = `${judged} wrong, ${30 - judged} slowed`;
-    expect(rows).toEqual([{ actor_kind: 'nobody', did: 'sign in', outcome: 'refused', after }]);
+    expect(rows).toEqual([{ actor_kind: 'nobody', action: 'sign in', outcome: 'refused', after }]);
   });
 
   it('of hundreds of sources is the busiest, and the others as one', async () => {

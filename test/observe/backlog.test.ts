@@ -42,7 +42,7 @@ const BACKLOG = `
   FROM (VALUES ('club-1', 1), ('club-1', 30), ('club-1', 120), ('club-2', 1)) AS e(location, minutes);
   -- At the other location nobody could learn it any more.
   UPDATE placements SET requested_at = now() - CASE location_id WHEN 'club-1' THEN interval '1 min' ELSE interval '2 h' END;
-  INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, finished_at)
+  INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at, finished_at)
   VALUES ('by-phone', 'club-1', 'platform', 'by_phone', now(), 'infinity', NULL),
          ('asked', 'club-1', 'platform', 'asked', now() + interval '1 h', now() + interval '1 h', NULL),
          ('refused', 'club-1', 'platform', 'refused', now(), 'infinity', now());
@@ -53,12 +53,12 @@ const BACKLOG = `
          ('left', 'standard', now() - interval '9 days', 86400);
   UPDATE locations SET grant_sha256 = CASE location_id WHEN 'club-1' THEN 'ends' ELSE 'endless' END::bytea;
   -- Two looks of one operator and three of another, in this hour; two new admins.
-  INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
-  SELECT now() - make_interval(mins => minutes), kind, id, id, did
+  INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)
+  SELECT now() - make_interval(mins => minutes), kind, id, id, action
   FROM (VALUES (1, 'person', 'ada', 'read contents'), (2, 'person', 'ada', 'read webhook'), (70, 'person', 'ada', 'read webhook'),
                (1, 'token', 'kim', 'read contents'), (2, 'token', 'kim', 'read contents'), (3, 'token', 'kim', 'read webhook'),
                (4, 'token', 'kim', 'retry'), (5, 'operator_token', 'operator_token', 'sign in'),
-               (90, 'operator_token', 'operator_token', 'retry')) AS a(minutes, kind, id, did);
+               (90, 'operator_token', 'operator_token', 'retry')) AS a(minutes, kind, id, action);
   INSERT INTO operator_grants (grant_id, email, roles, created_at)
   VALUES (gen_random_uuid(), 'new@club.example', '{viewer,admin}', now()),
          (gen_random_uuid(), 'old@club.example', '{viewer,admin}', now() - interval '2 h'),
@@ -227,7 +227,7 @@ describe('looking at it', () => {
       [randomUUID()],
     );
     await pool.query(
-      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)
        SELECT now() - make_interval(mins => n % 120), 'person', 'ada', 'ada', 'read contents'
        FROM generate_series(1, 30000) AS n`,
     );

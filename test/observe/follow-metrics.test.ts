@@ -69,15 +69,15 @@ it('of streams, the log has what somebody may have to mend, and a flood of stran
     (about: object, message: string): void =>
       void lines.push(`${level} ${message} ${JSON.stringify(about)}`);
   const observe = logJourneys({ info: write('info'), warn: write('warn'), error: write('error') });
-  observe({ what: 'follow', did: 'open' });
-  observe({ what: 'follow', did: 'tell', milliseconds: 1 });
-  observe({ what: 'follow', did: 'close', why: 'left' });
+  observe({ what: 'follow', action: 'open' });
+  observe({ what: 'follow', action: 'tell', milliseconds: 1 });
+  observe({ what: 'follow', action: 'close', why: 'left' });
   expect(lines).toEqual([]);
   for (let nth = 0; nth < 100; nth += 1) {
-    observe({ what: 'follow', did: 'refuse', why: 'bad_token', detail: 'of another audience' });
-    observe({ what: 'follow', did: 'close', why: 'slow' });
+    observe({ what: 'follow', action: 'refuse', why: 'bad_token', detail: 'of another audience' });
+    observe({ what: 'follow', action: 'close', why: 'slow' });
   }
-  observe({ what: 'follow', did: 'refuse', why: 'too_many', detail: '2 are open' });
+  observe({ what: 'follow', action: 'refuse', why: 'too_many', detail: '2 are open' });
   const said = Object.groupBy(lines, (line) => line);
   expect(Object.entries(said).map(([line, times]) => [line, times?.length])).toEqual([
     ['info follower refused {"why":"bad_token","detail":"of another audience"}', 20],

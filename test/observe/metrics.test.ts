@@ -267,7 +267,7 @@ describe('the way of an order', () => {
   });
 
   it.each([
-    ['expediter_asks_total', { integration: 'standard', outcome: 'unknown' }],
+    ['expediter_polls_total', { integration: 'standard', outcome: 'unknown' }],
     ['expediter_cancellations_total', { integration: 'standard', outcome: 'refused' }],
     ['expediter_refreshes_total', { outcome: 'given_up' }],
   ])('%s is there, at 0, before anything happens', async (name, labels) => {

@@ -116,7 +116,7 @@ async function prepare({ id }: Operation): Promise<void> {
   );
   if (id === 'concludeCancel') {
     await stage.query(
-      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
        VALUES ('order-1', $1, 'platform', 'by_phone', now(), 'infinity')`,
       [LOCATION],
     );
@@ -148,14 +148,14 @@ function type({ command }: Operation, args: readonly string[], stdin = ''): Prom
   return runCli(stage.env, [...(command?.name.split(' ') ?? []), ...args], stdin);
 }
 
-type Written = { did: string; by: string; outcome: string; subject: string | null; request: string | null };
+type Written = { action: string; by: string; outcome: string; subject: string | null; request: string | null };
 /** What a piece of work writes into the audit, and how often it wakes the workers. */
 async function effectOf(work: () => Promise<unknown>): Promise<{ written: Written[]; woken: number }> {
   const [before] = await stage.query('SELECT coalesce(max(audit_id), 0) AS id FROM audit');
   const woken = stage.woken();
   await work();
   const written = await stage.query(
-    `SELECT did, actor_name AS by, outcome, subject, request_id AS request FROM audit LEFT JOIN audit_outcomes USING (audit_id)
+    `SELECT action, actor_name AS by, outcome, subject, request_id AS request FROM audit LEFT JOIN audit_outcomes USING (audit_id)
      WHERE audit_id > $1 ORDER BY audit_id`,
     [before?.['id']],
   );
@@ -196,16 +196,16 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     let answer: OperatorAnswer | undefined;
     const { written, woken } = await effectOf(async () => (answer = await ask(admin, operation, right())));
     expect(answer).toMatchObject({ status: 200 });
-    const did = does ?? reveals?.did;
-    const rows = written.filter((each) => each.did === did);
-    expect(rows).toHaveLength(did === undefined ? 0 : isOfRights(operation) ? 2 : 1);
+    const action = does ?? reveals?.action;
+    const rows = written.filter((each) => each.action === action);
+    expect(rows).toHaveLength(action === undefined ? 0 : isOfRights(operation) ? 2 : 1);
     for (const row of rows) {
       expect(row).toMatchObject({ by: 'OPERATOR_TOKEN', outcome: 'done', request: expect.any(String) });
       const lines = stage.logged.filter((line) => line.includes(`"reqId":"${row.request}"`));
       expect(lines.join('\n')).toMatch(/"message":"operator"/);
     }
     // A run writes each of its replays down.
-    expect(written.filter((each) => each.did !== did && each.did !== 'replay')).toEqual([]);
+    expect(written.filter((each) => each.action !== action && each.action !== 'replay')).toEqual([]);
     expect(woken).toBe(wakes === true ? 1 : 0);
   });
 
@@ -225,7 +225,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
       expect(answer).toMatchObject({ status: 403, body: { cause: { code: 'role_missing' } } });
       expect(answer?.body['cause']).toHaveProperty('roles', expect.arrayContaining([lacking]));
       expect(written).toMatchObject([
-        { did: 'be refused', by: `not ${lacking}`, outcome: 'refused', subject: api?.route },
+        { action: 'be refused', by: `not ${lacking}`, outcome: 'refused', subject: api?.route },
       ]);
       expect(woken).toBe(0);
     },
@@ -308,12 +308,12 @@ describe.each(withCommand)('$id at the command line', (operation) => {
       expect({ code, error }).toEqual({ code: 0, error: '' });
     });
     // A command shows no member data but of a webhook.
-    const did = does ?? (reveals?.when({}) === true ? reveals.did : undefined);
-    const action = { did, by: `${userInfo().username} as grace`, outcome: 'done', request: null };
+    const action = does ?? (reveals?.when({}) === true ? reveals.action : undefined);
+    const row = { action, by: `${userInfo().username} as grace`, outcome: 'done', request: null };
     expect(written).toEqual(
-      did === undefined
+      action === undefined
         ? []
-        : [action, ...(isOfRights(operation) ? [action] : [])].map((row) => expect.objectContaining(row)),
+        : [row, ...(isOfRights(operation) ? [row] : [])].map((each) => expect.objectContaining(each)),
     );
   });
 

@@ -53,7 +53,7 @@ describe('a held order', () => {
     await dialog.getByRole('button', { name: 'Retry it now' }).click();
     await says(page, 'The ticket is at the POS: it is placed');
     expect(ticketsOf(serviceOrderId)).toBe(1);
-    expect(pass.system.logged.join('')).toContain('"did":"retry"');
+    expect(pass.system.logged.join('')).toContain('"action":"retry"');
   });
 });
 
@@ -108,7 +108,7 @@ describe('an order to be cancelled', () => {
     await says(page, 'An operator had it cancelled');
     await says(page, 'Member sees cancelled');
     expect(pos.tickets.find((each) => each.serviceOrderId === serviceOrderId)?.cancelled).toEqual({});
-    expect(pass.system.logged.join('')).toContain('"did":"cancel"');
+    expect(pass.system.logged.join('')).toContain('"action":"cancel"');
   });
 
   it.each([
@@ -121,7 +121,7 @@ describe('an order to be cancelled', () => {
       await reaches(serviceOrderId, 'sent');
       const ticket = pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
       await pass.system.query(
-        `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+        `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
        VALUES ($1, 'bar-1', 'platform', 'by_phone', now(), 'infinity')`,
         [serviceOrderId],
       );
@@ -218,7 +218,7 @@ describe('what tells of the member', () => {
     await says(page, 'Classic Burger');
     expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
     expect(found((await answers()).join(''), [...MEMBER, REASON])).toEqual([]);
-    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read contents"')).length;
+    const reads = (): number => pass.system.logged.filter((line) => line.includes('"action":"read contents"')).length;
     const before = reads();
 
     await page.getByRole('button', { name: /^Reveal/ }).click();

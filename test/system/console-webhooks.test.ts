@@ -128,7 +128,7 @@ describe('what came in a webhook', () => {
       expect(text).not.toContain(REASON);
       expect(text).not.toContain('webhook-signature":');
     }
-    const reads = (): number => pass.system.logged.filter((line) => line.includes('"did":"read webhook"')).length;
+    const reads = (): number => pass.system.logged.filter((line) => line.includes('"action":"read webhook"')).length;
     const before = reads();
 
     await page.getByRole('button', { name: 'Reveal headers and body' }).click();

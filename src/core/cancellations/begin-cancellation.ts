@@ -18,7 +18,7 @@ import { unlessErased } from './changed-order.ts';
 export async function beginCancellation(
   client: ClientBase,
   serviceOrderId: string,
-  { askedBy, tells }: { askedBy: 'platform' | 'operator'; tells: boolean },
+  { requestedBy, tells }: { requestedBy: 'platform' | 'operator'; tells: boolean },
 ): Promise<void> {
   await client.query({
     name: 'begin-cancellation',
@@ -38,11 +38,11 @@ export async function beginCancellation(
         })}
         FROM o WHERE $3
       ), c AS (
-        INSERT INTO cancellations AS c (service_order_id, location_id, asked_by, requested_at, deadline_at)
+        INSERT INTO cancellations AS c (service_order_id, location_id, requested_by, requested_at, deadline_at)
         -- Under the lock: whatever was sent began before.
         SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
-        SET asked_by = excluded.asked_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
+        SET requested_by = excluded.requested_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
             next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL, lease_id = NULL,
             lease_until = NULL
       )
@@ -50,7 +50,7 @@ export async function beginCancellation(
       SET next_attempt_at = now(), lease_id = NULL, lease_until = NULL
       WHERE service_order_id = $1 AND num_nulls(finished_at) = 1
         AND NOT EXISTS (SELECT FROM placement_attempts a WHERE a.service_order_id = $1 AND a.ended_at IS NULL)`,
-    values: [serviceOrderId, askedBy, tells],
+    values: [serviceOrderId, requestedBy, tells],
   });
   if (!tells) await endCancelled(client, serviceOrderId, WITHDRAWN);
 }

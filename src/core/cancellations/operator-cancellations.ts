@@ -36,7 +36,7 @@ export async function requestCancellation(
     if (known.ended) return refused({ code: 'already_over' });
     if (known.cancelling) return { serviceOrderId, cancel: 'under_way' };
     const tells = mayHaveTicket(known);
-    await beginCancellation(client, serviceOrderId, { askedBy: 'operator', tells });
+    await beginCancellation(client, serviceOrderId, { requestedBy: 'operator', tells });
     return { serviceOrderId, cancel: tells ? 'asks_pos' : 'withdraws' };
   });
 }

@@ -34,9 +34,9 @@ export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh
   const { rows } = await pool.query<Refresh>({
     name: 'claim-refreshes',
     text: `
-      UPDATE looks l SET lease_id = $2::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
+      UPDATE refreshes l SET lease_id = $2::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
       WHERE service_order_id = ANY (ARRAY(
-        SELECT service_order_id FROM looks
+        SELECT service_order_id FROM refreshes
         WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until < now())
         ORDER BY next_attempt_at LIMIT $1::int FOR UPDATE SKIP LOCKED))
       RETURNING l.service_order_id AS "serviceOrderId", l.lease_id AS "leaseId", l.signalled_at::text AS "signalledAt",
@@ -63,9 +63,9 @@ export async function endRefresh(
     text: `
       WITH done AS (
         -- guard: refresh-ends
-        DELETE FROM looks WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
+        DELETE FROM refreshes WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
       )
-      UPDATE looks SET lease_id = NULL, lease_until = NULL, failures = 0
+      UPDATE refreshes SET lease_id = NULL, lease_until = NULL, failures = 0
       -- guard: refresh-stays
       WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at > $3::timestamptz`,
     values: [serviceOrderId, leaseId, signalledAt],
@@ -82,7 +82,7 @@ export async function postponeRefresh(
   await client.query({
     name: 'postpone-refresh',
     text: `
-      UPDATE looks
+      UPDATE refreshes
       SET lease_id = NULL, lease_until = NULL, failures = CASE WHEN $5::boolean THEN failures + 1 ELSE failures END,
           next_attempt_at = CASE WHEN signalled_at > $3::timestamptz THEN now()
                                  ELSE now() + make_interval(secs => $4::float8) END
@@ -175,7 +175,7 @@ async function follow(
       { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
     ]);
     const tells = mayHaveTicket(known);
-    await beginCancellation(client, serviceOrderId, { askedBy: 'platform', tells });
+    await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', tells });
     return ended(tells ? 'cancelled' : 'withdrawn');
   }
   const changes = compareOrders(contents, order);

@@ -23,7 +23,7 @@ const OTHER: ReasonCode = 'other';
 
 /** SQL of the reason code for who cancelled an order `o`: the member, if the platform requested it, or the restaurant. */
 const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
-    SELECT c.asked_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
+    SELECT c.requested_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
   THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
 
 /**

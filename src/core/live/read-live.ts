@@ -57,13 +57,13 @@ export async function readLive(
 const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of the time when an order's last message was applied, if `table` has that message. */
 const appliedIn = (table: string): string =>
-  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.told_sequence))`;
+  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
 const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
 /** SQL of a column of the event that ended an order that was never read. */
 const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
-  SELECT e.${column} FROM status_events e WHERE e.service_order_id = asked.id AND e.sequence = p.told_sequence LIMIT 1) END`;
+  SELECT e.${column} FROM status_events e WHERE e.service_order_id = asked.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
-  sequence: 'coalesce(o.sequence, p.told_sequence)',
+  sequence: 'coalesce(o.sequence, p.last_notified_sequence)',
   rank: RANK,
   fulfillment: 'o.fulfillment',
   callOutCode: 'o.call_out_code',

@@ -86,7 +86,7 @@ const LIST = `
            'state', o.cause ->> 'state') END AS "oldToken"
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
-  LEFT JOIN location_asks a ON a.location_id = l.location_id AND a.integration = l.integration
+  LEFT JOIN location_polls a ON a.location_id = l.location_id AND a.integration = l.integration
   LEFT JOIN dropped_bytes d ON d.location_id = l.location_id AND d.day = (now() AT TIME ZONE 'UTC')::date
   LEFT JOIN refused_bytes r ON r.location_id = l.location_id AND r.day = (now() AT TIME ZONE 'UTC')::date
   CROSS JOIN LATERAL (

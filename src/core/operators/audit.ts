@@ -4,7 +4,7 @@ import type { Actor } from './operator.ts';
 
 /** An operator's action, as our own ids and codes: no member data, and never a secret. */
 export type Action = {
-  did: string;
+  action: string;
   locationId?: string | null | undefined;
   /** An id that no signal ever named is left out: an operator may have typed anything. */
   serviceOrderId?: string | undefined;
@@ -105,7 +105,7 @@ function isRefused(result: unknown): boolean {
 
 const BEGIN = `
   WITH begun AS (
-    INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, did, location_id, service_order_id,
+    INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, action, location_id, service_order_id,
                        webhook_id, subject, before)
     SELECT $1, $2, $3, $4, $5, $6, a.location_id, a.service_order_id, a.webhook_id, a.subject, coalesce($11, ${STATE})
     FROM (SELECT coalesce($7::text, p.location_id) AS location_id, p.service_order_id, $9::uuid AS webhook_id,
@@ -114,8 +114,8 @@ const BEGIN = `
     RETURNING audit_id
   )`;
 
-function valuesOf(by: Actor, action: Action): (string | null)[] {
-  const { did, source, requestId, locationId, serviceOrderId, webhookId, subject, before } = action;
-  const about = [source, requestId, did, locationId, serviceOrderId, webhookId, subject, before];
+function valuesOf(by: Actor, done: Action): (string | null)[] {
+  const { action, source, requestId, locationId, serviceOrderId, webhookId, subject, before } = done;
+  const about = [source, requestId, action, locationId, serviceOrderId, webhookId, subject, before];
   return [by.kind, by.id, by.name, ...about.map((each) => each ?? null)];
 }

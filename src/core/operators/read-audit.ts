@@ -15,7 +15,7 @@ export const ListedAction = z
     by: Actor,
     source: z.string().nullable().meta({ description: 'The address of the request. Null for the command line.' }),
     requestId: z.string().nullable(),
-    did: z.string().meta({ examples: ['replay'] }),
+    action: z.string().meta({ examples: ['replay'] }),
     locationId: z.string().nullable(),
     serviceOrderId: z.string().nullable(),
     webhookId: z.string().nullable(),
@@ -44,7 +44,7 @@ export const FILTER_OUTCOMES = [...ACTION_OUTCOMES, 'unknown'] as const;
 export type AuditFilter = {
   /** The id or the name of the author. */
   actor?: string | undefined;
-  did?: string | undefined;
+  action?: string | undefined;
   /** Only actions at one of these. Without it, actions without a location are included. */
   locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
@@ -71,7 +71,7 @@ export async function readAudit(
   filter: AuditFilter,
   page: { before?: string | undefined; limit: number },
 ): Promise<z.infer<typeof ListedActions>> {
-  const { actor, did, locations, serviceOrderId, outcome, since, until } = filter;
+  const { actor, action, locations, serviceOrderId, outcome, since, until } = filter;
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
   const { rows } = await pool.query<{ action: ListedAction }>(
@@ -80,10 +80,10 @@ export async function readAudit(
      WHERE ($4::timestamptz IS NULL OR a.at >= $4) AND ($5::timestamptz IS NULL OR a.at < $5)
        AND ($6::text[] IS NULL OR a.location_id = ANY ($6))
        AND ($7::text IS NULL OR $7 IN (a.actor_id, a.actor_name))
-       AND ($8::text IS NULL OR a.did = $8)
+       AND ($8::text IS NULL OR a.action = $8)
        AND ($9::text IS NULL OR coalesce(o.outcome, 'unknown') = $9)
      ORDER BY k.audit_id DESC LIMIT $10::int`,
-    [...candidates, locations ?? null, actor ?? null, did ?? null, outcome ?? null, page.limit],
+    [...candidates, locations ?? null, actor ?? null, action ?? null, outcome ?? null, page.limit],
   );
   const actions = rows.map(({ action }) => action);
   if (actions.length === page.limit) return { actions, next: actions.at(-1)?.auditId ?? null };
@@ -134,7 +134,7 @@ function toRecorded({ source: _source, requestId: _requestId, ...action }: Liste
 const ACT = `json_build_object(
   'auditId', a.audit_id::text, 'at', a.at,
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
-  'source', a.source, 'requestId', a.request_id, 'did', a.did, 'locationId', a.location_id,
+  'source', a.source, 'requestId', a.request_id, 'action', a.action, 'locationId', a.location_id,
   'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
   'outcome', o.outcome, 'after', o.after, 'endedAt', o.at)`;
 

@@ -106,7 +106,7 @@ type Row = Ranked<ListedOrder>;
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
 /** SQL for the rank that the member was told last, also of an order that failed before it was read; NULL for none. */
-const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.told_sequence > 0 THEN ${RANK_FAILED} END)`;
+const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
 
 /** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `

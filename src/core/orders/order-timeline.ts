@@ -65,7 +65,7 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       leftOut: order?.leftOut,
     }),
     ...changes.flatMap(({ seenAt, paths }) => happened(seenAt, 'changed', { paths })),
-    ...happened(cancellation?.requestedAt, 'cancel asked', { askedBy: cancellation?.askedBy }),
+    ...happened(cancellation?.requestedAt, 'cancel asked', { requestedBy: cancellation?.requestedBy }),
     ...attempts.flatMap(({ startedAt, endedAt, attempt, call, ...answer }) => [
       ...happened(startedAt, 'call began', { attempt, call }),
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),

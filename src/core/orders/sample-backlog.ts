@@ -58,9 +58,9 @@ export async function sampleBacklog(
 export const SAMPLE_BACKLOG = `
   WITH actions AS (
     SELECT coalesce(max(looks), 0) AS looks, coalesce(sum(by_token), 0) AS by_token
-    FROM (SELECT count(*) FILTER (WHERE did IN ('read contents', 'read webhook')) AS looks,
+    FROM (SELECT count(*) FILTER (WHERE action IN ('read contents', 'read webhook')) AS looks,
                  count(*) FILTER (WHERE actor_kind = 'operator_token') AS by_token
-          FROM (SELECT actor_kind, actor_id, did FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
+          FROM (SELECT actor_kind, actor_id, action FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
           GROUP BY actor_kind, actor_id) AS a
   ), open AS (
     SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",

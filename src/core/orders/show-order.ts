@@ -85,7 +85,7 @@ export const ShownOrder = z.object({
   cancellation: z
     .object({
       state: CancellationState,
-      askedBy: z.enum(['platform', 'operator']),
+      requestedBy: z.enum(['platform', 'operator']),
       requestedAt: Instant,
       problem: z.string().nullable(),
       cause: StoredPlacementCause.nullable(),
@@ -186,7 +186,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                  ended_at AS "endedAt", erased_at AS "erasedAt"
           FROM orders o WHERE service_order_id = $1) AS o) AS "order",
        (SELECT to_json(c) FROM (
-          SELECT state, asked_by AS "askedBy", requested_at AS "requestedAt", problem, cause,
+          SELECT state, requested_by AS "requestedBy", requested_at AS "requestedAt", problem, cause,
                  coalesce(lease_until > now(), false) AS "underWay",
                  CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
                  finished_at AS "finishedAt"
@@ -217,7 +217,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
                 WHERE o.service_order_id = $1 AND e.webhook_id IS NOT NULL) AS k
           CROSS JOIN LATERAL (
             SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
-                   cause, replay_of AS "replayOf", asked
+                   cause, replay_of AS "replayOf", polled
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
             OFFSET 0 -- looked up one by one
           ) AS d) AS d) AS webhooks,

@@ -122,18 +122,18 @@ export async function failPlacement(
         UPDATE placements
         SET state = 'failed', problem = left($5, 500), cause = $7::jsonb, finished_at = now(), lease_id = NULL,
             lease_until = NULL,
-            told_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN told_sequence
-                                 ELSE ${nextSequence('told_sequence')} END
+            last_notified_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN last_notified_sequence
+                                 ELSE ${nextSequence('last_notified_sequence')} END
         WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
           AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
-        RETURNING service_order_id, told_sequence
+        RETURNING service_order_id, last_notified_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
         -- guard: told-of-early-end
         FROM o, p WHERE o.rank <= ${RANK_SENT}
         UNION ALL
-        SELECT service_order_id, NULL, told_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)
+        SELECT service_order_id, NULL, last_notified_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)
       ), u AS (
         UPDATE orders
         SET rank = ${RANK_FAILED}, sequence = f.sequence, reason = left($4, 500),

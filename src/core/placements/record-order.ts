@@ -85,13 +85,13 @@ export async function recordOrder(
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
-        RETURNING service_order_id, told_sequence
+        RETURNING service_order_id, last_notified_sequence
       ), n AS (
         ${countCode('$3', 'p')}
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, left_out, call_out_code, rank,
                             sequence, cancellation)
-        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('told_sequence')},
+        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('last_notified_sequence')},
                CASE WHEN $9::boolean THEN 'requested' END
         FROM p, n
         ON CONFLICT DO NOTHING
@@ -99,7 +99,7 @@ export async function recordOrder(
       ), c AS (
         INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
       ), to_cancel AS (
-        INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+        INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
         SELECT $1, $3, 'platform', now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o WHERE $9
       ), x AS (
         ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o

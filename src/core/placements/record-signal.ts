@@ -27,7 +27,7 @@ export async function recordSignal(
         WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND ${IS_OPEN}
         RETURNING 1
       ), look AS (
-        INSERT INTO looks AS l (service_order_id)
+        INSERT INTO refreshes AS l (service_order_id)
         SELECT p.service_order_id FROM placements p LEFT JOIN orders o USING (service_order_id)
         -- guard: signal-refreshes
         WHERE p.service_order_id = $1

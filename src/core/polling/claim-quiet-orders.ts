@@ -62,7 +62,7 @@ const CLAIM = `
   WITH turn AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(${LOCK_POLL}) AS mine
   ), missing AS MATERIALIZED (
-    SELECT ARRAY(SELECT location_id FROM location_asks
+    SELECT ARRAY(SELECT location_id FROM location_polls
                  WHERE missed_at > now() - interval '${MISSING_S} s') AS locations
   ), suspect AS MATERIALIZED (
     SELECT * FROM orders o
@@ -76,17 +76,17 @@ const CLAIM = `
     FROM suspect o
     JOIN locations l ON l.location_id = o.location_id AND l.integration = o.integration
     JOIN placements p ON p.service_order_id = o.service_order_id
-    LEFT JOIN location_asks a ON a.location_id = o.location_id
+    LEFT JOIN location_polls a ON a.location_id = o.location_id
     LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
     CROSS JOIN LATERAL (
       SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_S} s', false)
                AS is_missing,
              -- NULL where there was news since it was asked about.
-             CASE WHEN p.asked_at > o.updated_at
-                  THEN p.asked_at + least(${EACH_S} * 2 ^ p.asks, ${REST_MAX_S}) * interval '1 s' END AS rests_until
+             CASE WHEN p.polled_at > o.updated_at
+                  THEN p.polled_at + least(${EACH_S} * 2 ^ p.polls, ${REST_MAX_S}) * interval '1 s' END AS rests_until
     ) AS about
     WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
-      AND (a.next_ask_at IS NULL OR a.next_ask_at <= now())
+      AND (a.next_poll_at IS NULL OR a.next_poll_at <= now())
       AND (is_missing
            OR (rests_until IS NULL OR rests_until < now())
            AND (${IS_UNRECEIVED} OR ${IS_LATE}
@@ -97,21 +97,21 @@ const CLAIM = `
     -- One that has had nothing new for some time leaves its turn to others.
     ORDER BY o.location_id, rests_until NULLS FIRST, o.updated_at
   ), claimed AS (
-    INSERT INTO location_asks AS a (location_id, integration, next_ask_at)
+    INSERT INTO location_polls AS a (location_id, integration, next_poll_at)
     SELECT location_id, integration, now() + interval '${EACH_S} s'
     FROM (SELECT * FROM quiet ORDER BY rests_until NULLS FIRST, updated_at LIMIT $2::int) AS first
     ORDER BY location_id
     ON CONFLICT (location_id) DO UPDATE
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
-          integration = excluded.integration, next_ask_at = excluded.next_ask_at
+          integration = excluded.integration, next_poll_at = excluded.next_poll_at
       -- Another process was quicker.
       -- guard: polled-once
-      WHERE a.next_ask_at <= now()
+      WHERE a.next_poll_at <= now()
     RETURNING location_id
   ), noted AS (
     UPDATE placements p
-    SET asked_at = now(),
-        asks = CASE WHEN p.asked_at <= quiet.updated_at THEN 1 ELSE least(p.asks + 1, 15) END -- the power of it is a rest
+    SET polled_at = now(),
+        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- the power of it is a rest
     FROM quiet JOIN claimed USING (location_id)
     WHERE p.service_order_id = quiet.service_order_id
   )

@@ -65,7 +65,7 @@ export async function recordPoll(
         `WITH missed AS (
            UPDATE placements SET missed = missed + 1 WHERE service_order_id = $1::text
          )
-         UPDATE location_asks SET missed_at = now() WHERE location_id = $2::text AND integration = $3::text`,
+         UPDATE location_polls SET missed_at = now() WHERE location_id = $2::text AND integration = $3::text`,
         [serviceOrderId, locationId, integration],
       );
     }
@@ -160,7 +160,7 @@ async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSigna
     // If this cannot be noted, the vendor says it again.
     await deps.pool
       .query(
-        `UPDATE location_asks SET next_ask_at = greatest(next_ask_at, now() + make_interval(secs => $2::float8))
+        `UPDATE location_polls SET next_poll_at = greatest(next_poll_at, now() + make_interval(secs => $2::float8))
          WHERE location_id = $1::text`,
         [locationId, error.retryAfterMs / 1_000],
       )

@@ -40,7 +40,7 @@ export const ListedWebhook = z
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Of its body.' }),
-    asked: z.boolean().meta({
+    polled: z.boolean().meta({
       description: 'Nobody sent it: the POS was asked about an order that was quiet, and said more than its webhooks.',
     }),
     truncated: z
@@ -205,7 +205,7 @@ async function listPart(
        SELECT d.*
        FROM at CROSS JOIN LATERAL (
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
-                ${BYTES_STORED} AS bytes, d.truncated, d.asked, d.reason, d.cause, d.replay_of,
+                ${BYTES_STORED} AS bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of,
                 d.body = '' AND d.headers = '{}' AS empty
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id
@@ -225,7 +225,7 @@ async function listPart(
      FROM (SELECT) AS once
      LEFT JOIN LATERAL (
        SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.received_at AS "receivedAt",
-              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.asked, d.reason, d.cause, d.replay_of AS "replayOf"
+              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of AS "replayOf"
        FROM looked d
        WHERE ($5::text IS NULL OR d.outcome = $5::text)
          AND ($6::text IS NULL OR d.integration = $6::text)

@@ -105,7 +105,7 @@ function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Tran
     headers: stored.headers,
     body: stored.body,
     truncated: false,
-    ...(stored.asked && { asked: true as const }),
+    ...(stored.polled && { polled: true as const }),
     events,
     busy,
     replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },

@@ -101,7 +101,7 @@ async function recordReplay(
     'refused' in replayed
       ? { outcome: 'refused' as const, after: replayed.cause.code }
       : { outcome: 'done' as const, after: replayed.outcome };
-  await recordAction(pool, by, { did: 'replay', webhookId, locationId, source, requestId, log }, end);
+  await recordAction(pool, by, { action: 'replay', webhookId, locationId, source, requestId, log }, end);
 }
 
 /** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */

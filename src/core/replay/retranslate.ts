@@ -47,7 +47,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   const opened = await orRefused(deps.open(location));
   if ('refused' in opened) return opened;
   if (stored.locked !== undefined) return stored.locked;
-  if (stored.asked) return { events: checkEvents(JSON.parse(stored.body.toString())) };
+  if (stored.polled) return { events: checkEvents(JSON.parse(stored.body.toString())) };
 
   const { target, headers, body: _body, ...credentials } = stored.secrets ?? { target: '' };
   return verifyAndTranslate(opened.provider, opened.settings, {

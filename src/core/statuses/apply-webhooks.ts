@@ -46,7 +46,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
   ['body', 'bytea', (webhook) => webhook.body, `CASE WHEN erased THEN '' ELSE d.body END`],
   ['zstd_of', 'integer', (webhook) => webhook.zstdOf],
   ['truncated', 'boolean', (webhook) => webhook.truncated],
-  ['asked', 'boolean', (webhook) => webhook.asked === true],
+  ['polled', 'boolean', (webhook) => webhook.polled === true],
   ['events', 'smallint', (webhook) => webhook.events.length],
   ['reason', 'text', ({ dropped }) => dropped?.reason],
   ['cause', 'text', ({ dropped }) => dropped && JSON.stringify(dropped.cause), 'd.cause::jsonb'],

@@ -294,7 +294,7 @@ function writersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round:
 }
 
 function pausedBy({ integration, locationId, id: webhookId }: TranslatedWebhook, until: Date): Observed {
-  return { what: 'POS pause', did: 'pause', by: integration, locationId, until, webhookId };
+  return { what: 'POS pause', action: 'pause', by: integration, locationId, until, webhookId };
 }
 
 function isInTime({ deadline }: Waiting): boolean {

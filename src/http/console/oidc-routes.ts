@@ -171,7 +171,12 @@ async function signIn(
   const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
   try {
     const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
-    const cookie = await audited(pool, person, { did: 'sign in', subject: flow.opens, ...actionFrom(request) }, open);
+    const cookie = await audited(
+      pool,
+      person,
+      { action: 'sign in', subject: flow.opens, ...actionFrom(request) },
+      open,
+    );
     identify.lookAnew();
     return cookie;
   } catch (error) {
@@ -196,7 +201,12 @@ function refuser(pool: Pool) {
   ): Promise<FastifyReply> => {
     request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
-      await recordAction(pool, person, { did: 'sign in', ...actionFrom(request) }, { outcome: 'refused', after: why });
+      await recordAction(
+        pool,
+        person,
+        { action: 'sign in', ...actionFrom(request) },
+        { outcome: 'refused', after: why },
+      );
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);
   };

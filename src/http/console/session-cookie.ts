@@ -53,7 +53,7 @@ export async function giveSession(
   const replaced = await sessionsOf(identify, sessionCookies(request, publicOrigin));
   const userAgent = request.headers['user-agent'];
   const sessionId = randomUUID();
-  const cookie = await audited(pool, who, { did: 'sign in', subject: sessionId, ...actionFrom(request) }, () =>
+  const cookie = await audited(pool, who, { action: 'sign in', subject: sessionId, ...actionFrom(request) }, () =>
     openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
   );
   identify.lookAnew();

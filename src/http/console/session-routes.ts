@@ -64,7 +64,7 @@ export function sessionRoutes(
       const operator = await ofSession(request, [cookie]);
       const { sessionId } = operator?.session ?? {};
       if (operator === undefined || sessionId === undefined) continue;
-      await audited(pool, operator, { did: 'sign out', ...actionFrom(request) }, () => endSession(pool, sessionId));
+      await audited(pool, operator, { action: 'sign out', ...actionFrom(request) }, () => endSession(pool, sessionId));
     }
     identify.lookAnew();
     return forgetCookies(reply).code(204).send();
@@ -81,7 +81,7 @@ export function sessionRoutes(
   api.delete('/sessions', async (request, reply) => {
     const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
-    await audited(pool, operator, { did: 'sign out everywhere', ...actionFrom(request) }, () =>
+    await audited(pool, operator, { action: 'sign out everywhere', ...actionFrom(request) }, () =>
       endSessionsOf(pool, operator),
     );
     identify.lookAnew();
@@ -92,7 +92,7 @@ export function sessionRoutes(
     const operator = await ofSession(request, sessionCookies(request, publicOrigin));
     if (operator === undefined) return unauthorized(reply, 'Cookie');
     const { sessionId } = request.params;
-    const action = { did: 'revoke session', subject: sessionId, ...actionFrom(request) };
+    const action = { action: 'revoke session', subject: sessionId, ...actionFrom(request) };
     if (!(await audited(pool, operator, action, () => endSession(pool, sessionId, operator)))) {
       throw scope.httpErrors.notFound('you have no session with this id');
     }

@@ -51,7 +51,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
     const { message } = error as Error;
     if (error instanceof BadFollowToken) {
       const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
-      deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+      deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
       deps.observe({
         what: 'failed authentication',
         endpoint: 'follow',
@@ -62,7 +62,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
     }
     // Among others that Postgres has not told the time yet.
     const why = error instanceof CannotVerify ? 'no_keys' : 'error';
-    deps.observe({ what: 'follow', did: 'refuse', why, detail: message });
+    deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
     return tryLater(reply);
   });
 
@@ -83,7 +83,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       onClose: () => unfollow(),
     });
     if (typeof stream === 'string') {
-      deps.observe({ what: 'follow', did: 'refuse', why: stream, detail: 'its places are taken' });
+      deps.observe({ what: 'follow', action: 'refuse', why: stream, detail: 'its places are taken' });
       return tryLater(reply);
     }
     deps.authenticate(reply.raw, serviceOrderId);
@@ -120,7 +120,7 @@ function writeNews(
       const data = toMemberMessage(message, news?.state.requestedAt ?? null);
       events += formatEvent({ event: 'orderStatusChanged', data, id: sent });
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
-      if (!wasFirst) observe({ what: 'follow', did: 'tell', milliseconds });
+      if (!wasFirst) observe({ what: 'follow', action: 'tell', milliseconds });
     }
     // At the beginning, and where messages in between are not kept.
     if (sent === undefined || snapshot.sequence > sent) {

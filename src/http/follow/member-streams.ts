@@ -31,7 +31,7 @@ export type MemberStreams = {
   drain(milliseconds: number): Promise<void>;
 };
 
-type Closed = Extract<FollowObserved, { did: 'close' }>['why'];
+type Closed = Extract<FollowObserved, { action: 'close' }>['why'];
 
 type Open = {
   raw: ServerResponse;
@@ -94,7 +94,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       // Fastify's, which would keep its request and reply: this answer comes to no end of its own.
       stream.raw.removeAllListeners('finish').removeAllListeners('error');
       socket.write(`${headOf({ ...headers, ...STREAM })}${retry()}${events}`);
-      observe({ what: 'follow', did: 'open' });
+      observe({ what: 'follow', action: 'open' });
       if (isDraining) end(stream, 'drained');
       return;
     }
@@ -155,7 +155,8 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       raw.once('close', () => {
         streams.delete(stream);
         conclude(stream, 'left');
-        if (stream.headers === undefined) observe({ what: 'follow', did: 'close', why: stream.ended?.why ?? 'left' });
+        if (stream.headers === undefined)
+          observe({ what: 'follow', action: 'close', why: stream.ended?.why ?? 'left' });
         onClose();
       });
       return {

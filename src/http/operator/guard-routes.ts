@@ -124,7 +124,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const subject = request.routeOptions.config.access?.route;
     // What is not there is named by nothing but what was typed.
     const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
-    const action = { did: 'be refused', subject, ...about };
+    const action = { action: 'be refused', subject, ...about };
     if (isWritten(operator.id))
       await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
     if (may) {

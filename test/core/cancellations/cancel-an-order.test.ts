@@ -47,7 +47,7 @@ const change = (order: CanonicalOrder, about: Partial<CanonicalOrder>): Promise<
 const CANCELLED = { cancelledAt: '2027-01-31T18:00:00Z', cancelReason: 'changed my mind' };
 const cancel = (order: CanonicalOrder): Promise<number> => change(order, CANCELLED);
 const noLook = (id: string): Promise<unknown> =>
-  until(async () => (await system.query('SELECT FROM looks WHERE service_order_id = $1', [id])).length === 0);
+  until(async () => (await system.query('SELECT FROM refreshes WHERE service_order_id = $1', [id])).length === 0);
 const sentAt = async (locationId: string): Promise<CanonicalOrder> => {
   const order = await system.placeOrder({ locationId });
   await isIn(order.serviceOrderId, 'sent');
@@ -165,7 +165,7 @@ describe('before it is sent', () => {
     await isNotified(serviceOrderId, 'cancelled');
     expect(told(serviceOrderId).at(0)).toMatch(/^placed/);
     expect(tickets(serviceOrderId) + cancels(serviceOrderId)).toBe(0);
-    expect(await cancelIs(serviceOrderId, 'cancelled')).toMatchObject({ asked_by: 'platform' });
+    expect(await cancelIs(serviceOrderId, 'cancelled')).toMatchObject({ requested_by: 'platform' });
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'cancelled', ended_at: expect.any(Date) });
   });
 
@@ -192,7 +192,7 @@ describe('before it is sent', () => {
       `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
                   VALUES ($1, 'exact', now() + interval '1 h')),
             c AS (INSERT INTO order_contents VALUES ($1, $2)),
-            x AS (INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+            x AS (INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
                   VALUES ($1, 'exact', 'platform', now() + interval '1 h'))
        INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence, cancellation)
        VALUES ($1, 'exact', 'pickup', 0, 1, 'requested')`,
@@ -710,7 +710,7 @@ describe('an operator', () => {
     const { serviceOrderId } = await sentAt('exact');
     expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'asks_pos' });
     await isNotified(serviceOrderId, 'cancelled');
-    expect(await cancellation(serviceOrderId)).toMatchObject({ asked_by: 'operator' });
+    expect(await cancellation(serviceOrderId)).toMatchObject({ requested_by: 'operator' });
   });
 
   it('says what the restaurant said', async () => {

@@ -24,7 +24,7 @@ async function seed(integration: string, count: number): Promise<void> {
                 SELECT id, place, 'sent', now(), now() FROM s),
           o AS (INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
                 SELECT id, place, $1, 'pickup', 10, 2 FROM s)
-     INSERT INTO cancellations (service_order_id, location_id, asked_by, deadline_at)
+     INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
      SELECT id, place, 'platform', now() + interval '1 h' FROM s`,
     [integration, count],
   );

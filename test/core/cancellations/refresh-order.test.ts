@@ -26,7 +26,7 @@ afterAll(() => system?.stop());
 const isIn = (id: string, wanted: string): Promise<unknown> =>
   until(async () => (await system.placement(id))?.['state'] === wanted);
 const refresh = async (id: string): Promise<Record<string, unknown> | undefined> =>
-  (await system.query('SELECT * FROM looks WHERE service_order_id = $1', [id]))[0];
+  (await system.query('SELECT * FROM refreshes WHERE service_order_id = $1', [id]))[0];
 const noLook = (id: string): Promise<unknown> => until(async () => (await refresh(id)) === undefined);
 const changes = (id: string): Promise<unknown[]> =>
   system
@@ -116,14 +116,14 @@ it('what is in doubt is repeated as it was sent: the change waits', async () => 
   await until(async () => Number((await refresh(id))?.['next_attempt_at']) > Date.now() + 3_000);
   // The longer it takes, the less often it is fetched.
   await system.query(
-    `UPDATE looks SET signalled_at = now() - interval '5 min', next_attempt_at = now() WHERE service_order_id = $1`,
+    `UPDATE refreshes SET signalled_at = now() - interval '5 min', next_attempt_at = now() WHERE service_order_id = $1`,
     [id],
   );
   await until(async () => Number((await refresh(id))?.['next_attempt_at']) > Date.now() + 120_000);
   answers = 'placed';
   await isIn(id, 'sent');
   expect(ticket(id)).toMatchObject({ notes: order.notes });
-  await system.query('UPDATE looks SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+  await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
   await noLook(id);
   expect(await changes(id)).toEqual([[{ path: 'notes', was: order.notes, is: 'no cutlery' }]]);
 });
@@ -190,7 +190,7 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
     await system.signal(id);
     await until(async () => Number((await refresh(id))?.['failures']) > 0);
     await system.query(
-      `UPDATE looks SET signalled_at = now() - interval '600 s', next_attempt_at = now(), lease_until = NULL
+      `UPDATE refreshes SET signalled_at = now() - interval '600 s', next_attempt_at = now(), lease_until = NULL
      WHERE service_order_id = $1`,
       [id],
     );
@@ -206,7 +206,7 @@ it('a platform that is down is asked until it is back: the cancel is not lost', 
   system.platform.answer = () => 'down';
   await change(order, { cancelledAt: '2027-01-31T18:00:00Z' });
   await until(async () => Number((await refresh(id))?.['failures']) > 0);
-  await system.query(`UPDATE looks SET signalled_at = now() - interval '1 h' WHERE service_order_id = $1`, [id]);
+  await system.query(`UPDATE refreshes SET signalled_at = now() - interval '1 h' WHERE service_order_id = $1`, [id]);
   system.platform.answer = undefined;
   await until(() => system.live(id).at(-1)?.memberState === 'cancelled');
 });
@@ -216,7 +216,7 @@ it('a process that dies at a look leaves it to another', async () => {
   const id = order.serviceOrderId;
   system.platform.orders.set(id, { ...order, cancelledAt: '2027-01-31T18:00:00Z' });
   await system.query(
-    `INSERT INTO looks (service_order_id, lease_id, lease_until) VALUES ($1, gen_random_uuid(), now() + interval '1 s')`,
+    `INSERT INTO refreshes (service_order_id, lease_id, lease_until) VALUES ($1, gen_random_uuid(), now() + interval '1 s')`,
     [id],
   );
   await until(() => system.live(id).at(-1)?.memberState === 'cancelled');
@@ -226,7 +226,7 @@ it('a process that dies at a look leaves it to another', async () => {
 it('a platform that asked us to wait is not asked sooner for another signal', async () => {
   const { serviceOrderId: id } = await sentAt('exact');
   await system.query(
-    `INSERT INTO looks (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
+    `INSERT INTO refreshes (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
     [id],
   );
   const before = (await refresh(id))?.['next_attempt_at'];

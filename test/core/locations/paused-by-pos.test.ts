@@ -55,10 +55,10 @@ const untilSent = (id: string): Promise<unknown> =>
   until(async () => (await system.placement(id))?.['state'] === 'sent');
 const endNow = (): Promise<unknown> =>
   system.query('UPDATE locations SET pos_paused_until = now() WHERE location_id = $1', [locationId]);
-const saidOf = (did: string): Record<string, unknown>[] =>
+const saidOf = (action: string): Record<string, unknown>[] =>
   system.logged
     .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter((line) => line['did'] === did && line['locationId'] === locationId);
+    .filter((line) => line['action'] === action && line['locationId'] === locationId);
 const replay = async (body: unknown, about = {}): Promise<Record<string, unknown>> =>
   (await operator.post(`/webhooks/${(body as { webhookId: string }).webhookId}/replay`, about)).body;
 

@@ -16,7 +16,7 @@ let pool: Pool;
 beforeAll(async () => {
   ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
-    `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did, location_id, service_order_id, webhook_id)
+    `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action, location_id, service_order_id, webhook_id)
      SELECT now() - make_interval(secs => $1::int - i), 'person', 'id-' || i % 10, 'name-' || i % 10,
             CASE WHEN i % 15000 = 3 THEN 'erase member' ELSE 'replay' END,
             CASE WHEN i % 9000 = 1 THEN 'quiet' WHEN i < 9000 THEN 'old' WHEN i % 7 > 0 THEN 'club-' || i % 100 END,
@@ -41,15 +41,15 @@ it.each<[string, AuditFilter, string?]>([
   ["several locations'", { locations: ['quiet', 'club-1'] }],
   ["no location's", { locations: [] }],
   ["a busy location's of long ago", { locations: ['old'] }],
-  ["a busy location's of a time long ago", { locations: ['old'], until: ago(ACTS - 3_000), did: 'dance' }],
+  ["a busy location's of a time long ago", { locations: ['old'], until: ago(ACTS - 3_000), action: 'dance' }],
   ["an order's", { serviceOrderId: 'order-3' }],
   ["nobody's", { actor: 'nobody' }],
-  ['what nobody did', { did: 'dance' }],
+  ['what nobody did', { action: 'dance' }],
   ['what is unknown', { outcome: 'unknown' }],
   ['what failed', { outcome: 'failed' }],
   ['of a time long ago', { until: ago(ACTS - 100) }],
   ['of all time', { since: new Date(0) }],
-  ['of a moment', { since: ago(20_000), until: ago(19_999), did: 'dance' }],
+  ['of a moment', { since: ago(20_000), until: ago(19_999), action: 'dance' }],
 ])('a page of the audit costs the same however long it is: %s', async (_what, filter, before) => {
   const { whole, reads } = await readPlans(pool, (asked) => readAudit(asked, filter, { before, limit: 50 }));
   expect(whole).toEqual([]);
@@ -65,7 +65,7 @@ it('a story costs no more than what is about it', async () => {
 });
 
 it.each<[string, AuditFilter, string]>([
-  ['by what was done', { did: 'erase member' }, `did = 'erase member'`],
+  ['by what was done', { action: 'erase member' }, `action = 'erase member'`],
   ['by a name', { actor: 'name-3', locations: ['club-3'] }, `actor_name = 'name-3' AND location_id = 'club-3'`],
   ['by an id', { actor: 'id-3', locations: ['quiet', 'club-3'] }, `actor_id = 'id-3' AND location_id = 'club-3'`],
   ['without an end', { outcome: 'unknown' }, 'audit_id < 3'],
@@ -98,7 +98,7 @@ it.each<[string, AuditFilter, string]>([
 it('what was written at the same moment in another order is found too', async () => {
   // Its id is the newest, its time ten seconds ago.
   await pool.query(
-    `INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+    `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)
      SELECT now() - interval '10 s', 'person', 'late', 'late', 'retry'`,
   );
   const { actions } = await readAudit(pool, { actor: 'late', since: ago(15), until: ago(5) }, { limit: 50 });

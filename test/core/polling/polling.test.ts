@@ -135,7 +135,7 @@ it('asks about an order that was sent and not received in three minutes, and tel
     'SELECT w.* FROM webhooks w JOIN status_events e ON e.webhook_id = w.id WHERE e.service_order_id = $1',
     [id],
   );
-  expect(kept).toMatchObject({ asked: true, outcome: 'applied', headers: {}, location_id: locationId });
+  expect(kept).toMatchObject({ polled: true, outcome: 'applied', headers: {}, location_id: locationId });
 });
 
 it('asks nobody whose webhooks come', async () => {
@@ -228,7 +228,7 @@ it('asks about all orders of a location that misses webhooks, a minute after the
   await webhook(locationId, { status: 'received', serviceOrderId: last });
   await pass(2 * MINUTE);
   const missedBy = (integration: string): Promise<unknown> =>
-    system.query('UPDATE location_asks SET integration = $2 WHERE location_id = $1', [locationId, integration]);
+    system.query('UPDATE location_polls SET integration = $2 WHERE location_id = $1', [locationId, integration]);
   await missedBy('its former POS');
   expect(await askEachMinute(1)).toBe(0);
   await missedBy('till');
@@ -262,7 +262,7 @@ it('leaves a location to the process that was quicker, and takes the next one', 
   await pass(4 * MINUTE);
   await withClient(system.pool, async (other) => {
     await other.query('BEGIN');
-    await other.query(`INSERT INTO location_asks VALUES ($1, 'till', now() + interval '60 s')`, [first]);
+    await other.query(`INSERT INTO location_polls VALUES ($1, 'till', now() + interval '60 s')`, [first]);
     const claiming = claimQuietOrders(system.pool, ['till'], 1);
     const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     await until(async () => (await system.query(waits)).length > 0);
@@ -283,7 +283,7 @@ it('asks ever less about an order that has nothing new, and stores nothing of it
   expect(await askEachMinute(180)).toBe(3);
   expect(new Set(outcomes())).toEqual(new Set(['nothing_new']));
   expect(await system.query('SELECT count(*) FROM status_events')).toEqual(before);
-  expect(await system.query('SELECT FROM webhooks WHERE asked AND location_id = $1', [locationId])).toEqual([]);
+  expect(await system.query('SELECT FROM webhooks WHERE polled AND location_id = $1', [locationId])).toEqual([]);
 });
 
 it('waits as long as the vendor asks for', async () => {

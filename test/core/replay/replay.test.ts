@@ -723,7 +723,7 @@ describe('webhook list', () => {
     );
     expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
       [
-        'asked',
+        'polled',
         'bytes',
         'cause',
         'webhookId',

@@ -19,14 +19,14 @@ afterAll(() => Promise.all([owner?.end(), service?.end()]));
 
 const kept = async (): Promise<unknown> =>
   (
-    await owner.query(`SELECT (SELECT json_agg(did ORDER BY did) FROM audit) AS actions,
+    await owner.query(`SELECT (SELECT json_agg(action ORDER BY action) FROM audit) AS actions,
                               (SELECT count(*)::int FROM audit_outcomes) AS ends`)
   ).rows[0];
 
 it('what is older than it is kept goes with how it ended, however much it is, and nothing else', async () => {
   await owner.query(
     `WITH acts AS (
-       INSERT INTO audit (at, actor_kind, actor_id, actor_name, did)
+       INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)
        SELECT now() - make_interval(days => days), 'person', 'ada', 'ada', 'after ' || days
        FROM (SELECT 401 FROM generate_series(1, 20001) UNION ALL VALUES (399), (0)) AS each (days)
        RETURNING audit_id

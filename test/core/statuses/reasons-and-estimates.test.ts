@@ -427,12 +427,12 @@ describe('a reason', () => {
     ['cancelled', 'a POS that had refused it', 'platform', true, 'restaurant_cancelled'],
   ])(
     'of %s by %s is told, also where the POS calls it its own',
-    async (status, _who, askedBy, isRefused, reasonCode) => {
+    async (status, _who, requestedBy, isRefused, reasonCode) => {
       const own = status === 'cancelled' ? ('restaurant_cancelled' as const) : undefined;
       for (const said of new Set([undefined, own])) {
         const id = await sent();
-        if (askedBy !== null) {
-          await inTransaction(system.pool, (client) => beginCancellation(client, id, { askedBy, tells: true }));
+        if (requestedBy !== null) {
+          await inTransaction(system.pool, (client) => beginCancellation(client, id, { requestedBy, tells: true }));
         }
         if (isRefused) await refuseCancellation(system.pool, id, {});
         await says({ status, serviceOrderId: id, ...(said !== undefined && { reasonCode: said }) });

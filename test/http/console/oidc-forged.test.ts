@@ -135,7 +135,7 @@ const hasSession = (): boolean => browser.cookies.get(url)?.has('expediter_sessi
 
 async function whyRefused(): Promise<unknown> {
   const [action] = await stage.query(
-    `SELECT outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE did = 'sign in'
+    `SELECT outcome, after FROM audit JOIN audit_outcomes USING (audit_id) WHERE action = 'sign in'
      ORDER BY audit_id DESC LIMIT 1`,
   );
   return action?.['outcome'] === 'refused' ? action['after'] : undefined;

@@ -56,7 +56,7 @@ const ask = (path: string, cookie: string, method = 'GET'): Promise<OperatorAnsw
 
 async function newestAction(): Promise<Record<string, unknown> | undefined> {
   const [action] = await stage.query(
-    `SELECT actor_kind, actor_id, actor_name, did, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
+    `SELECT actor_kind, actor_id, actor_name, action, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
      ORDER BY audit_id DESC LIMIT 1`,
   );
   return action;
@@ -74,9 +74,9 @@ describe('a person', () => {
       rights: [{ roles: ['viewer', 'operator'], locations: null }],
     });
     const ada = { actor_kind: 'person', actor_id: `${oidc.issuer} ada`, actor_name: 'ada@team.example' };
-    expect(await newestAction()).toMatchObject({ ...ada, did: 'sign in', outcome: 'done' });
+    expect(await newestAction()).toMatchObject({ ...ada, action: 'sign in', outcome: 'done' });
     expect((await ask('/console/api/locations/club-1/pause', cookie, 'POST')).status).toBe(200);
-    expect(await newestAction()).toMatchObject({ ...ada, did: 'pause', outcome: 'done' });
+    expect(await newestAction()).toMatchObject({ ...ada, action: 'pause', outcome: 'done' });
     await ask('/console/api/locations/club-1/resume', cookie, 'POST');
   });
 
@@ -143,7 +143,7 @@ describe('a person', () => {
     expect(await newestAction()).toMatchObject({
       actor_id: `${oidc.issuer} ${login}`,
       actor_name: isKnown ? claims.email.toLowerCase() : `eve (${login})`,
-      did: 'sign in',
+      action: 'sign in',
       outcome: 'refused',
       after: problem,
     });

@@ -42,7 +42,7 @@ const named = (name: string, role = 'viewer'): Promise<string> => nameToken(stag
 /** What the audit has of somebody, oldest first. */
 const actsOf = (name: string): Promise<Record<string, unknown>[]> =>
   stage.query(
-    `SELECT a.did, a.subject, a.source, o.outcome FROM audit a LEFT JOIN audit_outcomes o USING (audit_id)
+    `SELECT a.action, a.subject, a.source, o.outcome FROM audit a LEFT JOIN audit_outcomes o USING (audit_id)
      WHERE a.actor_name = $1 ORDER BY a.audit_id`,
     [name],
   );
@@ -105,7 +105,7 @@ describe('a login', () => {
     const cookie = await logIn(stage.app);
     await sendLogin(stage.app, 'a-token-that-somebody-mistyped');
     expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
-      did: 'sign in',
+      action: 'sign in',
       subject: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       source: expect.stringMatching(/^10\./) as string,
       outcome: 'done',
@@ -333,7 +333,7 @@ describe('a session', () => {
     expect(await opens(cookie)).toBe(false);
     other.lookAnew();
     expect(await opens(cookie, other)).toBe(false);
-    const actions = (await actsOf('leaver')).map(({ did, outcome }) => [did, outcome]);
+    const actions = (await actsOf('leaver')).map(({ action, outcome }) => [action, outcome]);
     expect(actions).toEqual([
       ['sign in', 'done'],
       ['sign out', 'done'],
@@ -439,7 +439,7 @@ describe('the sessions of somebody', () => {
     expect((await ask(path, { cookie: laptop, ...OWN_PAGE }, 'DELETE')).status).toBe(204);
     expect([await opens(laptop), await opens(phone)]).toEqual([true, false]);
     expect(await actsOf('anonymous')).toContainEqual({
-      did: 'revoke session',
+      action: 'revoke session',
       subject: other?.['sessionId'],
       source: expect.stringMatching(/^10\./) as string,
       outcome: 'refused',
@@ -456,7 +456,7 @@ describe('the sessions of somebody', () => {
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
     for (const cookie of cookies) expect(await opens(cookie)).toBe(false);
     expect(await opens(anonymous)).toBe(true);
-    expect((await actsOf('everywhere')).at(-1)).toMatchObject({ did: 'sign out everywhere', outcome: 'done' });
+    expect((await actsOf('everywhere')).at(-1)).toMatchObject({ action: 'sign out everywhere', outcome: 'done' });
   });
 
   it.each([
@@ -488,7 +488,7 @@ describe('all sessions', () => {
     const left = (await ask('/operators/sessions', admin)).body['sessions'] as Record<string, unknown>[];
     expect(left.map(({ name }) => name)).not.toContain('lost laptop');
     expect((await actsOf('admin of all')).at(-1)).toMatchObject({
-      did: 'revoke session',
+      action: 'revoke session',
       subject: one?.['sessionId'],
       outcome: 'done',
     });

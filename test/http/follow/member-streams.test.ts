@@ -21,7 +21,7 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   [admitted, answers, observed] = [[], [], []];
   const observe = (each: Observed): void => {
-    if (each.what === 'follow') observed.push(each.did === 'close' ? each.why : each.did);
+    if (each.what === 'follow') observed.push(each.action === 'close' ? each.why : each.action);
   };
   streams = memberStreams({ most: MOST, observe });
   server = await serveHttp((request, response) => {

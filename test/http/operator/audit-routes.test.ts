@@ -50,12 +50,12 @@ describe('the audit', () => {
     const before = new Date();
     expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
     const about = {
-      did: 'pause',
+      action: 'pause',
       locationId: 'club-1',
       by: { kind: 'token', id: expect.any(String), name: 'a manager' },
     };
     const [action] = await audit(
-      `actor=a%20manager&did=pause&location=club-1&outcome=done&since=${before.toISOString()}`,
+      `actor=a%20manager&action=pause&location=club-1&outcome=done&since=${before.toISOString()}`,
     );
     expect(action).toEqual({
       ...about,
@@ -80,7 +80,7 @@ describe('the audit', () => {
     expect(lines).toContainEqual(expect.objectContaining(line));
     for (const query of ['actor=nobody', 'outcome=failed', 'location=club-2', `until=${before.toISOString()}`]) {
       expect(
-        (await audit(`did=pause&${query}`)).filter(({ auditId }) => auditId === action?.['auditId']),
+        (await audit(`action=pause&${query}`)).filter(({ auditId }) => auditId === action?.['auditId']),
         query,
       ).toEqual([]);
     }
@@ -88,12 +88,12 @@ describe('the audit', () => {
 
   it('is paged by where the page before ended', async () => {
     for (let i = 0; i < 5; i += 1) await operator.post('/locations/club-2/check');
-    const all = await audit('did=check&location=club-2');
+    const all = await audit('action=check&location=club-2');
     const found: unknown[] = [];
     let next: string | null = null;
     do {
       const cursor: string = next === null ? '' : `&cursor=${next}`;
-      const { body } = await operator.get(`/audit?did=check&location=club-2&limit=2${cursor}`);
+      const { body } = await operator.get(`/audit?action=check&location=club-2&limit=2${cursor}`);
       found.push(...(body['actions'] as Action[]));
       next = body['next'] as string | null;
     } while (next !== null);
@@ -111,7 +111,7 @@ describe('the audit', () => {
       expect((await viewer(path, method)).status, path).toBe(403);
       const refused = {
         ...about,
-        did: 'be refused',
+        action: 'be refused',
         outcome: 'refused',
         by: expect.objectContaining({ name: 'a viewer' }),
       };
@@ -136,7 +136,7 @@ describe('the audit', () => {
     const two = await named('an admin of two', ['admin'], ['club-1', 'club-2']);
     const both = (await two('/audit?limit=200')).body['actions'] as Action[];
     expect(new Set(both.map(({ locationId }) => locationId))).toEqual(new Set(['club-1', 'club-2']));
-    expect((await audit('did=replay%20many'))[0]).toMatchObject({ locationId: null, subject: 'dropped' });
+    expect((await audit('action=replay%20many'))[0]).toMatchObject({ locationId: null, subject: 'dropped' });
   });
 });
 
@@ -169,7 +169,7 @@ describe('from the middle', () => {
   };
   const begun = {
     by: { kind: 'command_line', id: userInfo().username, name: userInfo().username },
-    did: 'pause',
+    action: 'pause',
     outcome: null,
     after: null,
   };
@@ -188,7 +188,7 @@ describe('from the middle', () => {
     await failing('audit_outcomes', async () => {
       expect((await operator.post('/locations/club-1/resume')).status).toBe(200);
     });
-    expect((await audit('did=resume&location=club-1'))[0]).toMatchObject({ outcome: null });
+    expect((await audit('action=resume&location=club-1'))[0]).toMatchObject({ outcome: null });
     expect(stage.logged.some((line) => line.includes('how an act ended was not written down'))).toBe(true);
   });
 

@@ -318,12 +318,12 @@ describe('what needs attention', () => {
     await stage.seedOrder({ serviceOrderId: 'by-phone', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET provider_order_id = '8F2K' WHERE service_order_id = 'by-phone'`);
     await stage.query(
-      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
        VALUES ('by-phone', 'club-1', 'platform', 'by_phone', now(), 'infinity'),
               ('tried-again', 'club-1', 'platform', 'due', now() + interval '1 h', now() + interval '1 h')`,
     );
     await stage.query(
-      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, requested_at)
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at, requested_at)
        SELECT 'older-' || nth, 'club-1', 'platform', 'by_phone', now(), 'infinity', now() - make_interval(mins => nth)
        FROM generate_series(1, 120) AS nth`,
     );

@@ -48,10 +48,10 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-const audited = async (did: string, about: object): Promise<unknown> => {
-  const { body } = await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200`);
+const audited = async (action: string, about: object): Promise<unknown> => {
+  const { body } = await operator.get(`/audit?action=${encodeURIComponent(action)}&limit=200`);
   return expect(body['actions']).toContainEqual(
-    expect.objectContaining({ by: BY, source: '127.0.0.1', did, outcome: 'done', ...about }),
+    expect.objectContaining({ by: BY, source: '127.0.0.1', action, outcome: 'done', ...about }),
   );
 };
 const sum = (list: readonly number[]): number => list.reduce((total, count) => total + count, 0);

@@ -43,10 +43,10 @@ const placed = async (type: 'pickup' | 'delivery' = 'pickup'): Promise<ReturnTyp
   await stage.seedOrder({ serviceOrderId: order.serviceOrderId, locationId: 'club-1', contents: order });
   return order;
 };
-const audited = async (did: string, about: object): Promise<unknown> => {
-  const { body } = await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200`);
+const audited = async (action: string, about: object): Promise<unknown> => {
+  const { body } = await operator.get(`/audit?action=${encodeURIComponent(action)}&limit=200`);
   return expect(body['actions']).toContainEqual(
-    expect.objectContaining({ by: BY, source: '127.0.0.1', did, outcome: 'done', ...about }),
+    expect.objectContaining({ by: BY, source: '127.0.0.1', action, outcome: 'done', ...about }),
   );
 };
 
@@ -211,7 +211,7 @@ describe('one order', () => {
             c AS (INSERT INTO order_changes (service_order_id, changes)
                   VALUES ($1, '[{"path": "notes", "was": "For Ada", "is": "For Grace"},
                                {"path": "items.0.quantity", "was": 1, "is": 2}]'))
-       INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at, problem, cause)
+       INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at, problem, cause)
        VALUES ($1, 'club-1', 'platform', 'by_phone', now(), 'infinity', 'it is too late', '{"code": "of_a_newer_version"}')`,
       [serviceOrderId],
     );
@@ -219,7 +219,7 @@ describe('one order', () => {
     expect(body).toMatchObject({
       cancellation: {
         state: 'by_phone',
-        askedBy: 'platform',
+        requestedBy: 'platform',
         problem: 'it is too late',
         cause: { code: 'of_a_newer_version' },
         underWay: false,
@@ -359,7 +359,7 @@ describe('a cancel by an operator', () => {
   };
   const byPhone = (id: string): Promise<unknown> =>
     stage.query(
-      `INSERT INTO cancellations (service_order_id, location_id, asked_by, state, deadline_at, next_attempt_at)
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
        VALUES ($1, 'mute-1', 'platform', 'by_phone', now(), 'infinity')`,
       [id],
     );
@@ -371,7 +371,7 @@ describe('a cancel by an operator', () => {
       body: { serviceOrderId: id, cancel: 'asks_pos' },
     });
     await audited('cancel', { serviceOrderId: id, before: 'sent', after: 'sent/due' });
-    expect((await operator.get(`/orders/${id}`)).body['cancellation']).toMatchObject({ askedBy: 'operator' });
+    expect((await operator.get(`/orders/${id}`)).body['cancellation']).toMatchObject({ requestedBy: 'operator' });
   });
 
   it.each([

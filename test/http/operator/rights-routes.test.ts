@@ -47,11 +47,11 @@ const tokensSeenBy = async (by: Operator): Promise<Named[]> =>
   (await by.get('/operators/tokens')).body['tokens'] as Named[];
 const grantsSeenBy = async (by: Operator): Promise<Grant[]> =>
   (await by.get('/operators/grants')).body['grants'] as Grant[];
-const actions = (did: string, name: string): Promise<Record<string, unknown>[]> =>
+const actions = (action: string, name: string): Promise<Record<string, unknown>[]> =>
   stage.query(
     `SELECT actor_kind, actor_name, subject, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
-     WHERE did = $1 AND after LIKE $2 AND location_id IS NULL ORDER BY audit_id`,
-    [did, `%${name}: %`],
+     WHERE action = $1 AND after LIKE $2 AND location_id IS NULL ORDER BY audit_id`,
+    [action, `%${name}: %`],
   );
 
 describe('a named token', () => {
@@ -206,8 +206,8 @@ describe('an admin of one location', () => {
     const group = 'drivers';
     const { body } = await admin.post('/operators/grants', { group, roles: ['viewer'], locations: ['club-1'] });
     const { body: audit } = await ofClub1.get('/audit?limit=200');
-    const seen = (audit['actions'] as { did: string; locationId: string; after: string }[]).map(
-      ({ did, locationId, after }) => [did, locationId, after],
+    const seen = (audit['actions'] as { action: string; locationId: string; after: string }[]).map(
+      ({ action, locationId, after }) => [action, locationId, after],
     );
     expect(seen.slice(0, 3)).toEqual([
       ['give roles', 'club-1', `${String(body['grantId'])} drivers: viewer at club-1`],
@@ -241,8 +241,8 @@ describe('an admin of one location', () => {
     const refused = { status: 403, body: { cause: { code: 'role_missing', roles: ['admin'] } } };
     const name = `escalation to ${what}`;
     expect(await ofClub1.post('/operators/tokens', { name, roles: ['viewer'], ...where })).toMatchObject(refused);
-    const [last] = await stage.query('SELECT actor_name, did, subject FROM audit ORDER BY audit_id DESC LIMIT 1');
-    expect(last).toEqual({ actor_name: 'admin of club-1', did: 'be refused', subject: 'POST /operators/tokens' });
+    const [last] = await stage.query('SELECT actor_name, action, subject FROM audit ORDER BY audit_id DESC LIMIT 1');
+    expect(last).toEqual({ actor_name: 'admin of club-1', action: 'be refused', subject: 'POST /operators/tokens' });
     expect((await tokensSeenBy(admin)).filter((each) => each.name === name)).toEqual([]);
 
     const group = name;

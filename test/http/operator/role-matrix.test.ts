@@ -335,8 +335,8 @@ async function stateOf(place: Place | null): Promise<unknown> {
 }
 
 class Tally extends Map<string, number> {
-  add(actor: Actor, did: string): void {
-    const key = `${actor.name}: ${did}`;
+  add(actor: Actor, action: string): void {
+    const key = `${actor.name}: ${action}`;
     this.set(key, (this.get(key) ?? 0) + 1);
   }
   sorted(): [string, number][] {
@@ -345,16 +345,16 @@ class Tally extends Map<string, number> {
 }
 
 /** Those of a replay of many, each of which is an act as well. */
-function replayedOf(did: string | undefined, text: string): unknown[] {
-  return did === 'replay many' ? ((JSON.parse(text) as { replayed?: unknown[] }).replayed ?? []) : [];
+function replayedOf(action: string | undefined, text: string): unknown[] {
+  return action === 'replay many' ? ((JSON.parse(text) as { replayed?: unknown[] }).replayed ?? []) : [];
 }
 
 /** What is in the audit behind `from`, by actor. An act at several locations has a row at each. */
 async function auditedSince(from: string, outcomes: string[]): Promise<[string, number][]> {
   const rows = await stage.query(
-    `SELECT actor_name || ': ' || did AS action, count(DISTINCT (request_id, webhook_id))::int AS times
+    `SELECT actor_name || ': ' || action AS action, count(DISTINCT (request_id, webhook_id))::int AS times
      FROM audit JOIN audit_outcomes o USING (audit_id)
-     WHERE audit_id > $1::bigint AND o.outcome = ANY ($2) AND did <> 'sign in' GROUP BY 1`,
+     WHERE audit_id > $1::bigint AND o.outcome = ANY ($2) AND action <> 'sign in' GROUP BY 1`,
     [from, outcomes],
   );
   return rows
@@ -404,9 +404,9 @@ it('every route lets in those with its role there, at both doors, and nobody els
     all.filter(({ expected }) => expected === 'let in'),
     (actor, { route, path }, { status, text }) => {
       const { does, reveals } = accessOf(route);
-      const did = does ?? (path.endsWith('contents=true') ? reveals?.did : undefined);
-      if (did !== undefined && status < 300) done.add(actor, did);
-      for (const _each of replayedOf(did, text)) done.add(actor, 'replay');
+      const action = does ?? (path.endsWith('contents=true') ? reveals?.action : undefined);
+      if (action !== undefined && status < 300) done.add(actor, action);
+      for (const _each of replayedOf(action, text)) done.add(actor, 'replay');
     },
   );
   expect(wrong).toEqual([]);
@@ -526,9 +526,9 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     const isShown = reveals?.when(Object.fromEntries(new URL(asked.path, url).searchParams)) === true;
     const isDry =
       BODIES[asked.route] !== undefined && (asked.body as { dryRun?: boolean } | undefined)?.dryRun === true;
-    const did = does ?? (isShown ? reveals?.did : undefined);
-    if (status < 300 && did !== undefined && !isDry) done.add(actor, did);
-    for (const _each of isDry ? [] : replayedOf(did, text)) done.add(actor, 'replay');
+    const action = does ?? (isShown ? reveals?.action : undefined);
+    if (status < 300 && action !== undefined && !isDry) done.add(actor, action);
+    for (const _each of isDry ? [] : replayedOf(action, text)) done.add(actor, 'replay');
   });
 
   // Those that were made meanwhile, too.

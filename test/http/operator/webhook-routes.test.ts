@@ -56,8 +56,8 @@ const listed = async (query: string): Promise<Record<string, unknown>[]> =>
   (await operator.get(`/webhooks?${query}`)).body['webhooks'] as Record<string, unknown>[];
 type Action = Record<string, unknown>;
 /** What was done, in the newest 200 of the audit. */
-const actions = async (did: string, query = ''): Promise<Action[]> =>
-  (await operator.get(`/audit?did=${encodeURIComponent(did)}&limit=200${query}`)).body['actions'] as Action[];
+const actions = async (action: string, query = ''): Promise<Action[]> =>
+  (await operator.get(`/audit?action=${encodeURIComponent(action)}&limit=200${query}`)).body['actions'] as Action[];
 const isAbout =
   (id: string) =>
   ({ webhookId }: Action): boolean =>
@@ -156,15 +156,18 @@ describe('a replay', () => {
     expect(shown.body).toMatchObject({ webhooks: [{ webhookId: replayed.body['webhookId'], replayOf: id }] });
     expect((await operator.get(`/webhooks/${id}`)).body['replays']).toHaveLength(2);
     const written = [
-      { did: 'replay', locationId, outcome: 'done', after: 'dropped' },
-      { did: 'read webhook', outcome: 'done' },
-      { did: 'replay', by: { name: 'OPERATOR_TOKEN' }, after: 'applied' },
+      { action: 'replay', locationId, outcome: 'done', after: 'dropped' },
+      { action: 'read webhook', outcome: 'done' },
+      { action: 'replay', by: { name: 'OPERATOR_TOKEN' }, after: 'applied' },
     ];
     expect((await actions('replay')).filter(isAbout(id)).toReversed()).toMatchObject([written[0], written[2]]);
     const again = await operator.get(`/orders/${serviceOrderId}`);
     expect(again.body['actions']).toMatchObject([written[0], written[2], written[1]]);
     expect(again.body['timeline']).toContainEqual(
-      expect.objectContaining({ what: 'action', details: expect.objectContaining({ did: 'replay', webhookId: id }) }),
+      expect.objectContaining({
+        what: 'action',
+        details: expect.objectContaining({ action: 'replay', webhookId: id }),
+      }),
     );
     for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['actions'])).not.toContain(hidden);
   });
@@ -202,7 +205,9 @@ describe('a replay', () => {
     // And each of them stands in its order's story.
     for (const [nth, id] of webhooks.slice(0, 4).entries()) {
       const story = (await operator.get(`/orders/${orders[nth]}`)).body['actions'];
-      expect(story).toMatchObject(['applied', 'duplicate'].map((after) => ({ did: 'replay', webhookId: id, after })));
+      expect(story).toMatchObject(
+        ['applied', 'duplicate'].map((after) => ({ action: 'replay', webhookId: id, after })),
+      );
     }
   });
 
