@@ -30,7 +30,7 @@ const DISCOUNTS = "discounts in EUR, so that the till's total is the paid amount
 const SOLD_OUT = 'have the code item_unavailable for sold out, about burger-classic, beer-pale-ale';
 const HOSTILE = 'do not count as done if the POS answers with an undocumented body';
 const TOO_LATE = 'are refused once the POS reports READY, with a sentence for the member';
-const READY_AT = "of a pickup order are told as estimatedReadyAt, with the POS's own time";
+const READY_AT = "of a pickup order are read as estimatedReadyAt, with the POS's own time";
 const TIP = 'tip and fee apart';
 
 const [CREATE, TOKEN, WRITE, CANCEL] = ['create-order.ts', 'obtain-token.ts', 'write-order.ts', 'cancel-order.ts'];

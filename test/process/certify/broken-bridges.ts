@@ -141,19 +141,19 @@ export const BROKEN: Record<string, Broken> = {
   'signs in another way': {
     sign: (secret, _id, _seconds, signed) => hmac(secret, signed, 'hex'),
     check: 'received',
-    found: /dropped: not authentic: no signature in webhook-signature is ours/,
+    found: /dropped: not authentic: no signature in webhook-signature is right/,
     toDo: /sign id, time and body in this order with dots between/,
   },
   'signs the object and not the bytes': {
     write: (event) => ({ signed: JSON.stringify(event), sent: JSON.stringify(event, undefined, 4) }),
     check: 'received',
-    found: /dropped: not authentic: no signature in webhook-signature is ours/,
+    found: /dropped: not authentic: no signature in webhook-signature is right/,
     toDo: /sign the very bytes that you send/,
   },
   "takes the secret's letters for the key": {
     sign: (secret, id, seconds, signed) => `v1,${hmac(secret, `${id}.${seconds}.${signed}`)}`,
     check: 'received',
-    found: /dropped: not authentic: no signature in webhook-signature is ours/,
+    found: /dropped: not authentic: no signature in webhook-signature is right/,
     toDo: /decode the secret before you sign/,
   },
   'signs in hex': {
@@ -176,13 +176,13 @@ export const BROKEN: Record<string, Broken> = {
         .replaceAll('=', ''),
     check: 'received',
     found: /dropped: not authentic/,
-    toDo: /use standard base64 with \+ \/ and =/,
+    toDo: /use standard base64, with \+ \/ and =/,
   },
   'signs the body alone': {
     sign: (secret, _id, _seconds, signed) => `v1,${hmac(keyOf(secret), signed)}`,
     check: 'received',
     found: /dropped: not authentic/,
-    toDo: /you signed the body alone: sign "\{webhook-id\}\.\{webhook-timestamp\}\." and the body/,
+    toDo: /you signed only the body: sign "\{webhook-id\}\.\{webhook-timestamp\}\." and the body/,
   },
   'counts milliseconds': {
     clock: () => Date.now() * 1_000,

@@ -45,7 +45,7 @@ export function signatureInputs(): HostileInput[] {
       { expected },
     );
   };
-  const forged = dropped('not authentic: no signature in webhook-signature is ours');
+  const forged = dropped('not authentic: no signature in webhook-signature is right');
   const missing = (header: string): Expected => dropped(`not authentic: the header ${header} is missing`);
   const value = (signature: string | undefined): string => (signature ?? '').slice('v1,'.length);
 
