@@ -85,6 +85,6 @@ it('is honest where it cannot ask', async () => {
   await put('plain', 'standard', { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true });
   expect(await check('plain')).toMatchObject({
     code: 0,
-    out: expect.stringContaining('ok       plain: was not tried: standard knows no call') as string,
+    out: expect.stringContaining('ok       plain: was not tried: standard has no call') as string,
   });
 });

@@ -83,7 +83,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
       for (let i = 0; i < all.length; i += READ_MAX) await notifyFollowers(all.slice(i, i + READ_MAX));
     },
     log,
-    failing: 'live messages for followers cannot be read; retrying',
+    failing: 'live messages cannot be read for followers; retrying',
   });
 
   return {

@@ -287,7 +287,7 @@ describe('an order in doubt', () => {
     expect((await operator.get(`/orders/${id}`)).body['placement']).toMatchObject({ cause: { code: 'pos_silent' } });
     expect(await operator.post(`/orders/${id}/retry`)).toMatchObject({
       status: 409,
-      body: { error: expect.stringContaining('look there and resolve it'), cause: { code: 'needs_resolve' } },
+      body: { error: expect.stringContaining('check the POS, then resolve'), cause: { code: 'needs_resolve' } },
     });
     const resolved = await operator.post(`/orders/${id}/resolve`, { there: true, providerOrderId: 'slip-1' });
     expect(resolved).toMatchObject({ status: 200, body: { serviceOrderId: id, state: 'sent', redriven: 0 } });
