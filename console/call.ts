@@ -1,4 +1,4 @@
-import type { Failure } from './wire.ts';
+import type { Problem } from './wire.ts';
 
 /** An error answer of the service. `status` is 0 if the service could not be reached. */
 export class Refused extends Error {
@@ -34,11 +34,8 @@ export async function call<Answer>(
 }
 
 async function refusal(response: Response): Promise<Refused> {
-  const {
-    error = `The service answered ${response.status}.`,
-    problems = [],
-    cause = null,
-  } = (await response.json().catch(() => ({}))) as Partial<Failure>;
-  const fields = problems.map(({ field, problem }) => `${field} ${problem}`);
-  return new Refused(response.status, [error, ...fields].join('; '), cause);
+  const { detail = `The service answered ${response.status}.`, cause = null } = (await response
+    .json()
+    .catch(() => ({}))) as Partial<Problem>;
+  return new Refused(response.status, detail, cause);
 }

@@ -90,4 +90,4 @@ export type Scorecard = Scorecards['scorecards'][number];
 
 export type Traffic = Answer<typeof traffic.ReadTraffic>;
 export type SpillAnswer = Answer<typeof spill.SpillAnswer>;
-export type Failure = Answer<typeof answers.Failure>;
+export type Problem = Answer<typeof answers.Problem>;

@@ -223,7 +223,7 @@ export async function startDemo(about: {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
     async problemOf(orderId) {
-      const shown = await show<ShownOrder>(`/orders/${encodeURIComponent(orderId)}`);
+      const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
       if (shown === undefined) return undefined;
       const { placement, order } = shown;
       const problem = placement.problem ?? order?.reason;
@@ -233,7 +233,7 @@ export async function startDemo(about: {
       const postgres = database.embedded;
       if (postgres === undefined) throw new Error('only the embedded Postgres can be stopped');
       const outcomeOf = async (id: string): Promise<string | undefined> =>
-        (await show<ShownWebhook>(`/webhooks/${id}?contents=false`))?.outcome;
+        (await show<ShownWebhook>(`/v1/webhooks/${id}?contents=false`))?.outcome;
       return interruptPostgres({ postgres, answers, outcomeOf, timeline, signal });
     },
     async cancelThree(within) {

@@ -8,8 +8,9 @@ import { z } from 'zod';
 import { PAST } from '../src/cli/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { TAGS } from '../src/http/operator/describe-api.ts';
+import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/operator/problem.ts';
 import type { Access, Operation } from '../src/operators/operation.ts';
-import { ACCESS, OPERATIONS } from '../src/operators/registry.ts';
+import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
 
@@ -148,8 +149,18 @@ function apiReference(): string {
   });
   const own = new Set(OPERATIONS.map(({ api }) => api?.route as string | undefined));
   const others = Object.entries(ACCESS).filter(([route]) => !own.has(route));
-  const rows = others.map(([route, access]) => `- \`${route}\`: ${accessInWords(access)}`);
-  return [...ofTags, '## Streams, and what programs read', rows.join('\n')].join('\n\n');
+  const rows = others.map(([route, access]) => `- \`${publicRoute(route)}\`: ${accessInWords(access)}`);
+  const problems = Object.entries(PROBLEMS).map(
+    ([status, { title, about }]) =>
+      `- \`${status}\`, \`${typeOf(Number(status) as ProblemStatus)}\`, ${title}: ${about}`,
+  );
+  return [
+    ...ofTags,
+    '## Streams, and what programs read',
+    rows.join('\n'),
+    '## Types of problems',
+    problems.join('\n'),
+  ].join('\n\n');
 }
 
 function routeOf(operation: Operation): string {
@@ -159,9 +170,9 @@ function routeOf(operation: Operation): string {
   const examples =
     body === undefined ? [] : ((body.meta()?.examples ?? []) as unknown[]).map((each) => `\`${JSON.stringify(each)}\``);
   return [
-    `### \`${api.route}\``,
+    `### \`${publicRoute(api.route)}\``,
     linked(`${sentence(api.summary)} ${api.description}`),
-    `Takes ${accessInWords(operation)}.${fields.length > 0 ? ' Fields:' : ''}`,
+    `Needs ${accessInWords(operation)}.${fields.length > 0 ? ' Fields:' : ''}`,
     fields.join('\n'),
     examples.length === 0 ? '' : `Such as ${examples.join(', ')}.`,
   ]

@@ -195,7 +195,7 @@ export async function startPlayers(): Promise<Players> {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     await Promise.all([
       ...system.urls.map((_, at) => signal('over', at)),
-      ...system.operatorUrls.map((url) => post(`${url}/locations/till-0/resume`, {}, { authorization })),
+      ...system.operatorUrls.map((url) => post(`${url}/v1/locations/till-0/resume`, {}, { authorization })),
     ]);
   };
   const pass = async (seconds: number): Promise<void> => {

@@ -97,7 +97,9 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
         {shown.truncated && <Fact name="Cut off">only its beginning is stored</Fact>}
-        {shown.polled && <Fact name="Polled">It was not sent. It is what the POS reported when its status was polled</Fact>}
+        {shown.polled && (
+          <Fact name="Polled">It was not sent. It is what the POS reported when its status was polled</Fact>
+        )}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
             <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />

@@ -94,7 +94,7 @@ export function throttleFailures(about: { observe: Observe; now?: () => number }
     while (refill(bucket).left < cost && bucket.judging > 0) await bucket.settled.promise;
     if (bucket.left < cost) {
       observe({ what: 'failed authentication', endpoint, outcome: 'slowed', source });
-      throw new TooManyFailures('too many wrong tokens came from your address: try again in a second');
+      throw new TooManyFailures('Too many failed authentications came from your address. Try again in a second.');
     }
     bucket.left -= cost;
     bucket.judging += 1;

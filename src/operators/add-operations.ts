@@ -4,7 +4,8 @@ import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast 
 import { describe } from '../cli/failures.ts';
 import { settingsRules, withDatabase } from '../cli/settings-rules.ts';
 import { readConfigOf, type Config } from '../server/config.ts';
-import { describeIssues } from '../core/domain/order.ts';
+import { issueInWords } from '../core/domain/issue-in-words.ts';
+import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { settingsOpener, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
@@ -117,7 +118,8 @@ async function run(
     about.rows === undefined ? json : (done as Record<string, unknown>)[about.rows],
     (await operation.print?.(done, input)) ?? '',
   );
-  if (stopped !== undefined) throw new Error(`stopped half-way, repeat it to go on: ${stopped}`);
+  if (stopped !== undefined)
+    throw new Error(`It stopped before the end. Repeat the command to go on. The cause: ${stopped}`);
   const failed = operation.fails?.(done, input) ?? false;
   if (typeof failed === 'string') throw new Error(failed);
   if (failed) process.exitCode = 1;
@@ -147,7 +149,7 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
     } while (next !== undefined && rows.length < Number(limit));
   });
   const words = (await operation.print?.({ [field]: rows }, filter)) ?? '';
-  print(command, rows, next === undefined ? words : `${words}\n\nthere may be more: --after ${next}`);
+  print(command, rows, next === undefined ? words : `${words}\n\nThere may be more: --after ${next}`);
 }
 
 /** Reads what was typed as the route reads a request. @throws NotDone */
@@ -156,9 +158,18 @@ function readInput({ params, query, body }: Operation, typed: Options): Options 
   const given = Object.entries(typed).filter(([, value]) => value !== undefined);
   const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => ids.includes(name))));
   // What is no id names nothing. It may be a secret in the wrong place, so it is not said.
-  if (inPath?.error !== undefined) throw new NotDone(404, `the id ${inPath.error.issues[0]?.message}`);
-  const rest = (query ?? body)?.safeParse(Object.fromEntries(given.filter(([name]) => !ids.includes(name))));
-  if (rest?.error !== undefined) throw new NotDone(400, describeIssues(rest.error).replace(/^cursor:/, '--after:'));
+  if (inPath?.error !== undefined) throw new NotDone(404, `The id is not valid: ${inPath.error.issues[0]?.message}`);
+  const others = Object.fromEntries(given.filter(([name]) => !ids.includes(name)));
+  const rest = (query ?? body)?.safeParse(others, { reportInput: true });
+  if (rest?.error !== undefined) {
+    throw new NotDone(
+      400,
+      shapeIssues(rest.error)
+        .map(issueInWords)
+        .join('; ')
+        .replace(/^cursor /, '--after '),
+    );
+  }
   return { ...inPath?.data, ...(rest?.data as Options) };
 }
 

@@ -34,8 +34,8 @@ const list = operation({
   api: {
     tag,
     route: 'GET /locations',
-    summary: 'All your locations',
-    description: 'Nothing of their settings.',
+    summary: 'All locations that you may see',
+    description: 'Without their settings.',
     output: ListedLocations,
     answer: 'All of them.',
   },
@@ -76,7 +76,7 @@ const put = operation({
     // Loaded here, since nothing else needs its tables.
     const { isSupportedCountry } = await import('libphonenumber-js/min');
     if (country !== undefined && !isSupportedCountry(country)) {
-      throw new NotDone(400, 'country: is no ISO 3166-1 code such as DE');
+      throw new NotDone(400, 'country: must be an ISO 3166-1 code such as DE');
     }
     const rules = { registry, keys, publicUrl: publicUrl || undefined, allowedHosts: pos.allowedHosts };
     await putLocation(pool, rules, { locationId, integration, settings, country });
@@ -86,13 +86,13 @@ const put = operation({
     return { locationId, integration, validTokens: tokens.filter(isValid).length };
   },
   print({ locationId, integration, validTokens }) {
-    const next = validTokens > 0 ? '' : `. For its webhooks: expediter token issue --location ${locationId}`;
+    const next = validTokens > 0 ? '' : `. For its webhooks, run: expediter token issue --location ${locationId}`;
     return `${locationId} is served by ${integration}${next}`;
   },
   command: {
     name: 'location put',
     about:
-      'configure a location; the settings that it had are replaced as a whole. Orders held for it are tried at once',
+      'configure a location; its previous settings are replaced as a whole, and orders held for it are tried at once',
     options: [
       { flags: '--location <id>', about: 'its id on the ordering platform', required: true },
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
@@ -103,11 +103,11 @@ const put = operation({
       },
       {
         flags: '--country <code>',
-        about: 'such as DE, to read telephone numbers in national form; without it, it stays',
+        about: 'such as DE, to read telephone numbers in national form; without it the stored country stays',
       },
     ],
     more: `
-Settings are encrypted, and never printed. A URL in them that is http, or of a private address, is refused unless
+Settings are encrypted, and never printed. A URL in them with http or a private address is refused, unless
 ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
 `,
     examples: [
@@ -131,7 +131,7 @@ const show = operation({
     tag,
     route: 'GET /locations/:locationId',
     summary: 'One location with its tokens',
-    description: 'Nothing of its settings, and of a token no more than its id.',
+    description: 'Without its settings, and of each token only its id.',
     output: ShownLocation,
     answer: 'The location.',
   },
@@ -148,11 +148,11 @@ const show = operation({
   command: {
     name: 'location show',
     about:
-      'one location: integration, state, valid tokens, names of its settings, never a value of them; what operators did',
+      'one location: integration, state, valid tokens, names of its settings without their values, and what operators did',
     argument,
     more: `
-It also says where its POS calls with an old token (docs/webhooks.md#an-old-token), with the command that mends it. Where
-its POS grants access for a time, it says when that was renewed last and how many days it lasts without another renewal.
+It also says whether its POS calls with an old token (docs/webhooks.md#an-old-token), and which command fixes that. If its
+POS grants access for a limited time, it says when that was last renewed and how many days it lasts without renewal.
 `,
     examples: ['expediter location show club-1'],
   },
@@ -167,9 +167,9 @@ const check = operation({
     tag,
     route: 'POST /locations/:locationId/check',
     summary: "Ask a location's POS whether its settings are right",
-    description: 'Changes nothing at the POS, and takes up to 8 s. Also of a paused location.',
+    description: 'Changes nothing at the POS, and takes up to 8 s. A paused location can be checked as well.',
     output: CheckedLocation,
-    answer: 'What the POS says.',
+    answer: 'The answer of the POS.',
   },
   params: LocationParams,
   reads: POS,
@@ -187,11 +187,11 @@ const check = operation({
   },
   command: {
     name: 'provider check',
-    about: "ask a location's POS whether its settings reach it; nothing is changed there. Exits 1 if they do not",
+    about: "ask a location's POS whether its settings work; nothing is changed there. Exits 1 if they do not",
     argument,
     more: `
-Where the POS says so, it also tells whether the tills take orders now. What it proves, and what only the first order
-shows, is on the page of each integration.
+If the POS says so, it also shows whether the tills take orders now. The page of each integration says what the check proves,
+and what only the first order shows.
 `,
     examples: ['expediter provider check club-1'],
   },
@@ -206,7 +206,10 @@ const connect = operation({
   reads: POS,
   async run({ pool, settings: { registry, keys, publicUrl }, pos }, { locationId }) {
     if (publicUrl === '') {
-      throw new NotDone(400, 'PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
+      throw new NotDone(
+        400,
+        'PUBLIC_URL is not set, so no POS can call this service. Example: https://expediter.example.com',
+      );
     }
     const rules = { registry, keys, publicUrl };
     return { locationId, ...(await connectLocation({ ...pos, pool, rules }, locationId)) };
@@ -220,10 +223,10 @@ const connect = operation({
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
     argument,
     more: `
-Needs PUBLIC_URL. Of HubRise and Square, with the application's id and secret in the settings and no token, it prints the
-page where the restaurant agrees. Put the code that comes of it into the settings as authorizationCode and run it again:
-the token goes into the settings in its place. From then on the settings hold what your file does not: before you put the
-file again, add the code of a new authorisation.
+Needs PUBLIC_URL. For HubRise and Square, with the application's id and secret in the settings and no token, it prints the
+page where the restaurant agrees. Put the code from that page into the settings as authorizationCode and run the command
+again: the token replaces the code in the settings. From then on the settings hold a token that your file lacks: before you
+put the file again, add the code of a new authorisation.
 `,
     examples: ['expediter provider connect club-1'],
   },
@@ -237,10 +240,10 @@ const pause = operation({
   api: {
     tag,
     route: 'POST /locations/:locationId/pause',
-    summary: "Let a location's orders wait",
-    description: 'Nothing is lost, and the time does not count towards their deadline. Webhooks are taken as ever.',
+    summary: 'Pause a location: its orders wait',
+    description: 'No order is lost, and the pause does not count towards the deadline. Webhooks are still accepted.',
     output: PausedLocation,
-    answer: 'It is so; also where it was already.',
+    answer: 'The state of the location, also if it was the same before.',
   },
   params: LocationParams,
   run: async ({ pool }, { locationId }) =>
@@ -248,7 +251,8 @@ const pause = operation({
   print: (_, { locationId }) => `${locationId} is paused; its orders wait`,
   command: {
     name: 'location pause',
-    about: 'let orders for a location wait; the time does not count towards their deadline, and webhooks go on',
+    about:
+      'let orders for a location wait; the pause does not count towards their deadline, and webhooks are still accepted',
     argument,
     examples: ['expediter location pause club-1'],
   },
@@ -262,10 +266,10 @@ const resume = operation({
   api: {
     tag,
     route: 'POST /locations/:locationId/resume',
-    summary: "Let a paused location's orders go on",
-    description: 'They are tried at once. It ends a pause by its POS as well (docs/order-life.md#a-paused-location).',
+    summary: 'Resume a paused location: its orders go on',
+    description: 'They are tried at once. A pause by the POS ends as well (docs/order-life.md#a-paused-location).',
     output: PausedLocation,
-    answer: 'It is so; also where it was already.',
+    answer: 'The state of the location, also if it was the same before.',
   },
   params: LocationParams,
   wakes: true,
@@ -274,7 +278,7 @@ const resume = operation({
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',
-    about: 'let the orders of a paused location go on, also where its POS paused it',
+    about: 'let the orders of a paused location go on, also if its POS paused it',
     argument,
     examples: ['expediter location resume club-1'],
   },
@@ -292,18 +296,18 @@ const remove = operation({
     return { locationId, removed: true, ...removed };
   },
   print: ({ locationId, tokens }) =>
-    `${locationId} is removed, with ${tokens} tokens; they open nothing from five seconds on`,
+    `${locationId} is removed, with ${tokens} tokens; no token works after five seconds`,
   command: {
     name: 'location remove',
-    about: 'forget a paused location with its settings and tokens; its orders and webhooks stay',
+    about: 'remove a paused location with its settings and tokens; its orders and webhooks stay',
     argument,
     cannot: 'cannot be removed',
     more: `
-It has to be paused, and all its orders must have ended; otherwise this says what stands in the way and exits 1.
-Five seconds later its webhooks are answered 401. "order show" and "webhook show" go on to show what was.
-Orders that the platform still signals for it are held until it is configured anew, which "location put" does as for
-any other: with new tokens, and with the history of the same id. Access tokens that its POS granted, which other locations
-may share, stay encrypted until 90 days after their last renewal: revoke them at the POS.
+It must be paused, and all its orders must have ended; otherwise this says what prevents it and exits 1.
+Five seconds later its webhooks are answered 401. "order show" and "webhook show" still show its history.
+Orders that the platform still signals for it are held until "location put" configures it again, with new tokens and with
+the history of the same id. Access tokens that its POS granted may be shared with other locations, so they stay stored and
+encrypted until 90 days after their last renewal: revoke them at the POS.
 `,
     examples: ['expediter location pause club-2', 'expediter location remove club-2'],
   },
@@ -314,7 +318,8 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [put, list, show, check
 /** A drain has no time for a POS. */
 async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
   const stopped = Promise.withResolvers<never>();
-  const stop = (): void => stopped.reject(Object.assign(new Error('stops; ask again'), { statusCode: 503 }));
+  const stop = (): void =>
+    stopped.reject(Object.assign(new Error('This process is stopping. Try again.'), { statusCode: 503 }));
   closing.addEventListener('abort', stop);
   if (closing.aborted) stop();
   try {
@@ -340,7 +345,7 @@ async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(
       400,
-      '--settings takes a file, or - for standard input: every user of a machine sees its arguments',
+      '--settings takes a file, or - for standard input, and never the settings: all users of a machine see its arguments.',
     );
   }
   let json: string;
@@ -348,11 +353,11 @@ async function readSettings(source: string): Promise<unknown> {
     json = source === '-' ? await text(process.stdin) : await readFile(source, 'utf8');
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new NotDone(400, `--settings: the file cannot be read (${code})`);
+    throw new NotDone(400, `--settings: the file cannot be read (${code}).`);
   }
   try {
     return JSON.parse(json);
   } catch {
-    throw new NotDone(400, '--settings: what was read is not JSON; see: expediter provider schema <integration>');
+    throw new NotDone(400, '--settings: this is not valid JSON. See: expediter provider schema <integration>');
   }
 }

@@ -12,7 +12,7 @@ export function locationsTable(rows: readonly LocationRow[]): string {
       paused: pausedInWords(row),
       updated: row.updatedAt,
     })),
-    'no locations yet; see: expediter location put --help',
+    'No locations yet. See: expediter location put --help',
   );
 }
 
@@ -34,7 +34,7 @@ export function locationInWords(shown: ShownLocation & SettingsShown): string {
       'connection lasts': grantInWords(shown.grant),
       'cannot be used': settings.problem,
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
-      'mend it by': oldToken && mendOldToken(locationId, oldToken, knows.connect),
+      'fix it by': oldToken && mendOldToken(locationId, oldToken, knows.connect),
     }),
     titled('What operators did', actsTable(actions)),
   );
@@ -45,7 +45,7 @@ function mendOldToken(
   { state }: NonNullable<SeenLocation['oldToken']>,
   canConnect: boolean,
 ): string {
-  if (state === 'of another integration') return 'ending the webhooks at its former POS';
+  if (state === 'of another integration') return 'ending the webhooks at its previous POS';
   return canConnect ? `expediter provider connect ${locationId}` : `expediter token issue --location ${locationId}`;
 }
 

@@ -19,31 +19,31 @@ const erase = operation({
   },
   print({ erased, left }, { dryRun }) {
     if (erased.length + left.length === 0) {
-      return 'nothing: no order whose contents are kept names this member. If there should be one, look at the id';
+      return 'No order with stored contents names this member. If you expected one, check the id.';
     }
     return table([
       ...erased.map((order) => ({ order, '': dryRun ? 'would be erased' : 'erased' })),
       ...left.map(({ serviceOrderId, why }) => ({ order: serviceOrderId, '': `left: ${why}` })),
     ]);
   },
-  fails: ({ left }, { dryRun }) => left.length > 0 && !dryRun && 'not everything could be erased: try again later',
+  fails: ({ left }, { dryRun }) => left.length > 0 && !dryRun && 'Not everything could be erased. Try again later.',
   command: {
     name: 'member erase',
-    about: 'erase now all that tells of one member, whatever the retention; the orders stay as tombstones',
+    about: 'erase all data of one member now, whatever the retention; the orders stay as tombstones',
     argument: {
       flags: '<memberId>',
       about: "the member's id on the ordering platform, or - to read it from standard input",
       field: 'memberId',
     },
-    options: [{ flags: '--dry-run', about: 'only say which orders it would be' }],
+    options: [{ flags: '--dry-run', about: 'only list the orders' }],
     more: `
-Of each order of the member go its contents, the bodies and headers of its webhooks and of their replays, the reasons
-that came with them, and what the POS answered about it. An order that is at its POS and has not ended is erased as
-well, and its statuses go on. One that is still on its way there keeps its contents, which it cannot be placed without:
-it is named, the others are erased, and the exit code is 1; try again when it is sent or has ended.
-Erasing twice does no harm. What cannot be found by the member's id: see docs/privacy.md.
-Other users of a machine see its arguments, and a shell keeps them: read the id from standard input to avoid that.
-The member's id is printed nowhere. Reads DATABASE_URL.
+This erases, of each order of the member, its contents, the bodies and headers of its webhooks and their replays, the
+reasons that came with them, and what the POS answered about it. An order that is at its POS and has not ended is erased as
+well, and its statuses go on. An order that is still on its way to the POS keeps its contents, which it needs to be placed:
+it is listed, the others are erased, and the exit code is 1. Try again when it is sent or has ended.
+Erasing twice does no harm. docs/privacy.md says what cannot be found by the member's id.
+Other users of a machine see its arguments, and a shell stores them: read the id from standard input to avoid that.
+The member's id is never printed. Reads DATABASE_URL.
 `,
     examples: ['expediter member erase member-42 --dry-run', 'expediter member erase - --json < member-id.txt'],
     read: async ({ memberId, ...typed }) => ({

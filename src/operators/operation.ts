@@ -120,7 +120,7 @@ type Done<Result> = Exclude<Result, Refusal | undefined>;
 
 /** What only the API needs. */
 type Api<Output> = {
-  /** Method and path, as Fastify has them. */
+  /** Method and path, as Fastify has them, below the prefix of the API. */
   route: `${'GET' | 'POST'} /${string}`;
   tag: string;
   summary: string;
@@ -178,16 +178,16 @@ export class PartlyDone extends Error {
   override readonly name = 'PartlyDone';
   readonly done: object;
   constructor(done: object, cause: unknown) {
-    super('it stopped half-way', { cause });
+    super('It stopped before the end.', { cause });
     this.done = done;
   }
 }
 
 /** What is said where there is no such thing, or where there is one that the operator may not know of. */
 export const noSuch = {
-  order: 'no signal ever named this order',
-  webhook: 'no webhook that is kept has this id',
-  location: 'no location has this id',
+  order: 'No order has this id.',
+  webhook: 'No stored webhook has this id.',
+  location: 'No location has this id.',
 } as const;
 
 /** Runs an operation, the same for both adapters. @throws NotDone */

@@ -37,7 +37,7 @@ const list = operation({
     tag,
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
-    description: 'Nothing about their members. Whatever is asked for, a page costs a bounded number of reads.',
+    description: 'Nothing about their members. The cost of a page is bounded, whatever the filter.',
     output: ListedOrders,
     answer: 'A page of orders.',
   },
@@ -48,7 +48,7 @@ const list = operation({
       { ...filter, locations: within(location), needsOperator: needs === 'operator' || undefined },
       { after: cursor, limit },
     );
-    if (found === undefined) throw new NotDone(400, 'cursor: is not the `next` of a page');
+    if (found === undefined) throw new NotDone(400, 'The cursor is not the `next` of a page.');
     return found;
   },
   print: ({ orders }) => ordersTable(orders),
@@ -57,11 +57,11 @@ const list = operation({
     about: 'orders by their first signal, newest first; nothing about their members',
     options: [
       { flags: '--location <id>', about: 'at this location' },
-      { flags: '--integration <name>', about: 'last sent through this integration' },
+      { flags: '--integration <name>', about: 'sent through this integration last' },
       { flags: '--state <state>', about: 'of the placement', choices: PLACEMENT_STATES },
-      { flags: '--needs-operator', about: 'in doubt until a person says whether the ticket is there' },
+      { flags: '--needs-operator', about: 'in doubt until a person says whether the POS has the ticket' },
       { flags: '--open', about: 'not ended yet' },
-      { flags: '--status <status>', about: 'as the POS reported last', choices: STATUSES },
+      { flags: '--status <status>', about: 'the last status that the POS reported', choices: STATUSES },
       { flags: '--member-state <state>', about: 'as the member sees it', choices: MEMBER_STATES },
       ...spanOptions('signalled'),
       ...pagingOptions('orderId'),
@@ -90,8 +90,9 @@ const show = operation({
     route: 'GET /orders/:serviceOrderId',
     summary: "One order's whole story",
     description:
-      'Placement, attempts, POS ids, history, webhooks, live messages, what operators did; and all of it as one `timeline`. ' +
-      '`droppedSince` counts webhooks of its location that were dropped since it changed last: one may have been about it.',
+      'Placement, attempts, POS ids, history, webhooks, live messages and what operators did, and all of it as one ' +
+      '`timeline`. `droppedSince` counts webhooks of its location that were dropped since its last change. One of them ' +
+      'may have been about it.',
     output: OrderStory,
     answer: 'The order.',
   },
@@ -117,7 +118,7 @@ const show = operation({
   command: {
     name: 'order show',
     about:
-      'what became of an order: placement, attempts, POS ids, history, webhooks, live messages, what operators did; nothing about the member',
+      'one order: placement, attempts, POS ids, history, webhooks, live messages and what operators did; nothing about the member',
     argument,
     examples: ['expediter order show order-4711'],
   },
@@ -133,20 +134,20 @@ const retry = operation({
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
     description:
-      'One that waits or is held, or that failed before it was ever read. Any other that failed is final: the ' +
-      'platform places a new order.',
+      'For a placement that waits or is held, or that failed before its order could be read. Any other failure is final: ' +
+      'the platform places a new order.',
     output: Retried,
-    answer: 'It is tried now.',
+    answer: 'The placement is tried now.',
     refuses: true,
   },
   params: OrderParams,
   wakes: true,
   run: ({ pool }, { serviceOrderId }) => retryPlacement(pool, serviceOrderId),
   print: ({ retry: how }, { serviceOrderId: id }) =>
-    `${id} ${how === 'due' ? 'is due now' : 'is being tried this moment'}; see: expediter order show ${id}`,
+    `${id} ${how === 'due' ? 'is due now' : 'is being tried at this moment'}; see: expediter order show ${id}`,
   command: {
     name: 'order retry',
-    about: 'try a waiting or held placement now; one that failed is final, unless it was never read',
+    about: 'try a waiting or held placement now; a failed one is final, unless its order was never read',
     argument,
     examples: ['expediter order retry order-4711'],
   },
@@ -162,9 +163,9 @@ const resolve = operation({
     route: 'POST /orders/:serviceOrderId/resolve',
     summary: 'Say what you saw at the POS about an order in doubt',
     description:
-      'The ticket is there, and the order goes on; or it is not, and it is sent again, or withdrawn if it is to be cancelled.',
+      'If the ticket is there, the order goes on. If not, it is sent again, or withdrawn if it is to be cancelled.',
     output: Resolved,
-    answer: 'It goes on.',
+    answer: 'The order goes on.',
     refuses: true,
   },
   params: OrderParams,
@@ -173,11 +174,11 @@ const resolve = operation({
   run: async ({ pool }, { serviceOrderId, ...seen }) =>
     seen.there ? await resolveThere(pool, serviceOrderId, seen) : await resolveNotThere(pool, serviceOrderId),
   print({ serviceOrderId: id, state, ...about }) {
-    if (state === 'withdrawn') return `${id} is withdrawn, as it was to be cancelled`;
-    if ('late' in about && about.late) return `${id} is past its deadline: it fails now, and its member is told`;
+    if (state === 'withdrawn') return `${id} is withdrawn, because it was to be cancelled`;
+    if ('late' in about && about.late) return `${id} is past its deadline: it fails now, and its member is notified`;
     if (state === 'waiting') return `${id} is due now; see: expediter order show ${id}`;
     const redriven = 'redriven' in about ? about.redriven : 0;
-    return `${id} is sent${redriven > 0 ? `; ${redriven} events that waited for it went on` : ''}`;
+    return `${id} is sent${redriven > 0 ? `; ${redriven} events that waited for it were applied` : ''}`;
   },
   command: {
     name: 'order resolve',
@@ -191,10 +192,13 @@ const resolve = operation({
       },
       {
         flags: '--pos-id <id>',
-        about: "the ticket's id at the POS, with --there: webhooks that waited for it go on",
+        about: "the ticket's id at the POS, with --there: webhooks that waited for it are applied",
         conflicts: 'notThere',
       },
-      { flags: '--not-there', about: 'the POS has no such ticket: it is sent again, or fails where it is too late' },
+      {
+        flags: '--not-there',
+        about: 'the POS has no such ticket: the order is sent again, or fails if it is too late',
+      },
     ],
     examples: [
       'expediter order resolve order-4711 --there --pos-id 8F2K',
@@ -203,7 +207,7 @@ const resolve = operation({
     ],
     read({ serviceOrderId, there, posId, notThere }) {
       if (there !== true && notThere !== true) {
-        throw new NotDone(400, 'say what you saw: --there (with --pos-id, where you know it) or --not-there');
+        throw new NotDone(400, 'Say what you saw at the POS: --there (with --pos-id if you know it) or --not-there.');
       }
       return { serviceOrderId, there: there === true, ...(posId !== undefined && { providerOrderId: posId }) };
     },
@@ -218,10 +222,10 @@ const conclude = operation({
   api: {
     tag,
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
-    summary: 'Say what the restaurant said on the telephone about a cancel',
-    description: 'It cancelled the order, and its member is told so; or it makes it all the same.',
+    summary: 'Say what the restaurant said about a cancel on the telephone',
+    description: 'Either it cancelled the order, and the member is notified, or it makes the order anyway.',
     output: CancellationConcluded,
-    answer: 'The cancel is over.',
+    answer: 'The cancel has ended.',
     refuses: true,
   },
   params: OrderParams,
@@ -229,13 +233,13 @@ const conclude = operation({
   wakes: true,
   run: ({ pool }, { serviceOrderId, cancelled }) => concludeByPhone(pool, serviceOrderId, cancelled),
   print: (_, { serviceOrderId: id, cancelled }) =>
-    cancelled ? `${id} is cancelled, and its member is told` : `${id} goes on`,
+    cancelled ? `${id} is cancelled, and its member is notified` : `${id} goes on`,
 });
 
 const CANCEL = {
   withdraws: 'is withdrawn, and not sent',
   asks_pos: 'is to be cancelled, and its POS is asked',
-  under_way: 'is being cancelled this moment',
+  under_way: 'is being cancelled at this moment',
 };
 
 const cancel = operation({
@@ -246,9 +250,9 @@ const cancel = operation({
   api: {
     tag,
     route: 'POST /orders/:serviceOrderId/cancel',
-    summary: 'Have an order cancelled',
+    summary: 'Cancel an order',
     description:
-      'It is withdrawn (`withdraws`), or its POS is asked (`asks_pos`), also once more. Only when the POS says so is it cancelled.',
+      'It is withdrawn (`withdraws`), or its POS is asked, again if needed (`asks_pos`). It is cancelled only when the POS says so.',
     output: CancellationRequested,
     answer: 'It is being cancelled.',
     refuses: true,
@@ -259,12 +263,12 @@ const cancel = operation({
   print: ({ cancel: how }, { serviceOrderId: id }) => `${id} ${CANCEL[how]}; see: expediter order show ${id}`,
   command: {
     name: 'order cancel',
-    about: 'have an order cancelled at its POS, or say what the restaurant said on the telephone about that',
+    about: 'cancel an order at its POS, or say what the restaurant said about that on the telephone',
     argument,
     options: [
       {
         flags: '--by-phone <said>',
-        about: 'what the restaurant said, where "order show" says by phone; the POS is not asked',
+        about: 'what the restaurant said, if "order show" says by phone; the POS is not asked',
         choices: ['cancelled', 'refused'],
       },
     ],
@@ -289,11 +293,11 @@ const renumber = operation({
   print: ({ floor }) => `live messages are numbered above ${floor} from now on`,
   command: {
     name: 'order renumber',
-    about: 'number the live messages of all orders above all that readers have seen; after a restore',
+    about: 'number the live messages of all orders above every number that readers have seen; after a restore',
     more: `
-A restored database, or one whose failover lost commits, would use numbers again that readers have seen, and they would
-drop those messages as repeats. Run it before the service starts, or beside it as soon as you know. It takes no time and
-changes no message that is there. Twice does no harm. See docs/recovery.md.
+A restored database, or one that lost commits in a failover, would use numbers again that readers have seen. Readers would
+drop those messages as repeats. Run this before the service starts, or next to it as soon as you know. It takes no time and
+changes no stored message. Running it twice does no harm. See docs/recovery.md.
 `,
     examples: ['expediter order renumber'],
   },

@@ -18,7 +18,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
       ended: time(row.endedAt),
       problem: row.problem,
     })),
-    'no orders match',
+    'No orders match.',
   );
 }
 
@@ -40,7 +40,7 @@ export function orderInWords(shown: ShownOrder): string {
       'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
       tracking: order?.trackingUrl,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
-      told: shown.told,
+      notified: shown.told,
       cancel: cancelInWords(shown.cancellation),
       'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
       member: shown.memberWatching ? 'is watching' : '',
@@ -48,7 +48,7 @@ export function orderInWords(shown: ShownOrder): string {
       erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),
       problem: placement.problem,
-      'under way': placement.underWay ? 'a worker has it this moment' : '',
+      'under way': placement.underWay ? 'a worker has it at this moment' : '',
       signalled: time(placement.signalledAt),
       deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
       'next try': asks

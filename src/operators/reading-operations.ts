@@ -17,43 +17,45 @@ const audit = operation({
     route: 'GET /audit',
     summary: 'What operators did, looked into and were refused, newest first',
     description:
-      'Codes and ids, nothing of a member. An admin of some locations reads what was done at those; what belongs to ' +
-      'no location only an admin of all reads. An act is written down before it is done: what cannot be is not done, and ' +
-      'is a 503. Rows are never changed, and kept for `AUDIT_RETENTION_DAYS`. What staff typed is in it where it names ' +
-      'them: names of tokens, addresses and groups that were given roles. Of one operator a thousand refusals a minute ' +
-      'are written down, and no more.',
+      'Codes and ids, nothing of a member. An admin of some locations reads the actions at those. Only an admin of all ' +
+      'reads the actions that belong to no location. An action is recorded before it is done: if that fails, it is not ' +
+      'done, and the answer is 503. Rows never change, and are stored for `AUDIT_RETENTION_DAYS`. They hold what staff ' +
+      'typed only where it names them: names of tokens, and addresses and groups with roles. At most a thousand ' +
+      'refusals a minute are recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },
   query: z.strictObject({
-    actor: Id.optional().meta({ description: 'By whom: their name as the audit has it, or their id.' }),
+    actor: Id.optional().meta({ description: 'By this operator: the name in the audit, or the id.' }),
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
-    order: Id.optional().meta({ description: 'About this order. Replays of its webhooks stand in its story.' }),
-    outcome: oneOf(FILTER_OUTCOMES, 'How it ended; `unknown`: it is under way, or its process died.').optional(),
-    since: When.optional().describe('Begun then or later.'),
-    until: When.optional().describe('Begun before.'),
-    ...paging(z.string().regex(/^\d{1,18}$/, { error: 'is not the `next` of a page' })),
+    order: Id.optional().meta({
+      description: 'About this order. Replays of its webhooks are in the story of the order.',
+    }),
+    outcome: oneOf(FILTER_OUTCOMES, 'How it ended. `unknown`: it is under way, or its process died.').optional(),
+    since: When.optional().describe('Begun at this time or later.'),
+    until: When.optional().describe('Begun before this time.'),
+    ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
   }),
   run: ({ pool, within }, { location, order, limit, cursor, ...filter }) =>
     readAudit(pool, { ...filter, locations: within(location), serviceOrderId: order }, { before: cursor, limit }),
-  print: ({ actions }) => actsTable(actions, 'no actions match'),
+  print: ({ actions }) => actsTable(actions, 'No actions match.'),
   command: {
     name: 'audit list',
-    about: 'actions, newest first: who, from where, what, about what, and how it ended',
+    about: 'actions, newest first: who, from where, what, on what, and how it ended',
     options: [
-      { flags: '--actor <name>', about: 'by whom: their name as it stands there, or their id' },
+      { flags: '--actor <name>', about: 'by this operator: the name in the audit, or the id' },
       { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
       { flags: '--location <id>', about: 'at this location' },
-      { flags: '--order <id>', about: 'about this order; replays of its webhooks stand in `order show`' },
+      { flags: '--order <id>', about: 'about this order; replays of its webhooks are in `order show`' },
       { flags: '--outcome <outcome>', about: 'how it ended', choices: FILTER_OUTCOMES },
       ...spanOptions('begun'),
       ...pagingOptions('auditId'),
     ],
     more: `
-Every command that changes something, or shows what a member wrote, is in it: by the name of the system's user, and behind
-it what --as says. Who may write to Postgres can take any name. "migrate", which comes before there is an audit, and
-"platform check --reveal", which has no database, are not.
+Every command that changes something, or shows what a member wrote, is recorded with the name of the system's user, followed
+by what --as says. A person who may write to Postgres can take any name. Not recorded are "migrate", which runs before
+there is an audit, and "platform check --reveal", which has no database.
 `,
     examples: [
       'expediter audit list --action replay --since 1d',
@@ -74,15 +76,15 @@ const traffic = operation({
     route: 'GET /traffic',
     summary: 'What went through in the last hours, by integration',
     description:
-      'Of all processes together, to ten seconds, also before the last restart. The last step is under way. Percentiles are ' +
-      'estimated from buckets. `unknown` is of webhooks to a URL that names no integration of ours, and of orders of a ' +
-      'location that is not configured.',
+      'Counts of all processes together, up to ten seconds ago, also from before the last restart. The last step is ' +
+      'incomplete. Percentiles are estimated from buckets. `unknown` counts webhooks to a URL with an unknown ' +
+      'integration, and orders of a location that is not configured.',
     output: ReadTraffic,
     answer: 'Lists with one value for each step.',
   },
   query: z.strictObject({
     hours: z
-      .enum(['1', '6', '24'], { error: 'is none of 1, 6, 24' })
+      .enum(['1', '6', '24'])
       .default('1')
       .transform((hours) => HOURS[hours])
       .meta({ description: 'How far back.', examples: ['6'] }),
@@ -100,10 +102,10 @@ const scorecards = operation({
   api: {
     tag: 'Traffic',
     route: 'GET /scorecards',
-    summary: 'What each vendor was like in the last day and week',
+    summary: 'How well each vendor worked in the last day and week',
     description:
-      'Of each integration; with `integration` of each of its locations, with `location` of one. Who has a role at some ' +
-      `locations only gets these, one by one. By whole hours, to ten minutes. Those with the most missing webhooks come first, ${SCORECARDS_MAX} at most.`,
+      'One for each integration; with `integration` one for each of its locations, with `location` for this one. Operators of ' +
+      `some locations get one for each of these. Counts whole hours, up to ten minutes ago. Most missing webhooks first, at most ${SCORECARDS_MAX}.`,
     output: Scorecards,
     answer: 'One for each integration or location.',
   },
@@ -126,10 +128,10 @@ const spill = operation({
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',
     description:
-      'As this process sees it; every process counts its own. It is answered while Postgres is away. With the spill ' +
-      'off, none waits.',
+      'As this process sees it: every process counts its own. It is answered while Postgres is away. Without the spill, ' +
+      'none waits.',
     output: SpillAnswer,
-    answer: 'What it knows now.',
+    answer: 'The state of this process.',
   },
   async run({ service }) {
     if (service === undefined) return undefined;

@@ -32,19 +32,19 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     ],
   },
   token: {
-    about: "what lets a location's POS through the webhook door: one location, through its present integration",
+    about: "tokens of a location's webhook URL, each valid only with the location's present integration",
     examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
   },
   audit: {
-    about: 'what operators did, looked into and were refused',
+    about: 'what operators did, read and were refused',
     examples: ['expediter audit list --since 1d'],
   },
   webhook: {
-    about: 'webhooks as they arrived, what became of them, and replaying them',
+    about: 'webhooks as they arrived, their outcomes, and replaying them',
     examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
   },
   provider: {
-    about: 'the integrations there are, PROVIDER_MODULES included, and their POS systems',
+    about: 'all integrations, with those of PROVIDER_MODULES, and their POS systems',
     examples: [
       'expediter provider list',
       'expediter provider schema standard',
@@ -53,15 +53,15 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     ],
   },
   member: {
-    about: "what is kept of the platform's members",
+    about: "what is stored about the platform's members",
     examples: ['expediter member erase member-42', 'expediter member erase - < member-id.txt'],
   },
   operator: {
-    about: 'who may what: named tokens, the roles of people who sign in, and where they are signed in',
+    about: 'permissions: named tokens, the roles of people who sign in, and their sessions',
     more: `
-Roles: viewer (in each) reads what is not member data; operator retries, resolves, cancels, replays and pauses;
-member-data reads what a member ordered or wrote; admin says who may what. None includes another. Whoever has DATABASE_URL
-may change them, and the audit names the user of the machine.
+Roles: viewer reads everything except member data, and is part of each other role; operator retries, resolves, cancels,
+replays and pauses; member-data reads what a member ordered or wrote; admin manages permissions. The last three do not
+include each other. A person with DATABASE_URL may change them, and the audit names the user of the machine.
 `,
     examples: [
       'expediter operator token issue --name nightly-report --role viewer --expires 90d',
@@ -69,11 +69,11 @@ may change them, and the audit names the user of the machine.
     ],
   },
   'operator token': {
-    about: 'tokens with a name, for programs, and for people where there is no OIDC',
+    about: 'tokens with a name, for programs, and for people if there is no OIDC',
     examples: ['expediter operator token issue --name anna --role admin', 'expediter operator token list'],
   },
   'operator grant': {
-    about: 'the roles of people who sign in by OIDC: of an address, or of all of a group',
+    about: 'the roles of people who sign in by OIDC: of an address, or of all members of a group',
     examples: [
       'expediter operator grant add --group kitchen-managers --role operator',
       'expediter operator grant list',
@@ -88,21 +88,32 @@ may change them, and the audit names the user of the machine.
   },
 };
 
-/** Routes that are no operations: streams, and what programs read. */
-const BY_HAND: Readonly<Record<string, Access>> = {
+const STREAMS: Readonly<Record<string, Access>> = {
   'GET /orders/:serviceOrderId/live': { role: 'viewer', of: 'order' },
   'GET /live': { role: 'viewer', of: 'list' },
+};
 
+/** The path of the operator API for programs. The console has the same routes under its own. */
+export const API_PATH = '/v1';
+
+/** What programs look for at a path of its own. The console has none of it. */
+export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
 };
 
-/** Every route of the operator API, at both doors. A route that is not here stops the start. */
+/** @returns method and path, as programs call the route */
+export function publicRoute(route: string): string {
+  return route in FOR_PROGRAMS ? route : route.replace(' ', ` ${API_PATH}`);
+}
+
+/** Every route of the operator API, below the prefix of its door. A route that is not here stops the start. */
 export const ACCESS: Readonly<Record<string, Access>> = {
   ...Object.fromEntries(
     OPERATIONS.flatMap(({ api, ...operation }) => (api === undefined ? [] : [[api.route, accessOf(operation)]])),
   ),
-  ...BY_HAND,
+  ...STREAMS,
+  ...FOR_PROGRAMS,
 };
 
 function accessOf({ role, of, whileAway, does, reveals }: Access): Access {

@@ -11,28 +11,29 @@ export const PAGE_MAX = 200;
 
 export const When = z
   .string()
-  .refine((text) => Time.safeParse(text).success, { error: 'is not a time such as 2027-01-31T18:00:00Z' })
+  .refine((text) => Time.safeParse(text).success, { error: 'must be a time such as 2027-01-31T18:00:00Z' })
   .transform((text) => new Date(text))
   .meta({ format: 'date-time', examples: ['2027-01-31T18:00:00Z'] });
 
 export const whether = (description: string): z.ZodType<boolean> =>
   z
-    .enum(['true', 'false'], { error: 'is neither true nor false' })
+    .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .meta({ description, examples: ['true'] });
 
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
-  z.enum(values, { error: `is none of ${values.join(', ')}` }).meta({ description });
+  z.enum(values).meta({ description });
+
+/** A query has only text. What is no number stays as it is, for the message. */
+const numberOf = (given: unknown): unknown =>
+  typeof given === 'string' && !Number.isNaN(Number(given)) ? Number(given) : given;
 
 export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
-  limit: z.coerce
-    .number({ error: `is not a whole number from 1 to ${PAGE_MAX}` })
-    .int({ error: `is not a whole number from 1 to ${PAGE_MAX}` })
-    .min(1, { error: 'is less than 1' })
-    .max(PAGE_MAX, { error: `is more than ${PAGE_MAX}` })
+  limit: z
+    .preprocess(numberOf, z.int().min(1).max(PAGE_MAX))
     .default(50)
-    .meta({ description: 'At most so many.' }),
-  cursor: cursor.optional().meta({ description: 'The `next` of the page before.' }),
+    .meta({ description: 'The most rows of the page.' }),
+  cursor: cursor.optional().meta({ description: 'The `next` of the previous page.' }),
 });
 
 export const LocationParams = z.strictObject({
@@ -43,8 +44,8 @@ export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
 /** The id of what has a secret beside it, which may stand in its place by mistake: no error repeats it. */
 export const idOf = (thing: 'token' | 'session' | 'grant') => {
-  const but = thing === 'token' ? '; never the token itself' : '';
-  return z.uuid({ error: `is not the id of a ${thing}, such as ${EXAMPLE_ID}${but}` }).meta({
+  const but = thing === 'token' ? ', never the token itself' : '';
+  return z.uuid({ error: `must be the id of a ${thing}, such as ${EXAMPLE_ID}${but}` }).meta({
     description: `Its id, as the list shows it${but}.`,
     examples: [EXAMPLE_ID],
   });
@@ -54,12 +55,12 @@ export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
 /** Options of commands for the same fields. @param did such as `received` */
 export const spanOptions = (did: string): CommandOption[] => [
-  { flags: '--since <when>', about: `${did} since then`, read: 'past' },
-  { flags: '--until <when>', about: `${did} before`, read: 'past' },
+  { flags: '--since <when>', about: `${did} at this time or later`, read: 'past' },
+  { flags: '--until <when>', about: `${did} before this time`, read: 'past' },
 ];
 export const pagingOptions = (id: string): CommandOption[] => [
-  { flags: '--limit <count>', about: 'at most so many', read: 'limit' },
-  { flags: `--after <${id}>`, about: 'go on behind this one, the last of the list before' },
+  { flags: '--limit <count>', about: 'the most rows', read: 'limit' },
+  { flags: `--after <${id}>`, about: 'continue after this one, the last of the previous list' },
 ];
 
 export const OrderParams = z.strictObject({
@@ -71,58 +72,60 @@ export const OrderParams = z.strictObject({
 
 export const OrdersQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'That the order was last sent through.' }),
+  integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
   state: oneOf(PLACEMENT_STATES, 'Of the placement.').optional(),
-  needs: oneOf(['operator'], 'In doubt until a person says whether the ticket is there.').optional(),
+  needs: oneOf(['operator'], 'In doubt until a person says whether the POS has the ticket.').optional(),
   open: whether('Whether it has not ended yet.').optional(),
-  status: oneOf(STATUSES, 'As the POS reported last.').optional(),
+  status: oneOf(STATUSES, 'The last status that the POS reported.').optional(),
   memberState: oneOf(MEMBER_STATES, 'As the member sees it.').optional(),
-  since: When.optional().describe('Signalled then or later.'),
-  until: When.optional().describe('Signalled before.'),
+  since: When.optional().describe('Signalled at this time or later.'),
+  until: When.optional().describe('Signalled before this time.'),
   ...paging(Id),
 });
 
 export const OrderQuery = z.strictObject({
   ordered: whether('With what was ordered and what it costs, without its member.').optional(),
-  contents: whether('With the order as it was fetched: member data. Who read it is in the audit.').optional(),
+  contents: whether(
+    'With the order as it was fetched. This is member data, and the audit says who read it.',
+  ).optional(),
 });
 
 export const Resolve = z
   .discriminatedUnion('there', [
     z.strictObject({
       there: z.literal(true),
-      providerOrderId: Id.exactOptional().meta({ description: "The ticket's id at the POS, where you know it." }),
+      providerOrderId: Id.exactOptional().meta({ description: "The ticket's id at the POS, if you know it." }),
     }),
     z.strictObject({ there: z.literal(false) }),
   ])
   .meta({ examples: [{ there: true, providerOrderId: '8F2K' }, { there: false }] });
 
 export const ConcludeCancel = z
-  .strictObject({ cancelled: z.boolean().meta({ description: 'False if the restaurant makes it all the same.' }) })
+  .strictObject({ cancelled: z.boolean().meta({ description: 'False if the restaurant makes the order anyway.' }) })
   .meta({ examples: [{ cancelled: true }] });
 
 const WebhookId = z
-  .uuid({ version: 'v7', error: 'is not the id of a webhook, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
+  .uuid({ version: 'v7', error: 'must be the id of a webhook, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
   .meta({ examples: ['019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'] });
 export const WebhookParams = z.strictObject({ webhookId: WebhookId });
 
 const webhookFilter = {
-  outcome: oneOf(WEBHOOK_OUTCOMES, 'What became of it.').optional(),
+  outcome: oneOf(WEBHOOK_OUTCOMES, 'Its outcome.').optional(),
   location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'That it came through.' }),
-  since: When.optional().describe('Received then or later.'),
-  until: When.optional().describe('Received before.'),
+  integration: Id.optional().meta({ description: 'Through this integration.' }),
+  since: When.optional().describe('Received at this time or later.'),
+  until: When.optional().describe('Received before this time.'),
 };
 export const WebhooksQuery = z.strictObject({
   ...webhookFilter,
-  oldToken: whether('Those that were refused for an old token, or with `false` all others.').optional(),
+  oldToken: whether('With `true` only those refused for an old token, with `false` only the others.').optional(),
   order: Id.optional().meta({ description: "Those in this order's history." }),
   ...paging(WebhookId),
 });
 
 export const WebhookQuery = z.strictObject({
   contents: whether(
-    'With `false` nothing of what it said: no `headers`, no `body`, no `reason` in its events. Only who reads those is in the audit.',
+    'With `false` without contents: no `headers`, no `body`, and no `reason` in its events. The audit names only readers of contents.',
   ).optional(),
 });
 
@@ -131,7 +134,10 @@ export const Replay = z
     // A request without a body has no options.
     (body) => body ?? {},
     z.strictObject({
-      dryRun: z.boolean().default(false).meta({ description: 'Keep nothing of it: say what would become of it now.' }),
+      dryRun: z
+        .boolean()
+        .default(false)
+        .meta({ description: 'Change nothing, and answer what the outcome would be now.' }),
     }),
   )
   .meta({ examples: [{ dryRun: true }] });
@@ -141,21 +147,21 @@ export const ReplayMany = z
   .strictObject({
     ...webhookFilter,
     oldToken: z.boolean().default(false).meta({
-      description: 'Those that were refused for an old token, and no others. Without it they are left out.',
+      description: 'Only those refused for an old token. Without it these are left out.',
     }),
     again: z.boolean().default(false).meta({
-      description: 'Also those of which a replay has made something else already.',
+      description: 'Also those whose outcome a replay has already changed.',
     }),
-    dryRun: z.boolean().default(false).meta({ description: 'Keep nothing of it.' }),
+    dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }),
     limit: z
       .int()
       .min(1)
       .max(REPLAY_MAX)
       .default(REPLAY_MAX)
-      .meta({ description: `Up to ${REPLAY_MAX}.` }),
-    cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the answer before.' }),
+      .meta({ description: `At most ${REPLAY_MAX}.` }),
+    cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the previous answer.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {
-    error: 'says not which: outcome, or since, or oldToken is required',
+    error: 'must say which webhooks: outcome, since or oldToken is required',
   })
   .meta({ examples: [{ outcome: 'dropped', since: '2027-01-31T18:00:00Z', location: 'club-1', dryRun: true }] });

@@ -29,15 +29,19 @@ const AddGrant = NewOperatorGrant.meta({
 });
 const GrantParams = z.strictObject({ grantId: idOf('grant') });
 const IssueToken = NewOperatorToken.extend({
-  expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'is not in the future' })
+  expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'must be in the future' })
     .nullable()
     .optional()
-    .meta({ description: 'By default in 90 days; with null it never ends.' }),
+    .meta({ description: 'By default after 90 days. With null it never expires.' }),
 }).meta({ examples: [{ name: 'nightly-report', roles: ['viewer'], expiresAt: '2030-01-31T00:00:00Z' }] });
 
 const RIGHT: readonly CommandOption[] = [
   { flags: '--role <role>', about: `of ${ROLES.join(', ')}; ${LIST}`, read: readList, required: true },
-  { flags: '--locations <ids>', about: `there alone; ${LIST}; without it, at all locations`, read: readList },
+  {
+    flags: '--locations <ids>',
+    about: `only at these locations; ${LIST}; without it, at all locations`,
+    read: readList,
+  },
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
@@ -63,7 +67,7 @@ const listTokens = operation({
     tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
-    description: 'Those that are over as well; never a token itself.',
+    description: 'Also expired and revoked ones. Never a token itself.',
     output: z.object({ tokens: z.array(OperatorToken) }),
     answer: 'All of them.',
   },
@@ -79,11 +83,11 @@ const listTokens = operation({
         expires: each.expiresAt,
         'last used': each.lastUsedAt,
       })),
-      'no named tokens yet; see: expediter operator token issue --help',
+      'No named tokens yet. See: expediter operator token issue --help',
     ),
   command: {
     name: 'operator token list',
-    about: 'named tokens, what they may, whether they are valid, and when each was used last; never a token itself',
+    about: 'named tokens with their roles, whether they are valid, and when each was last used; never a token itself',
     examples: ['expediter operator token list'],
     rows: 'tokens',
   },
@@ -99,8 +103,8 @@ const issueToken = operation({
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
     description:
-      'It is in this answer, and nowhere else: only its SHA-256 is stored. No other valid token has its name or one that ' +
-      'looks like it, and an admin of some locations gives 100 at most.',
+      'The token is only in this answer: only its SHA-256 is stored. No other valid token may have the same name or one ' +
+      'that looks like it. An admin of some locations can make 100 at most.',
     output: OperatorToken.extend({ token: z.string() }).meta({ id: 'IssuedOperatorToken' }),
     answer: 'The token.',
     refuses: true,
@@ -119,11 +123,11 @@ const issueToken = operation({
     facts({ token, tokenId, name, may: rightInWords(right), expires: expiresAt }),
   command: {
     name: 'operator token issue',
-    about: 'make a named token, shown this once: for the operator API as Bearer, and to sign in at the console',
+    about: 'make a named token, shown only once: for the operator API as Bearer, and to sign in at the console',
     options: [
       {
         flags: '--name <name>',
-        about: 'whose it is, as the audit names them; of no other valid token',
+        about: 'the name in the audit; no other valid token may have it',
         required: true,
       },
       ...RIGHT,
@@ -146,25 +150,25 @@ const revokeToken = operation({
   role: 'admin',
   of: 'list',
   does: 'revoke token',
-  missing: 'no named token has this id',
+  missing: 'No named token has this id.',
   api: {
     tag,
     route: 'POST /operators/tokens/:tokenId/revoke',
-    summary: 'Shut a named token out, with the sessions that it opened, within five seconds',
-    description: 'For good; also where it was already.',
+    summary: 'Revoke a named token and the sessions that it opened, within five seconds',
+    description: 'Permanent. Revoking it twice does no harm.',
     output: OperatorToken,
-    answer: 'It opens nothing any more.',
+    answer: 'It is revoked.',
   },
   params: TokenParams,
   async run(caller, { tokenId }) {
     const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.within());
     return recordGiven(caller, { action: 'revoke token', subject: tokenId }, revoked);
   },
-  print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
+  print: ({ tokenId }) => `${tokenId} is revoked; it no longer works after five seconds`,
   command: {
     name: 'operator token revoke',
-    about: 'shut a named token out, with the sessions that it opened, within five seconds',
-    argument: { flags: '<tokenId>', about: 'its id, as the list has it; never the token itself', field: 'tokenId' },
+    about: 'revoke a named token and the sessions that it opened, within five seconds',
+    argument: { flags: '<tokenId>', about: 'its id, from the list; never the token itself', field: 'tokenId' },
     examples: [`expediter operator token revoke ${EXAMPLE_ID}`],
   },
 });
@@ -176,8 +180,8 @@ const listGrants = operation({
   api: {
     tag,
     route: 'GET /operators/grants',
-    summary: 'Roles that people have who sign in',
-    description: 'Somebody has those of their address and of all their groups.',
+    summary: 'The roles of people who sign in',
+    description: 'A person has the roles of their address and of all their groups.',
     output: z.object({ grants: z.array(OperatorGrant) }),
     answer: 'All of them.',
   },
@@ -191,7 +195,7 @@ const listGrants = operation({
         may: rightInWords(right),
         created: createdAt,
       })),
-      'no grants yet; see: expediter operator grant add --help',
+      'No grants yet. See: expediter operator grant add --help',
     ),
   command: {
     name: 'operator grant list',
@@ -210,9 +214,9 @@ const addGrant = operation({
     tag,
     route: 'POST /operators/grants',
     summary: 'Give roles to an address or to a group, within five seconds',
-    description: 'Once: giving the same again changes nothing.',
+    description: 'Giving the same roles again changes nothing.',
     output: OperatorGrant,
-    answer: 'They are given.',
+    answer: 'The grant.',
     refuses: true,
   },
   body: AddGrant,
@@ -224,10 +228,11 @@ const addGrant = operation({
   print: ({ grantId, email, group, ...right }) => facts({ grantId, to: email ?? group, may: rightInWords(right) }),
   command: {
     name: 'operator grant add',
-    about: 'give roles to an address, or to all of a group, within five seconds, also to those who are signed in',
+    about:
+      'give roles to an address, or to all members of a group, within five seconds, also to people who are signed in',
     options: [
-      { flags: '--email <address>', about: 'of whom signs in, as the issuer has verified it' },
-      { flags: '--group <name>', about: 'all of a group, as the issuer names it' },
+      { flags: '--email <address>', about: 'an address that the issuer has verified' },
+      { flags: '--group <name>', about: 'a group, as the issuer names it' },
       ...RIGHT,
     ],
     examples: [
@@ -243,21 +248,21 @@ const removeGrant = operation({
   role: 'admin',
   of: 'list',
   does: 'take roles',
-  missing: 'no grant has this id',
+  missing: 'No grant has this id.',
   api: {
     tag,
     route: 'POST /operators/grants/:grantId/remove',
     summary: 'Take roles back, within five seconds',
-    description: 'Sessions go on with what is left; those of whoever has none left are over.',
+    description: 'Sessions go on with the remaining roles. Sessions of a person without any role end.',
     output: OperatorGrant,
-    answer: 'What was taken.',
+    answer: 'The grant that was removed.',
   },
   params: GrantParams,
   async run(caller, { grantId }) {
     const removed = await removeOperatorGrant(caller.pool, grantId, caller.within());
     return recordGiven(caller, { action: 'take roles', subject: grantId }, removed);
   },
-  print: (removed) => `${givenInWords(removed)}: taken back, from five seconds on`,
+  print: (removed) => `${givenInWords(removed)}: taken back after five seconds`,
   command: {
     name: 'operator grant remove',
     about: 'take roles back, within five seconds',
@@ -274,7 +279,7 @@ const listOpen = operation({
     tag,
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
-    description: 'By when they were seen last. What they may do is what their tokens or grants say by now.',
+    description: 'The last seen first. Their roles are those that their token or grants give now.',
     output: z.object({ sessions: z.array(OpenSession) }),
     answer: 'All open sessions.',
   },
@@ -294,11 +299,11 @@ const listOpen = operation({
         'last seen': each.lastSeenAt,
         expires: each.expiresAt,
       })),
-      'nobody is signed in',
+      'Nobody is signed in.',
     ),
   command: {
     name: 'operator session list',
-    about: 'who is signed in, from where, since when, and when they were seen last',
+    about: 'who is signed in, from where, since when, and when they were last seen',
     examples: ['expediter operator session list'],
     rows: 'sessions',
   },
@@ -309,14 +314,14 @@ const revokeSession = operation({
   role: 'admin',
   of: 'all',
   does: 'revoke session',
-  missing: 'no session has this id',
+  missing: 'No session has this id.',
   api: {
     tag,
     route: 'POST /operators/sessions/:sessionId/revoke',
-    summary: 'Shut a browser out, within five seconds',
-    description: 'For good, its open streams as well; also where it was already. Whoever it is may sign in again.',
+    summary: 'End the session of a browser, within five seconds',
+    description: 'Its open streams end as well. The person may sign in again. Ending it twice does no harm.',
     output: z.object({ sessionId: z.string(), revoked: z.literal(true) }),
-    answer: 'It opens nothing any more.',
+    answer: 'It is revoked.',
   },
   params: SessionParams,
   async run({ pool, service }, { sessionId }) {
@@ -324,12 +329,12 @@ const revokeSession = operation({
     service?.identify.lookAnew();
     return { sessionId, revoked: true as const };
   },
-  print: ({ sessionId }) => `${sessionId} is over; it opens nothing from five seconds on`,
+  print: ({ sessionId }) => `${sessionId} is over; it no longer works after five seconds`,
   command: {
     name: 'operator session revoke',
     about:
-      'shut a browser out, within five seconds. Whoever it is may sign in again, until their token is revoked or their ' +
-      'grant removed',
+      'end the session of a browser, within five seconds. The person may sign in again, unless their token is revoked or ' +
+      'their grant is removed',
     argument: { flags: '<sessionId>', about: 'see: expediter operator session list', field: 'sessionId' },
     examples: [`expediter operator session revoke ${EXAMPLE_ID}`],
   },

@@ -22,17 +22,17 @@ const issue = operation({
   },
   print(issued) {
     const isLocal = issued.url.startsWith('http://localhost:');
-    const note = "\n\nThe URL is this machine's. Set PUBLIC_URL for one that a POS can call.";
+    const note = '\n\nThis URL works only on this machine. Set PUBLIC_URL for one that a POS can call.';
     return `${facts(issued)}${isLocal ? note : ''}`;
   },
   command: {
     name: 'token issue',
     about:
-      'make a token and its webhook URL, shown this once: only its SHA-256 is stored. Earlier tokens stay valid. ' +
-      'Without PUBLIC_URL the URL is that of this machine, http://localhost:PORT',
+      'make a token and its webhook URL, shown only once: only its SHA-256 is stored. Earlier tokens stay valid. ' +
+      'Without PUBLIC_URL the URL is http://localhost:PORT, on this machine',
     options: [
-      { flags: '--location <id>', about: 'whose', required: true },
-      { flags: '--label <text>', about: 'what it is for, to know it by later' },
+      { flags: '--location <id>', about: 'for this location', required: true },
+      { flags: '--label <text>', about: 'what it is for' },
       {
         flags: '--expires <when>',
         about: 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)',
@@ -74,14 +74,14 @@ const list = operation({
         expires: row.expiresAt,
         'last used': row.lastUsedAt,
       })),
-      'no tokens yet; see: expediter token issue --help',
+      'No tokens yet. See: expediter token issue --help',
     ),
   command: {
     name: 'token list',
     about:
-      'tokens: valid, expired, revoked, or of another integration than the location has now; until when, and when a ' +
-      'webhook came with each last; never a token itself',
-    options: [{ flags: '--location <id>', about: 'of this location alone' }],
+      'tokens: valid, expired, revoked, or of an integration that the location had before; when each expires, and when a ' +
+      'webhook last came with it; never a token itself',
+    options: [{ flags: '--location <id>', about: 'only of this location' }],
     examples: ['expediter token list', 'expediter token list --location club-1 --json'],
     rows: 'tokens',
   },
@@ -92,28 +92,28 @@ const revoke = operation({
   role: 'admin',
   of: 'location',
   does: 'revoke',
-  missing: 'the location has no such token',
+  missing: 'The location has no token with this id.',
   api: {
     tag: 'Locations',
     route: 'POST /locations/:locationId/tokens/:tokenId/revoke',
-    summary: 'Shut a token out, within five seconds',
-    description: 'For good; also where it was already.',
+    summary: 'Revoke a token, within five seconds',
+    description: 'Permanent. Revoking it twice does no harm.',
     output: RevokedToken,
-    answer: 'It opens nothing any more.',
+    answer: 'It is revoked.',
   },
   params: LocationParams.extend({ tokenId: idOf('token') }),
   run: async ({ pool }, { locationId, tokenId }) =>
     (await revokeToken(pool, tokenId, locationId)) ? { tokenId, revoked: true as const } : undefined,
-  print: ({ tokenId }) => `${tokenId} is revoked; it opens nothing from five seconds on`,
+  print: ({ tokenId }) => `${tokenId} is revoked; it no longer works after five seconds`,
   command: {
     name: 'token revoke',
-    about: 'shut a token out, within five seconds',
-    argument: { flags: '<tokenId>', about: 'its id, as the list has it; never the token itself', field: 'tokenId' },
+    about: 'revoke a token, within five seconds',
+    argument: { flags: '<tokenId>', about: 'its id, from the list; never the token itself', field: 'tokenId' },
     examples: [`expediter token revoke ${EXAMPLE_ID}`],
     async complete(pool, { tokenId }) {
       const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
       return known === undefined
-        ? 'no token has this id; see: expediter token list'
+        ? 'No token has this id. See: expediter token list'
         : { tokenId, locationId: known.locationId };
     },
   },

@@ -36,11 +36,11 @@ const COUNT_PAGE = 1_000;
 const COUNT_MAX = 10_000;
 
 const FILTERS: readonly CommandOption[] = [
-  { flags: '--outcome <outcome>', about: 'what became of it', choices: WEBHOOK_OUTCOMES },
+  { flags: '--outcome <outcome>', about: 'its outcome', choices: WEBHOOK_OUTCOMES },
   { flags: '--location <id>', about: 'at this location' },
   { flags: '--integration <name>', about: 'through this integration' },
   ...spanOptions('received'),
-  { flags: '--old-token', about: 'refused with 401, for a token that was issued once' },
+  { flags: '--old-token', about: 'refused with 401, because their token is no longer valid' },
 ];
 
 /** A command goes on to the end: nothing in front of it loses its patience. */
@@ -54,7 +54,7 @@ const list = operation({
     tag,
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
-    description: 'Nothing of their contents. Whatever is asked for, a page costs a bounded number of reads.',
+    description: 'Nothing of their contents. The cost of a page is bounded, whatever the filter.',
     output: ListedWebhooks,
     answer: 'A page of webhooks.',
   },
@@ -100,9 +100,9 @@ const show = operation({
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
     description:
-      'They may hold what a member wrote: who read them is in the audit. `reason` is a sentence for people and may ' +
-      'change; `cause` is for programs, by a closed list of codes (`DropCause`, `ReplayCause`). `webhookAuth` says what ' +
-      'its POS proves itself with.',
+      'They may hold what a member wrote, so the audit says who read them. `reason` is a sentence for people and may ' +
+      'change. `cause` is for programs, with a code of a closed list (`DropCause`, `ReplayCause`). `webhookAuth` says ' +
+      'how its POS authenticates.',
     output: ShownWebhook,
     answer: 'The webhook.',
   },
@@ -117,8 +117,8 @@ const show = operation({
   command: {
     name: 'webhook show',
     about:
-      'one webhook with its headers and its body, which may hold what a member wrote; and what a replay would read in it',
-    argument: { flags: '<id>', about: 'as the webhook was answered, or as list says', field: 'webhookId' },
+      'one webhook with its headers and its body, which may hold what a member wrote, and what a replay would read in it',
+    argument: { flags: '<id>', about: 'from the answer to the webhook, or from the list', field: 'webhookId' },
     examples: ['expediter webhook show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'],
   },
 });
@@ -131,14 +131,14 @@ const replayMany = operation({
   api: {
     tag,
     route: 'POST /webhooks/replay',
-    summary: 'Apply anew all kept webhooks that match, oldest first',
+    summary: 'Apply all stored webhooks that match again, oldest first',
     description:
-      'Each with its own commit, as a webhook of its own; one that cannot be replayed stops no other. Left out are ' +
-      'replays, and webhooks of which a replay has made something else already. Ends early after 20 s, and when the ' +
-      'caller leaves: `left` says how many are to do, as far as they were counted in 5 s. Send the same again with ' +
-      '`next` as `cursor` until it is null; with the `until` of a dry run it is about the same webhooks. See docs/replay.md.',
+      'Each is a new webhook with its own commit. One that cannot be replayed does not stop the others. Replays are left ' +
+      'out, and so are webhooks whose outcome a replay has already changed. A run ends early after 20 s, and when the ' +
+      'caller leaves. `left` says how many remain, as far as they were counted in 5 s. Send the same request with `next` ' +
+      'as `cursor` until it is null. With the `until` of a dry run it covers the same webhooks. See docs/replay.md.',
     output: ReplayedMany,
-    answer: 'What became of them.',
+    answer: 'The outcome of each.',
   },
   body: ReplayMany,
   wakes: true,
@@ -201,10 +201,10 @@ const replay = operation({
   api: {
     tag,
     route: 'POST /webhooks/:webhookId/replay',
-    summary: 'Apply a kept webhook anew',
-    description: "As a webhook of its own, by today's settings. A repeat moves nothing.",
+    summary: 'Apply a stored webhook again',
+    description: "As a new webhook, with today's settings. A repeat changes nothing.",
     output: Replayed,
-    answer: 'What became of it.',
+    answer: 'Its outcome.',
     refuses: true,
   },
   params: WebhookParams,
@@ -219,32 +219,32 @@ const replay = operation({
   print: replayInWords,
   command: {
     name: 'webhook replay',
-    about: 'apply kept webhooks anew, each as a webhook of its own: this one, or all that match',
-    argument: { flags: '[id]', about: 'this one alone, whatever it is', field: 'webhookId' },
+    about: 'apply stored webhooks again, each as a new webhook: this one, or all that match',
+    argument: { flags: '[id]', about: 'only this one, whatever its outcome', field: 'webhookId' },
     cannot: 'cannot be replayed',
     options: [
       ...FILTERS,
       {
         flags: '--again',
-        about: 'with the filters: also those of which a replay has made something else already',
+        about: 'with filters: also those whose outcome a replay has already changed',
       },
-      { flags: '--dry-run', about: 'only say what would become of each, if it alone were replayed now' },
+      { flags: '--dry-run', about: 'only say what the outcome of each would be, if it alone were replayed now' },
     ],
     more: `
-A dropped webhook is verified again with the location's settings of today, by the time at which it came. What a replay
-does is what the webhook would have done now, so a repeat moves nothing.
+A dropped webhook is verified again with today's settings of the location, at the time when it arrived. A replay does what
+the webhook would do if it arrived now, so a repeat changes nothing.
 
-With filters (--outcome, --since or --old-token at least), webhooks are replayed oldest first, each with its own commit: one that
-cannot be replayed stops no other, and a run that was cut short is simply repeated. Left out are
+With filters (at least --outcome, --since or --old-token), webhooks are replayed oldest first, each with its own commit. One
+that cannot be replayed does not stop the others. If a run is cut short, repeat it. These are left out:
 
-- replays themselves, and whatever arrives during the run;
-- webhooks of which a replay made something other than they were (unless --again); dropped again does not count;
-- those that were refused for an old token (unless --old-token, which takes them alone): whether they are the POS's,
-  only you can tell, where it signs nothing;
-- those that were cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and those whose body has been erased.
+- replays, and webhooks that arrive during the run;
+- webhooks whose outcome a replay has already changed (unless --again); dropped again is no change;
+- webhooks refused for an old token (unless --old-token, which takes only these): if the POS does not sign, only you can
+  tell whether they are its own;
+- webhooks cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and webhooks whose body was erased.
 
-Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S: as the service has them. See docs/replay.md.
-Exits 1 when one could not be replayed; "dropped" is an outcome.
+Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S, which must be those of the service. See docs/replay.md.
+Exits 1 if one could not be replayed. "dropped" is an outcome.
 `,
     examples: [
       'expediter webhook replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
@@ -255,11 +255,12 @@ Exits 1 when one could not be replayed; "dropped" is an outcome.
       if (webhookId === undefined) {
         const { outcome, since, oldToken } = filter;
         if (!outcome && !since && !oldToken) {
-          throw new NotDone(400, 'say which: the id of one webhook, or --outcome, --since or --old-token');
+          throw new NotDone(400, 'Say which webhooks: the id of one, or --outcome, --since or --old-token.');
         }
         return { operation: replayMany, input: filters };
       }
-      if (Object.keys(filter).length > 0) throw new NotDone(400, 'give either the id of one webhook, or filters');
+      if (Object.keys(filter).length > 0)
+        throw new NotDone(400, 'Give either the id of one webhook or filters, not both.');
       return { webhookId, dryRun };
     },
   },
@@ -286,7 +287,7 @@ async function whereFrom(
   if (cursor === undefined) return undefined;
   const after = await findWebhook(pool, cursor);
   if (after === undefined || locations?.includes(after.locationId) === false)
-    throw new NotDone(400, 'cursor: is not the `next` of a page, or no longer kept');
+    throw new NotDone(400, 'The cursor is not the `next` of a page, or its webhook was deleted.');
   return after;
 }
 

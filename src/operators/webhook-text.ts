@@ -17,7 +17,7 @@ export function webhooksTable(rows: readonly ListedWebhook[]): string {
       'replay of': row.replayOf,
       why: row.reason,
     })),
-    'no webhooks match',
+    'No webhooks match.',
   );
 }
 
@@ -31,7 +31,7 @@ export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean 
     'replay of': replayOf,
     location: locationId,
     integration,
-    'went on with it': redriven > 0 ? `${redriven} events that waited for a POS id` : '',
+    'applied with it': redriven > 0 ? `${redriven} events that waited for a POS id` : '',
   });
   const rows = events.map((event) => ({
     status: event.status,
@@ -68,7 +68,7 @@ export function replaysInWords({ dryRun, outcomes, replayed, refused }: Replayed
       why: each.refused,
     })),
   ];
-  if (rows.length === 0) return 'nothing to replay';
+  if (rows.length === 0) return 'Nothing to replay.';
   return sections(table(rows), `${dryRun ? 'it would be: ' : ''}${counts.join(', ')}`);
 }
 
@@ -85,7 +85,7 @@ export function webhookInWords(shown: ShownWebhook): string {
       why: shown.reason,
       events: shown.events,
       'replay of': shown.replayOf,
-      'which came': shown.replayOf === null ? '' : shown.firstReceivedAt,
+      'first received': shown.replayOf === null ? '' : shown.firstReceivedAt,
       'a replay today':
         'events' in today
           ? `would read ${sayingBusy(today.pausedUntil) ?? `${today.events.length} events`}`

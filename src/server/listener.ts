@@ -19,6 +19,7 @@ import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
 import { webhookRoutes, type WebhookDeps } from '../http/webhook-routes.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
+import { sendProblem } from '../http/operator/problem.ts';
 import { operatorEndpoint } from './operators.ts';
 
 export type ListenerOptions = {
@@ -61,7 +62,7 @@ const noCompiler = (): never => {
   throw new Error('a route with a schema must set its own compiler');
 };
 
-const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
+const OPERATOR_PATHS = /^\/v1\//;
 
 /** Builds the Fastify instance of one listener, without endpoints. */
 export function createListener(options: ListenerOptions): FastifyInstance {
@@ -142,10 +143,8 @@ function answerUndecodable(
   const ofOperators = bodyLimit === undefined || OPERATOR_PATHS.test(path) || CONSOLE_PATHS.test(path);
   if (!forOperators || !ofOperators) void refuse(request, reply, bodyLimit ?? 0);
   else {
-    void reply
-      .code(400)
-      .headers(CONSOLE_PATHS.test(path) ? secureHeaders : {})
-      .send({ error: 'the path cannot be decoded: percent-encode the id in it' });
+    reply.headers(CONSOLE_PATHS.test(path) ? secureHeaders : {});
+    void sendProblem(reply, 400, 'The path cannot be decoded. Percent-encode the id in it.');
   }
 }
 

@@ -171,7 +171,7 @@ describe('the command line', () => {
     [
       'settings that are not JSON',
       ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '-'],
-      /--settings: .* not JSON/,
+      /--settings: .* not valid JSON/,
     ],
     [
       'a file that is not there',
@@ -320,7 +320,7 @@ describe('a token', () => {
     const args = ['token', 'issue', '--location', 'club 1/Süd?'];
     const { out } = await cli({ ...env, PUBLIC_URL: '', PORT: '8081' }, args);
     expect(out).toMatch(/^url +http:\/\/localhost:8081\/webhook\/standard\/.*$/m);
-    expect(out).toMatch(/^The URL is this machine's\. Set PUBLIC_URL/m);
+    expect(out).toMatch(/^This URL works only on this machine\. Set PUBLIC_URL/m);
   });
 });
 

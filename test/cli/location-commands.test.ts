@@ -25,7 +25,7 @@ describe('expediter location put', () => {
     const args = ['location', 'put', '--location', 'new', '--integration', 'standard', '--settings', '-'];
     const said = async (): Promise<string> =>
       (await runCli(env, args, '{"ordersUrl":"http://127.0.0.1:9/","unsigned":true}')).out;
-    const asking = 'new is served by standard. For its webhooks: expediter token issue --location new\n';
+    const asking = 'new is served by standard. For its webhooks, run: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
     const { tokenId } = (await runJson(env, ['token', 'issue', '--location', 'new'])) as { tokenId: string };
     expect(await said()).toBe('new is served by standard\n');

@@ -105,7 +105,7 @@ describe('expediter member erase', () => {
     expect(await eraseBatch(system.pool, [waiting], { sent: true })).toBe(0);
 
     const { code, out, error } = await runCli(env, ['member', 'erase', '-', '--json'], `${member.id}\n`);
-    expect({ code, error }).toEqual({ code: 1, error: 'error: not everything could be erased: try again later\n' });
+    expect({ code, error }).toEqual({ code: 1, error: 'error: Not everything could be erased. Try again later.\n' });
     const done = JSON.parse(out) as Erased;
     expect(done.erased.toSorted()).toEqual([ended, open].toSorted());
     expect(done.left).toEqual([{ serviceOrderId: waiting, why: expect.stringMatching(/^it is waiting, /) }]);
@@ -146,13 +146,13 @@ describe('expediter member erase', () => {
   });
 
   it('says that nothing names the member, and exits 0: what was wanted is so', async () => {
-    expect(await cliOut(['member', 'erase', member.id])).toMatch(/^nothing: no order .* names this member/);
+    expect(await cliOut(['member', 'erase', member.id])).toMatch(/^No order .* names this member/);
     expect(await runJson(env, ['member', 'erase', member.id])).toEqual({ dryRun: false, erased: [], left: [] });
   });
 
   it('exits 2 on an id that is none', async () => {
     const { code, error } = await runCli(env, ['member', 'erase', '-'], '\n');
-    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/^error: memberId: /) });
+    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/^error: memberId /) });
   });
 
   it('finds the orders of a member without reading them all', async () => {

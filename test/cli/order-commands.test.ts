@@ -73,8 +73,8 @@ describe('expediter order list', () => {
     const { out } = await cli('order', 'list', '--limit', '3');
     expect(out).toMatch(/^order {4,}signalled .*location .*placement/);
     expect(out).toMatch(/^order-2 .*in doubt: needs you.*the POS may have it$/m);
-    expect(out).toMatch(/\nthere may be more: --after order-2\n$/);
-    expect((await cli('order', 'list', '--status', 'failed')).out).toBe('no orders match\n');
+    expect(out).toMatch(/\nThere may be more: --after order-2\n$/);
+    expect((await cli('order', 'list', '--status', 'failed')).out).toBe('No orders match.\n');
   });
 
   it.each<[string[], number, string]>([
@@ -126,7 +126,7 @@ describe('expediter order cancel', () => {
   it.each<[string[], number, string]>([
     [['to-cancel'], 1, 'to-cancel: the order has ended'],
     [['order-3', '--by-phone', 'refused'], 1, 'order-3: no cancellation of the order was requested'],
-    [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: no signal ever named this order'],
+    [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: No order has this id.'],
     [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
   ])('refuses %j', async (args, code, message) => {
     expect(await cli('order', 'cancel', ...args)).toEqual({ code, out: '', error: expect.stringContaining(message) });

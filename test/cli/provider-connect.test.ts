@@ -122,8 +122,8 @@ it('leaves no token that opens something when the POS refuses', async () => {
 });
 
 it.each([
-  ['no such location', 'nowhere', {}, 3, 'nowhere: no location has this id'],
-  ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 2, 'PUBLIC_URL is unset'],
+  ['no such location', 'nowhere', {}, 3, 'nowhere: No location has this id.'],
+  ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 2, 'PUBLIC_URL is not set'],
 ])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
   const ended = await connect(locationId, env);
   expect(ended).toMatchObject({ code, out: '' });

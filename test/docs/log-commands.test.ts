@@ -43,7 +43,7 @@ beforeAll(async () => {
   await system.placeOrder({ serviceOrderId: 'order-4711', locationId: 'club-1' });
   const { serviceOrderId: other } = await system.placeOrder({ locationId: 'club-2' });
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
-  await until(async () => (await sendAsIs(url, '/orders/order-4711?contents=true', { headers })).status === 200);
+  await until(async () => (await sendAsIs(url, '/v1/orders/order-4711?contents=true', { headers })).status === 200);
   const [one, two] = [await system.webhookUrl('club-1'), await system.webhookUrl('club-2')];
   const flood = (): Promise<unknown> => Promise.all(Array.from({ length: 20 }, () => post(one, { eventType: 'menu' })));
   // It floods only where others are served, and where the process falls behind.

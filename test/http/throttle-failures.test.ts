@@ -31,7 +31,7 @@ afterAll(() => system?.stop());
 type From = Record<string, string>;
 /** Every way to show a credential to an operators' door. */
 const WAYS: [string, (token: string, from: From) => Promise<OperatorAnswer>][] = [
-  ['bearer', (token, from) => sendAsIs(url, '/orders', { headers: { authorization: `Bearer ${token}`, ...from } })],
+  ['bearer', (token, from) => sendAsIs(url, '/v1/orders', { headers: { authorization: `Bearer ${token}`, ...from } })],
   ['sign_in', (token, from) => sendLogin(url, token, { ...OWN_PAGE, origin: url, ...from })],
   ['session', (token, from) => asSession('/console/api/orders', token, from)],
 ];
@@ -85,7 +85,7 @@ describe.each(WAYS)('wrong ones by %s', (endpoint, way) => {
       return answer.status === 429 && answer;
     });
     expect([headers.get('retry-after'), headers.get('connection')]).toEqual(['1', 'close']);
-    expect(text).toContain('too many wrong tokens');
+    expect(text).toContain('Too many failed authentications');
   });
 });
 
@@ -139,7 +139,7 @@ describe('beside a flood of wrong ones', () => {
   it('who shows nothing has guessed nothing', async () => {
     const from = fromElsewhere();
     for (let nth = 0; nth < 2 * BURST; nth += 1) {
-      expect((await sendAsIs(url, '/orders', { headers: from })).status).toBe(401);
+      expect((await sendAsIs(url, '/v1/orders', { headers: from })).status).toBe(401);
       expect((await sendAsIs(url, '/console/session', { headers: { ...from, ...OWN_PAGE } })).status).toBe(401);
     }
     expect((await bearer(await newToken(), from)).status).toBe(200);
@@ -172,7 +172,7 @@ describe('the source of a request', () => {
     const bare = await startSystem({ env: { OPERATOR_TOKEN }, databaseUrl: system.databaseUrl });
     try {
       const ask = (nth: number): Promise<OperatorAnswer> =>
-        sendAsIs(bare.urls[0] ?? '', '/orders', {
+        sendAsIs(bare.urls[0] ?? '', '/v1/orders', {
           headers: {
             authorization: `Bearer ${WRONG}`,
             'x-forwarded-for': `203.0.113.${nth}`,
@@ -197,7 +197,7 @@ describe('the source of a request', () => {
         '::ffff:192.0.2.1',
         'no address',
       ]) {
-        await sendAsIs(at, '/orders', {
+        await sendAsIs(at, '/v1/orders', {
           headers: { authorization: `Bearer ${WRONG}`, 'x-forwarded-for': address },
         });
       }
@@ -219,7 +219,7 @@ describe('what is told', () => {
     let judged = 0;
     const lines = await toldBy(async (at) => {
       for (let nth = 0; nth < 30; nth += 1) {
-        const { status } = await sendAsIs(at, '/orders', { headers: { authorization: `Bearer ${sent}`, ...from } });
+        const { status } = await sendAsIs(at, '/v1/orders', { headers: { authorization: `Bearer ${sent}`, ...from } });
         if (status === 401) judged += 1;
       }
       await sendAsIs(at, `/webhook/standard/club-1?token=${sent}`, { method: 'POST', headers: from });
@@ -250,7 +250,7 @@ describe('what is told', () => {
       for (let nth = 0; nth < 100; nth += 1) {
         const from = { 'x-forwarded-for': `172.16.0.${nth}` };
         const send = (): Promise<unknown> =>
-          sendAsIs(at, '/orders', { headers: { authorization: `Bearer ${WRONG}`, ...from } });
+          sendAsIs(at, '/v1/orders', { headers: { authorization: `Bearer ${WRONG}`, ...from } });
         await send();
         if (nth >= 90) await send();
       }

@@ -54,7 +54,7 @@ it('streams are counted, refusals by why, and how late each message was', async 
 it('an operator at another process sees that the member is watching, and is not once the process has stopped', async () => {
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   const isWatching = async (): Promise<boolean> => {
-    const answer = await fetch(`${system.urls[1]}/orders/${serviceOrderId}`, { headers });
+    const answer = await fetch(`${system.urls[1]}/v1/orders/${serviceOrderId}`, { headers });
     return ((await answer.json()) as { memberWatching: boolean }).memberWatching;
   };
   await until(isWatching);

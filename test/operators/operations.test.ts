@@ -6,8 +6,15 @@ import { z } from 'zod';
 import { ROLES, type Role } from '../../src/core/operators/operator.ts';
 import type { Operation, Options } from '../../src/operators/operation.ts';
 import { OPERATIONS } from '../../src/operators/registry.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../support/ask-operator.ts';
-import { nameToken } from '../support/log-in.ts';
+import {
+  OPERATOR_TOKEN,
+  askOperator,
+  mustBeProblem,
+  sendAsIs,
+  type Operator,
+  type OperatorAnswer,
+} from '../support/ask-operator.ts';
+import { OWN_PAGE, logIn, nameToken } from '../support/log-in.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
@@ -77,6 +84,8 @@ let admin: Operator;
 /** Has every role, where nothing of what is asked about is. */
 let elsewhere: Operator;
 let ids: Ids;
+/** The cookie of an admin at the console. */
+let session: string;
 const without = new Map<Role, Operator>();
 
 beforeAll(async () => {
@@ -84,6 +93,7 @@ beforeAll(async () => {
   for (const id of [LOCATION, 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
   await stage.seedOrder({ serviceOrderId: 'order-1', locationId: LOCATION });
   admin = await askOperator(stage.app);
+  session = await logIn(stage.app);
   elsewhere = await askOperator(stage.app, await nameToken(stage, 'elsewhere', [...ROLES], ['club-2']));
   for (const role of ROLES) {
     const others = ROLES.filter((each) => each !== role);
@@ -209,6 +219,37 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     expect(woken).toBe(wakes === true ? 1 : 0);
   });
 
+  // What `ask` is answered is held to be a problem there, and to be described.
+  it('answers whatever is refused before it with a problem, at both doors', async () => {
+    const [method = '', path = ''] = api?.route.split(' ') ?? [];
+    const at = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(ids[name as keyof Ids]));
+    const json = { 'content-type': 'application/json' };
+    const tooLarge = JSON.stringify('x'.repeat(70_000));
+    const refused = [
+      { status: 401, headers: { authorization: 'Bearer ', cookie: '' } },
+      ...(operation.query === undefined ? [] : [{ status: 400, search: '?nobody-knows=1' }]),
+      ...(method === 'GET'
+        ? []
+        : [
+            { status: 400, headers: json, body: '{' },
+            { status: 413, headers: json, body: tooLarge },
+            { status: 415, headers: { 'content-type': 'text/plain' }, body: 'x' },
+          ]),
+    ] as { status: number; headers?: Record<string, string>; body?: string; search?: string }[];
+    const doors = [
+      { prefix: '/v1', door: { authorization: `Bearer ${OPERATOR_TOKEN}` } },
+      { prefix: '/console/api', door: { cookie: session, ...OWN_PAGE } },
+    ];
+    for (const { prefix, door } of doors) {
+      for (const { status, headers, body, search = '' } of refused) {
+        const about = { method, headers: { ...door, ...headers }, body };
+        const answer = await sendAsIs(stage.app, prefix + at + search, about);
+        expect([prefix, answer.status, body?.slice(0, 9)]).toEqual([prefix, status, body?.slice(0, 9)]);
+        mustBeProblem(answer);
+      }
+    }
+  });
+
   when('dryRun' in (rowOf(operation).input ?? {}))('is neither written down nor wakes anybody when dry', async () => {
     const dry = await effectOf(() => ask(admin, operation, { ...right(), dryRun: true }));
     expect(dry).toEqual({ written: [], woken: 0 });
@@ -247,7 +288,8 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   when(idNames(operation).length > 0)('is about nothing that is not there', async () => {
     const { written, woken } = await effectOf(async () => {
       const answer = await ask(admin, operation, { ...right(), ...pathOf(operation, missing) });
-      expect([answer.status, answer.body]).toEqual([404, { error: expect.any(String) }]);
+      expect(answer).toMatchObject({ status: 404, body: { type: 'urn:expediter:problem:not-found' } });
+      expect(answer.body).not.toHaveProperty('cause');
     });
     // By the id that was tried: it is one.
     expect(written.filter(({ outcome }) => outcome !== 'refused' || (of !== 'all' && of !== 'list'))).toEqual([]);
@@ -288,7 +330,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
       const effect = await effectOf(async () => {
         for (const sent of [{}, undefined]) {
           const answer = await admin.post(String(operation.api?.route.split(' ')[1]).replace(/:\w+/, 'x'), sent);
-          expect(answer).toMatchObject({ status: 400, body: { problems: expect.any(Array) } });
+          expect(answer).toMatchObject({ status: 400, body: { issues: expect.any(Array) } });
         }
       });
       expect(effect).toEqual({ written: [], woken: 0 });

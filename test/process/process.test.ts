@@ -253,11 +253,11 @@ describe('a process that may open 300 files', () => {
       `${main.url}/readyz`,
       `${main.url}/nowhere`,
       `${operatorUrl}/console/`,
-      `${operatorUrl}/orders`,
+      `${operatorUrl}/v1/orders`,
     ]) {
       expect(await connectionOf(url), url).toBe('close');
     }
-    expect(await connectionOf(`${operatorUrl}/orders`, { authorization: `Bearer ${OPERATOR_TOKEN}` })).toBe(
+    expect(await connectionOf(`${operatorUrl}/v1/orders`, { authorization: `Bearer ${OPERATOR_TOKEN}` })).toBe(
       'keep-alive',
     );
     expect((await ask(webhookUrl, { method: 'POST', agent: agent() })).connection).toBe('keep-alive');
@@ -282,13 +282,13 @@ describe('a process that may open 300 files', () => {
   it('has no route of operators at the port of webhooks, and no webhook at theirs', async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const statusOf = async (url: string): Promise<number> => (await fetch(url, { headers: { authorization } })).status;
-    for (const path of ['/metrics', '/orders', '/openapi.json', '/live', '/console/', '/console/session']) {
+    for (const path of ['/metrics', '/v1/orders', '/openapi.json', '/v1/live', '/console/', '/console/session']) {
       expect(await statusOf(main.url + path), path).toBe(404);
     }
     expect((await post(webhookUrl.replace(main.url, operatorUrl), {})).status).toBe(404);
     expect((await post(`${operatorUrl}/pubsub/push`, {})).status).toBe(404);
     // A path that cannot be decoded is answered as any other of its port.
-    expect([await statusOf(`${main.url}/orders/%zz`), await statusOf(`${operatorUrl}/webhook/%zz`)]).toEqual([
+    expect([await statusOf(`${main.url}/v1/orders/%zz`), await statusOf(`${operatorUrl}/webhook/%zz`)]).toEqual([
       401, 400,
     ]);
     for (const url of [main.url, operatorUrl]) {
@@ -301,7 +301,7 @@ describe('a process that may open 300 files', () => {
 
   it('ends both listeners, and the streams of operators, when it is told to stop', async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
-    const stream = await fetch(`${operatorUrl}/live`, { headers: { authorization } });
+    const stream = await fetch(`${operatorUrl}/v1/live`, { headers: { authorization } });
     main.child.kill('SIGTERM');
     expect(await stream.text()).toContain('event: complete');
     expect(await main.exited).toBe(0);

@@ -39,7 +39,13 @@ function read(text: string): { document: ApiDocument; ajv: Ajv2020; validators: 
   return api;
 }
 
-/** Calls a service's operator API, and validates every answer against the API's own OpenAPI document. */
+/** Where programs look for them: below no version. */
+const UNVERSIONED = ['/metrics', '/openapi.json'];
+
+/**
+ * Calls a service's operator API, and validates every answer against the API's own OpenAPI document.
+ * @returns methods that take a path below the API's, such as `/orders`; `/metrics` and `/openapi.json` are where they are
+ */
 export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<Operator> {
   const authorization = `Bearer ${token}`;
   const { document, ajv, validators } = read(
@@ -54,7 +60,8 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
     if (described.content === undefined && answer.text === '') return;
     if (described.content?.[type] === undefined)
       throw new Error(`${method} ${template} does not say that it is ${type}`);
-    if (type !== 'application/json') return;
+    if (answer.status >= 400) mustBeProblem(answer);
+    if (!type.endsWith('json')) return;
     const pointer = [
       'paths',
       template,
@@ -74,7 +81,8 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
     }
   };
 
-  const ask = async (method: string, path: string, body?: unknown): Promise<OperatorAnswer> => {
+  const ask = async (method: string, below: string, body?: unknown): Promise<OperatorAnswer> => {
+    const path = UNVERSIONED.includes(below) ? below : `/v1${below}`;
     const answer = await sendAsIs(door, path, {
       method,
       headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
@@ -88,6 +96,18 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
     get: (path) => ask('GET', path),
     post: (path, body) => ask('POST', path, body),
   };
+}
+
+/** @throws unless an error answer is a problem, of the answer's status */
+export function mustBeProblem({ status, body, text, headers }: OperatorAnswer): void {
+  const isRight =
+    headers.get('content-type') === 'application/problem+json; charset=utf-8' &&
+    /^urn:expediter:problem:[a-z-]+$/.test(String(body['type'])) &&
+    /^[A-Z]/.test(String(body['title'])) &&
+    body['status'] === status &&
+    /./.test(String(body['detail'])) &&
+    (![429, 503].includes(status) || /^\d+$/.test(headers.get('retry-after') ?? ''));
+  if (!isRight) throw new Error(`this ${status} is no problem: ${headers.get('content-type')} ${text}`);
 }
 
 /** Sends a request. To a URL it goes without the corrections that `fetch` makes to a path. */
@@ -130,7 +150,7 @@ function answerOf(status: number, headers: [string, HeaderValue][], text: string
     [value ?? []].flat().map((each): [string, string] => [name, `${each}`]),
   );
   const answered = new Headers(all);
-  const isJson = answered.get('content-type')?.startsWith('application/json') === true;
+  const isJson = /^application\/(problem\+)?json\b/.test(answered.get('content-type') ?? '');
   return { status, body: isJson ? (JSON.parse(text) as Record<string, unknown>) : {}, text, headers: answered };
 }
 

@@ -76,6 +76,6 @@ describe('docs/try-it.md, tried by a new operator with an empty Postgres', () =>
   it('the list tells why', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
   it('after the secret is mended a replay applies it', () => expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
   it('and the member sees it', () => {
-    expect(saidBy('/orders/order-1')).toMatch(/confirmed[^]*"memberState":"confirmed"/);
+    expect(saidBy('/v1/orders/order-1')).toMatch(/confirmed[^]*"memberState":"confirmed"/);
   });
 });

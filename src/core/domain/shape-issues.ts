@@ -38,6 +38,7 @@ function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): str
   if (issue.code === 'too_big') return tooMuch(issue);
   if (issue.code === 'too_small') return tooLittle(issue);
   if (issue.code === 'invalid_value') return notAmong(issue.values.map(String), received);
+  if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.join(', ')}`;
   return `is wrong: ${message}`;
 }
 

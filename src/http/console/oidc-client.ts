@@ -62,7 +62,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
     } catch (error) {
       // The next one to sign in asks anew.
       if (asked === asking) asked = undefined;
-      throw new IssuerAway('the issuer of OIDC_ISSUER cannot be used now: ask again later', { cause: error });
+      throw new IssuerAway('The issuer of OIDC_ISSUER cannot be used now. Try again later.', { cause: error });
     }
   };
   return {

@@ -97,7 +97,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         const url = await client.startUrl({ ...flow, again: flow.again !== undefined }).catch((error: unknown) => {
           request.log.warn({ why: codeOf(error) }, 'nobody can sign in by OIDC: the issuer cannot be used');
           throw scope.httpErrors.serviceUnavailable(
-            'the issuer that people sign in at cannot be reached: try again, or sign in with a token',
+            'The issuer where people sign in cannot be reached. Try again, or sign in with a token.',
           );
         });
         return reply

@@ -78,7 +78,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
       return reply
         .code(503)
         .type('text/plain; charset=utf-8')
-        .send('The console was not built: run `npm run build:console`. The operator API does without it.\n');
+        .send('The console was not built. Run `npm run build:console`. The operator API works without it.\n');
     }
     const name = request.params['*'];
     // Size and time do not tell versions apart: npm packs every file with the same time.

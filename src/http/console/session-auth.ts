@@ -3,8 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../bound-connections.ts';
 import { answerErrors } from '../operator/answer-errors.ts';
 import { guardRoutes } from '../operator/guard-routes.ts';
-import { speakJson } from '../operator/mount-routes.ts';
+import { NOTHING_HERE, speakJson } from '../operator/mount-routes.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
+import { sendProblem } from '../operator/problem.ts';
 import { unauthorized } from '../operator/bearer-auth.ts';
 import { BUILT, isSameOrigin, pageFiles, secureHeaders } from './page-files.ts';
 import { sessionCookies } from './session-cookie.ts';
@@ -36,7 +37,7 @@ export async function sessionAuth(
     });
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
-  scope.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'there is no such thing here' }));
+  scope.setNotFoundHandler((_request, reply) => sendProblem(reply, 404, NOTHING_HERE));
   await scope.register(cookie);
   await scope.register((page) => pageFiles(page, BUILT));
 
@@ -51,7 +52,7 @@ export async function sessionAuth(
     own.addHook('onRequest', async (request) => {
       if (isSameOrigin(request, publicOrigin)) return;
       throw own.httpErrors.forbidden(
-        "not from the console's own page: people open that by https, a program calls the operator API with its token as Bearer",
+        "This request did not come from the console's own page. Open the console by https. A program calls the operator API, with its token as Bearer.",
       );
     });
 
@@ -75,7 +76,7 @@ export async function sessionAuth(
         mountApi(api);
         // Without this route the answer would be the page.
         api.get('/*', async () => {
-          throw api.httpErrors.notFound('there is no such thing here');
+          throw api.httpErrors.notFound(NOTHING_HERE);
         });
       },
       { prefix: '/api' },

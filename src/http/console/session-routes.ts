@@ -11,7 +11,7 @@ import type { JudgeSlowly } from '../throttle-failures.ts';
 import { actionFrom } from '../request.ts';
 import { giveSession, type GiveSessionDeps, isOwnMachine, sessionCookie, sessionCookies } from './session-cookie.ts';
 
-const Login = z.object({ token: z.string({ error: 'is not a text: a token' }) });
+const Login = z.object({ token: z.string() });
 
 /**
  * Mounts the routes of a browser's session, and of the others of whoever has it.
@@ -38,7 +38,7 @@ export function sessionRoutes(
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
-      throw scope.httpErrors.forbidden('a browser keeps no session over plain http: open the console by https');
+      throw scope.httpErrors.forbidden('A browser keeps no session over plain http. Open the console by https.');
     }
     const { token } = request.body;
     const operator = await judge(request, 'sign_in', [token], () => identify.byToken(token));
@@ -94,7 +94,7 @@ export function sessionRoutes(
     const { sessionId } = request.params;
     const action = { action: 'revoke session', subject: sessionId, ...actionFrom(request) };
     if (!(await audited(pool, operator, action, () => endSession(pool, sessionId, operator)))) {
-      throw scope.httpErrors.notFound('you have no session with this id');
+      throw scope.httpErrors.notFound('You have no session with this id.');
     }
     identify.lookAnew();
     return reply.code(204).send();

@@ -1,12 +1,11 @@
 import pg from 'pg';
-import type { FastifyError, FastifyInstance } from 'fastify';
-import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import type { FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify';
+import type { z } from 'zod';
+import { toCauseText } from '../../core/domain/cause-text.ts';
+import { issueInWords } from '../../core/domain/issue-in-words.ts';
+import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
-
-/** Makes a 409: nothing was changed, and why. */
-export function conflict({ refused, cause }: { refused: string; cause: { code: string } }): Error {
-  return Object.assign(new Error(refused, { cause }), { statusCode: 409 });
-}
+import { PROBLEMS, sendProblem, type ProblemStatus } from './problem.ts';
 
 /** Errors of the client library, which carry no code. */
 const LOST =
@@ -40,40 +39,69 @@ export function takeJson(scope: FastifyInstance): void {
   );
 }
 
-const IN_WORDS: Record<number, string> = {
-  413: `the body is over ${BODY_LIMIT} bytes`,
-  415: 'the body is sent as application/json',
+/** What Fastify itself refuses, in our words: its own messages may change. */
+const SENTENCES: Record<string, string> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
+  FST_ERR_CTP_BODY_TOO_LARGE: `The body is larger than ${BODY_LIMIT} bytes. Send a smaller one.`,
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
 };
+
+/** A request that does not fit the schema of its route. */
+class WrongFields extends Error {
+  override readonly name = 'WrongFields';
+  readonly statusCode = 400;
+  /** Set by Fastify. */
+  readonly validationContext: keyof typeof PLACES | undefined;
+  readonly issues: ShapeIssue[];
+  constructor(issues: ShapeIssue[]) {
+    super('the request does not fit the schema');
+    this.issues = issues;
+  }
+}
+
+/** Reads requests by zod, and says which fields are wrong, without their values. */
+export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
+  ({ schema }) =>
+  (data) => {
+    const read = schema.safeParse(data, { reportInput: true });
+    return read.success ? { value: read.data } : { error: new WrongFields(shapeIssues(read.error)) };
+  };
 
 const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 'query' };
 
-/** Answers errors: says what is wrong with the request, and nothing about failures of ours. */
+/** Answers errors as problems: says what is wrong with the request, and nothing about failures of ours. */
 export function answerErrors(scope: FastifyInstance): void {
   scope.setErrorHandler<FastifyError>((error, request, reply) => {
-    if (hasZodFastifySchemaValidationErrors(error)) {
+    if (error instanceof WrongFields) {
       const where = PLACES[error.validationContext ?? 'body'];
-      const problems = error.validation.map(({ instancePath, message }) => ({
-        field: instancePath.slice(1).replaceAll('/', '.') || where,
-        problem: message ?? 'is wrong',
-      }));
-      return reply.code(400).send({ error: `wrong ${where}`, problems });
+      const issues = error.issues.map((issue) => (issue.path === '' ? { ...issue, path: toCauseText(where) } : issue));
+      return sendProblem(reply, 400, `The request is not valid: ${issues.map(issueInWords).join('; ')}.`, { issues });
     }
     if (error instanceof TooManyFailures) {
       // The body may be on its way, and nobody will read it.
-      const headers = { 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' };
-      return reply.code(429).headers(headers).send({ error: error.message });
+      reply.headers({ 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' });
+      return sendProblem(reply, 429, error.message);
     }
     if (isDatabaseAway(error)) {
       request.log.warn({ err: error }, 'operator not answered: Postgres is away');
-      return reply.code(503).header('retry-after', '2').send({ error: 'Postgres cannot be used now: ask again later' });
+      reply.header('retry-after', '2');
+      return sendProblem(reply, 503, 'The database is unavailable. Try again later.');
     }
-    const { statusCode } = error;
-    if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-      const why = (statusCode === 403 || statusCode === 409) && error.cause !== undefined ? { cause: error.cause } : {};
-      return reply.code(statusCode).send({ error: IN_WORDS[statusCode] ?? error.message, ...why });
+    const status = error.statusCode ?? 500;
+    if (status === 503) {
+      reply.header('retry-after', '2');
+      return sendProblem(reply, 503, error.message);
     }
-    if (statusCode === 503) return reply.code(503).header('retry-after', '2').send({ error: error.message });
-    request.log.error({ err: error }, 'operator not answered');
-    return reply.code(500).send({ error: 'it failed here: see the log' });
+    if (status < 400 || status >= 500) {
+      request.log.error({ err: error }, 'operator not answered');
+      return sendProblem(reply, 500, 'The request failed because of an error in the service. Its log has the details.');
+    }
+    const more = (status === 403 || status === 409) && error.cause !== undefined ? { cause: error.cause } : {};
+    return sendProblem(reply, isProblem(status) ? status : 400, SENTENCES[error.code] ?? error.message, more);
   });
+}
+
+function isProblem(status: number): status is ProblemStatus {
+  return status in PROBLEMS;
 }

@@ -2,32 +2,43 @@ import { z } from 'zod';
 import { Role } from '../../core/operators/operator.ts';
 import { ReplayCause } from '../../core/domain/webhook-cause.ts';
 import { RefusalCause } from '../../core/domain/placement-cause.ts';
+import { ShapeIssue } from '../../core/domain/shape-issues.ts';
+import { PROBLEM_JSON, PROBLEMS, typeOf, type ProblemStatus } from './problem.ts';
 
 /** Why a 403. */
 export const AccessCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('role_missing'), roles: z.array(Role) }),
   z.object({
     code: z.literal('sign_in_again'),
-    proof: z
-      .boolean()
-      .meta({ description: 'Whether the issuer must look at them again. If not, a new session is enough.' }),
+    proof: z.boolean().meta({
+      description: 'True if the person must authenticate at the issuer again. Otherwise a new session is enough.',
+    }),
   }),
 ]);
 export type AccessCause = z.infer<typeof AccessCause>;
 
-export const Failure = z
+/** The body of every error answer. */
+export const Problem = z
   .object({
-    error: z.string(),
-    problems: z
-      .array(z.object({ field: z.string(), problem: z.string() }))
+    type: z
+      .string()
+      .meta({ description: 'Which problem it is, as a URI that stays the same. It is only an identifier.' }),
+    title: z.string().meta({ description: 'The same for every problem of this type.' }),
+    status: z.int().meta({ description: 'The status of the answer.' }),
+    detail: z.string().meta({ description: 'What happened and what to do, in a sentence for people. It may change.' }),
+    issues: z
+      .array(ShapeIssue)
       .exactOptional()
-      .meta({ description: 'What is wrong with the request, field by field.' }),
+      .meta({ description: 'Of a 400: the wrong fields, ten at most, each once.' }),
     cause: z
       .union([ReplayCause, RefusalCause, AccessCause])
       .exactOptional()
       .meta({ description: 'Of a 403 and a 409: why, as data.' }),
   })
-  .meta({ id: 'Failure', examples: [{ error: 'no signal ever named this order' }] });
+  .meta({
+    id: 'Problem',
+    examples: [{ type: typeOf(404), title: PROBLEMS[404].title, status: 404, detail: 'No order has this id.' }],
+  });
 
 /** Describes one JSON answer of a route. */
 export function json<Schema extends z.ZodType>(
@@ -37,24 +48,16 @@ export function json<Schema extends z.ZodType>(
   return { description, content: { 'application/json': { schema } } };
 }
 
-const FAILURES = {
-  400: json('The request is not right; `problems` names each field.', Failure),
-  401: json('No token, or not the right one.', Failure),
-  403: json('The token, or the session, has no such role there.', Failure),
-  404: json('There is no such thing.', Failure),
-  409: json('It cannot be done as things are: `error` says why. Nothing was changed.', Failure),
-  413: json('The body is too large.', Failure),
-  415: json('The body is not JSON.', Failure),
-  429: json('Too many wrong ones came from your address: ask again later (`Retry-After`).', Failure),
-  500: json('It failed; the log says how.', Failure),
-  503: json('Postgres is away, or there is no room now: ask again later (`Retry-After`).', Failure),
-};
-type Code = keyof typeof FAILURES;
+type Described = { description: string; content: { [PROBLEM_JSON]: { schema: typeof Problem } } };
 const ALWAYS = [400, 401, 403, 429, 500, 503] as const;
-type Always = (typeof ALWAYS)[number];
 
-/** Describes the failures of a route: those of every route, and these. */
-export function failures<Also extends Code>(...also: Also[]): Pick<typeof FAILURES, Also | Always> {
-  const codes: Code[] = [...ALWAYS, ...also];
-  return Object.fromEntries(codes.map((code) => [code, FAILURES[code]])) as ReturnType<typeof failures<Also>>;
+/** Describes the problems of a route: those of every route, and these. */
+export function failures<Also extends ProblemStatus>(
+  ...also: Also[]
+): Record<Also | (typeof ALWAYS)[number], Described> {
+  const described = [...ALWAYS, ...also].map((status): [ProblemStatus, Described] => [
+    status,
+    { description: PROBLEMS[status].about, content: { [PROBLEM_JSON]: { schema: Problem } } },
+  ]);
+  return Object.fromEntries(described) as Record<Also | (typeof ALWAYS)[number], Described>;
 }

@@ -1,12 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { API_PATH } from '../../operators/registry.ts';
 import { bearerOf } from '../request.ts';
 import type { Authenticate } from '../bound-connections.ts';
 import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';
 import { guardRoutes } from './guard-routes.ts';
 import { metricsRoute } from './metrics-route.ts';
+import { speakJson } from './mount-routes.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 import { openapiRoute } from './openapi-route.ts';
+import { sendProblem } from './problem.ts';
 
 /** Refuses every request without an operator's token, with the same 401 for every reason, before the body is read. */
 export function bearerGate(
@@ -23,12 +26,19 @@ export function bearerGate(
   };
 }
 
+const WRONG = {
+  Bearer: 'The operator token is missing or not valid.',
+  Cookie: 'You are not signed in, or the token is not valid. Sign in again.',
+};
+
 /** Answers 401 and closes the connection, since the body may be on its way and nobody will read it. */
 export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Cookie'): FastifyReply {
-  return reply
-    .code(401)
-    .headers({ 'www-authenticate': `${scheme} realm="expediter"`, connection: 'close', 'cache-control': 'no-store' })
-    .send({ error: 'unauthorized' });
+  reply.headers({
+    'www-authenticate': `${scheme} realm="expediter"`,
+    connection: 'close',
+    'cache-control': 'no-store',
+  });
+  return sendProblem(reply, 401, WRONG[scheme]);
 }
 
 /**
@@ -48,7 +58,8 @@ export async function bearerAuth(
   });
   scope.addHook('onRequest', bearerGate(deps, authenticate));
   guardRoutes(scope, deps);
-  mountApi(scope);
+  speakJson(scope);
+  await scope.register(async (api) => mountApi(api), { prefix: API_PATH });
   metricsRoute(scope, deps.metrics);
   openapiRoute(scope, routes);
 }

@@ -11,7 +11,7 @@ import type { OperatorDeps } from './operator-deps.ts';
 
 const LiveQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'That the order was last sent through.' }),
+  integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
 });
 
 /** Mounts `GET /live`: the board of all processes as server-sent events, orders open or ended within a day. */
@@ -25,11 +25,11 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
         tags: ['Orders'],
         summary: 'The board: all orders and what needs attention, as they change',
         description:
-          'Server-sent events without ids: whoever comes back gets the whole board anew. `reset`: forget what you have; ' +
-          '`orders`, some at a time: each replaces what you have of its `serviceOrderId`; `complete`, once: you have the ' +
-          'whole board; `attention`: what a person should look at, whole, whenever it changed. On the board are orders ' +
-          'that have not ended (at most 20,000) and those that ended within 24 hours (the newest 2,000, but for those ' +
-          'whose member was erased). Nothing about members. An order that leaves what you filter by is told once more.',
+          'Server-sent events without ids: after a reconnect you get the whole board again. `reset`: forget what you have. ' +
+          '`orders`, some at a time: each replaces what you have of its `serviceOrderId`. `complete`, once: you have the ' +
+          'whole board. `attention`: what a person should look at, as a whole, whenever it changed. The board has the ' +
+          'orders that have not ended (at most 20,000) and those that ended within 24 hours (the newest 2,000, without ' +
+          'those whose member was erased). Nothing about members. An order that leaves your filter is sent once more.',
         querystring: LiveQuery,
         response: {
           200: {

@@ -17,7 +17,6 @@ import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../core/domain/version.ts';
 import type { Access } from '../../operators/operation.ts';
-import { ACCESS } from '../../operators/registry.ts';
 
 /**
  * The shapes of core's words, by their names in the document. They have none where they stand: a provider's own copy of
@@ -37,39 +36,39 @@ const WORDS: Record<string, z.ZodType> = {
 
 /** Sections of the document, and of docs/operator-api.md. */
 export const TAGS = [
-  { name: 'Orders', description: 'On their way to a POS and back.' },
-  { name: 'Webhooks', description: 'Webhooks as they arrived, and applying them anew.' },
-  { name: 'Operators', description: 'Who may do this, and where they are signed in.' },
-  { name: 'Audit', description: 'Who did what, and who was refused.' },
+  { name: 'Orders', description: 'Orders on their way to a POS and back.' },
+  { name: 'Webhooks', description: 'Webhooks as they arrived, and replaying them.' },
+  { name: 'Operators', description: 'Permissions of operators, and their sessions.' },
+  { name: 'Audit', description: 'What operators did and read, and what they were refused.' },
   { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
-  { name: 'Traffic', description: 'What went through in the last day.' },
+  { name: 'Traffic', description: 'Counts of the last day.' },
   { name: 'Process', description: 'This process, and this description.' },
 ];
 
-const ABOUT = `What people on call and their programs may see and do. Every request carries a token as
-\`Authorization: Bearer\`. What it may is said by roles, at all locations or at some: each route says which one it takes,
-and where (\`x-role\`, \`x-of\`). What is at other locations is answered as if it were not there. Ids in a path are
-percent-encoded. Times are RFC 3339. Whatever changes something, and every look at member data, is written down in the
-audit, with who did it.`;
+const ABOUT = `The API of operators: people on call, and their programs. Every request carries a token as
+\`Authorization: Bearer\`. A token has roles, at all locations or at some. Each route says which role it needs, and where
+(\`x-role\`, \`x-of\`). Things at other locations are answered as if they did not exist. Ids in a path are percent-encoded.
+Times are RFC 3339. Every error answer is a \`Problem\` (RFC 9457). Every change, and every read of member data, is recorded
+in the audit with its operator.`;
 
 /** Where a route takes its role. */
 const WHERE: Record<Access['of'], string> = {
   order: "at the order's location",
   webhook: "at the webhook's location",
   location: 'at the location',
-  list: 'at a location, and is about those alone at which you have it',
-  given: 'at each of the `locations` that are sent, without them at all',
+  list: 'at any location, and answers only about locations where you have it',
+  given: 'at each of the `locations` that are sent, or at all locations if none are',
   all: 'at all locations',
   none: 'at any location',
 };
 
 /** A route's schema, with who may use it. */
-function withRole({ method, url, schema = {} }: RouteOptions): FastifySchema {
-  const access = ACCESS[`${String(method)} ${url}`];
+function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
+  const access = config?.access;
   if (access === undefined) return schema;
   const { role, of, reveals } = access;
-  const also = reveals === undefined ? '' : ' What is member data takes `member-data` there as well.';
-  const description = `${schema.description ?? ''} Takes the role \`${role}\` ${WHERE[of]}.${also}`.trim();
+  const also = reveals === undefined ? '' : ' Member data needs the role `member-data` there as well.';
+  const description = `${schema.description ?? ''} Needs the role \`${role}\` ${WHERE[of]}.${also}`.trim();
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 

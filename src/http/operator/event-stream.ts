@@ -103,7 +103,7 @@ export function openStream(
   const ofSome = [...streams.values()].filter(isOfSome);
   const own = ofSome.filter(({ kind, id }) => kind === reader.kind && id === reader.id);
   if (streams.size >= STREAMS_MAX || (isOfSome(reader) && (ofSome.length >= OF_SOME_MAX || own.length >= OF_ONE_MAX)))
-    throw scope.httpErrors.serviceUnavailable('too many streams are open here: close one, or ask again soon');
+    throw scope.httpErrors.serviceUnavailable('This process has too many open streams. Close one, or try again later.');
   const stream = eventStream();
   streams.set(stream, reader);
   const look = async (): Promise<void> => {

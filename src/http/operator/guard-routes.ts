@@ -48,7 +48,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const { access } = request.routeOptions.config;
     if (access === undefined) return;
     if (operator.isStale === true && access.whileAway !== true) {
-      throw scope.httpErrors.serviceUnavailable('nobody can say now who may what: ask again later');
+      throw scope.httpErrors.serviceUnavailable(
+        'Permissions cannot be checked because the database is unavailable. Try again later.',
+      );
     }
     const roles = rolesFor(access, request);
     const { of } = access;
@@ -90,7 +92,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     // Its body may have taken long to come.
     const again = await request.identifyAgain();
     if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
-      throw scope.httpErrors.forbidden('what you may has changed meanwhile: ask again');
+      throw scope.httpErrors.forbidden('Your permissions changed while this request was running. Try again.');
     }
     request.action = { ...action, id: await beginAction(pool, operatorOf(request), action) };
   });
@@ -128,11 +130,11 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     if (isWritten(operator.id))
       await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
     if (may) {
-      throw Object.assign(scope.httpErrors.forbidden('this action needs a recent sign-in: sign in again'), {
+      throw Object.assign(scope.httpErrors.forbidden('This action needs a recent sign-in. Sign in again.'), {
         cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
       });
     }
-    throw Object.assign(scope.httpErrors.forbidden(`this takes the role ${roles.join(' and ')} there`), {
+    throw Object.assign(scope.httpErrors.forbidden(`This request needs the role ${roles.join(' and ')} there.`), {
       cause: { code: 'role_missing', roles: [...roles] } satisfies AccessCause,
     });
   }

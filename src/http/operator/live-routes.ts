@@ -13,10 +13,10 @@ import { OrderParams } from '../../operators/requests.ts';
 const Resume = z.looseObject({
   'last-event-id': z
     .string()
-    .regex(/^\d{1,9}$/, { error: 'is not the `id` of an event' })
+    .regex(/^\d{1,9}$/, { error: 'must be the `id` of an event' })
     .transform(Number)
     .optional()
-    .meta({ description: 'The last event that you have: the stream goes on behind it.', examples: ['3'] }),
+    .meta({ description: 'The last event that you have: the stream continues after it.', examples: ['3'] }),
 });
 
 /** Mounts `GET /orders/:serviceOrderId/live`: an order's live messages as server-sent events, of all processes. */
@@ -31,7 +31,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         summary: "An order's live messages, as they happen",
         description:
           'Server-sent events: each `orderStatusChanged` has the sequence as its `id` and a LiveMessage as its `data`, ' +
-          'as the status topic has it, but for `reason`. Begins with the first, or behind `Last-Event-ID`. After the last comes ' +
+          'as on the status topic, without `reason`. Begins with the first, or after `Last-Event-ID`. After the last comes ' +
           '`end`, and the stream is closed.',
         params: OrderParams,
         headers: Resume,
@@ -48,7 +48,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
           },
           204: z
             .undefined()
-            .describe('The order has ended, and you have all of it: this tells an EventSource not to come back.'),
+            .describe('The order has ended, and you have all of it. An EventSource does not come back after this.'),
           ...failures(404),
         },
       },

@@ -1,20 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { serializerCompiler } from 'fastify-type-provider-zod';
 import { mountOperations } from '../../operators/mount-operations.ts';
 import { OPERATIONS } from '../../operators/registry.ts';
-import { answerErrors, takeJson } from './answer-errors.ts';
+import { answerErrors, takeJson, validatorCompiler } from './answer-errors.ts';
 import { boardRoutes } from './board-routes.ts';
 import type { Shared } from './event-stream.ts';
 import { liveRoutes } from './live-routes.ts';
 import type { OperatorDeps } from './operator-deps.ts';
+import { sendProblem } from './problem.ts';
 
 /**
- * The operator API, for programs and the console. The door decides who may use it.
+ * The operator API, for programs and the console. The door decides who may use it, and under which prefix. Every error
+ * answer is one of `PROBLEMS`.
  *
- * - `400` wrong request, `401` wrong token, `403` not with these roles, `404` it does not exist, `409` not possible now
- * - `503` Postgres is away, or no room (`Retry-After`); `500` an error of ours
- *
- * @returns a function that mounts the routes behind a door, on a scope of its own
+ * @returns a function that mounts the routes behind a door, on a scope with a prefix of its own
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
@@ -26,10 +25,14 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
   return (scope) => {
     speakJson(scope);
     mountOperations(scope, OPERATIONS, deps, shared.closing);
+    scope.setNotFoundHandler((_request, reply) => sendProblem(reply, 404, NOTHING_HERE));
     liveRoutes(scope, deps, shared);
     boardRoutes(scope, deps, shared);
   };
 }
+
+/** What is said of a path that no route has. */
+export const NOTHING_HERE = 'Nothing has this path.';
 
 /** Makes a scope speak JSON that zod validates, with errors that say what is wrong, and without caches. */
 export function speakJson(scope: FastifyInstance): void {

@@ -61,7 +61,8 @@ export async function connect(context: ConnectContext): Promise<Connection> {
     shown: 'after code= in the address of the next page',
     exchange: async (code) => ({
       settings: { refreshToken: await exchangeCode(context, code) },
-      action: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
+      action:
+        'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
     }),
     connect: connectWebhook,
   });

@@ -474,8 +474,8 @@ describe('what cannot be replayed', () => {
   });
 
   it.each([
-    ['nothing named', ['replay'], /say which/],
-    ['no more than a place', ['replay', '--location', 'club-1'], /say which/],
+    ['nothing named', ['replay'], /Say which/],
+    ['no more than a place', ['replay', '--location', 'club-1'], /Say which/],
     ['an id and a filter', ['replay', MISSING, '--outcome', 'dropped'], /either/],
     ['an id and --again', ['replay', MISSING, '--again'], /either/],
     ['an outcome that is none', ['list', '--outcome', 'lost'], /Allowed choices/],
@@ -553,7 +553,7 @@ describe('all that match', () => {
     expect(told(serviceOrderId)).toEqual(['confirmed', 'preparing', 'ready_for_pickup', 'picked_up']);
     expect(await kept(replayed[0]?.webhookId)).toMatchObject({ replay_of: dropped[0], outcome: 'applied' });
 
-    expect(await cli(['webhook', 'replay', ...filters])).toMatchObject({ code: 0, out: 'nothing to replay\n' });
+    expect(await cli(['webhook', 'replay', ...filters])).toMatchObject({ code: 0, out: 'Nothing to replay.\n' });
     expect((await replayAll(...filters, '--again')).outcomes).toEqual({ duplicate: 1, stale: 3 });
     expect(await replayAll('--since', '2020-01-01', '--until', '1h', '--location', locationId)).toMatchObject({
       replayed: [],
@@ -656,7 +656,10 @@ describe('all that match', () => {
       await system.query('SELECT pg_terminate_backend($1)', [waiting?.['pid']]);
       return ended;
     });
-    expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/^error: stopped half-way, repeat it/) });
+    expect({ code, error }).toEqual({
+      code: 1,
+      error: expect.stringMatching(/^error: It stopped before the end\. Repeat/),
+    });
     expect(JSON.parse(out)).toMatchObject({ outcomes: { applied: 1 }, refused: [], stopped: expect.any(String) });
   });
 
@@ -738,7 +741,7 @@ describe('webhook list', () => {
       ].toSorted(),
     );
     const words = await cli(['webhook', 'list', '--location', locationId, '--limit', '2']);
-    expect(words.out).toMatch(new RegExp(`^webhook +received .*\n\nthere may be more: --after ${ids[3]}\n$`, 's'));
+    expect(words.out).toMatch(new RegExp(`^webhook +received .*\n\nThere may be more: --after ${ids[3]}\n$`, 's'));
     expect(words.out).not.toContain('Lovelace');
     expect(await cli(['webhook', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
     expect(await cli(['webhook', 'list', '--after', randomUUIDv7()])).toMatchObject({ code: 3 });

@@ -248,7 +248,7 @@ describe('an estimate', () => {
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
     const [first] = await system.query('SELECT webhook_id FROM status_events WHERE service_order_id = $1', [id]);
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
-    const replayed = await fetch(`${system.operatorUrls[0]}/webhooks/${String(first?.['webhook_id'])}/replay`, {
+    const replayed = await fetch(`${system.operatorUrls[0]}/v1/webhooks/${String(first?.['webhook_id'])}/replay`, {
       method: 'POST',
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
     });
@@ -379,8 +379,8 @@ describe('a tracking link', () => {
   it('is shown to whoever reads member data, and goes into no log', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, trackingUrl: LINK });
-    expect(await api(`/orders/${id}`)).toMatchObject({ order: { trackingUrl: null } });
-    expect(await api(`/orders/${id}?contents=true`)).toMatchObject({ order: { trackingUrl: LINK } });
+    expect(await api(`/v1/orders/${id}`)).toMatchObject({ order: { trackingUrl: null } });
+    expect(await api(`/v1/orders/${id}?contents=true`)).toMatchObject({ order: { trackingUrl: LINK } });
     expect(system.logged.join('')).not.toContain('courier.example');
   });
 

@@ -341,7 +341,7 @@ describe('an issuer that cannot be used', () => {
       expect([answer.status, answer.headers.get('retry-after'), answer.body]).toEqual([
         503,
         '2',
-        { error: expect.stringContaining('cannot be reached') },
+        expect.objectContaining({ detail: expect.stringContaining('cannot be reached') }),
       ]);
       says = {};
       expect((await start()).status).toBe(302);

@@ -340,7 +340,7 @@ it('OPERATOR_TOKEN and its sessions end with the first admin, and are back where
     stage.lookAnew();
     const byToken = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } };
     return [
-      (await sendAsIs(stage.app, '/locations/club-1', byToken)).status,
+      (await sendAsIs(stage.app, '/v1/locations/club-1', byToken)).status,
       (await ask('/console/api/locations/club-1', session)).status,
     ];
   };

@@ -124,8 +124,8 @@ describe('an asset', () => {
 
   it('that is not there is a 404, and not the page', async () => {
     for (const path of ['assets/index-00000000.js', 'nothing.txt', 'robots.txt']) {
-      const { status, text } = await ask(`/console/${path}`);
-      expect([status, text], path).toEqual([404, '{"error":"there is no such thing here"}']);
+      const { status, body } = await ask(`/console/${path}`);
+      expect([status, body['detail']], path).toEqual([404, 'Nothing has this path.']);
     }
   });
 
@@ -200,7 +200,7 @@ describe('every answer under /console', () => {
     for (const path of ['/console/%zz', '/console/api/orders/%E0%A4%A']) {
       expect(await ask(path)).toMatchObject({
         status: 400,
-        body: { error: expect.stringContaining('percent-encode') },
+        body: { detail: expect.stringContaining('Percent-encode') },
       });
     }
   });

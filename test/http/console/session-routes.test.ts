@@ -17,7 +17,7 @@ import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 const OTHER_TOKEN = 'the-operators-next-token-of-a-test-long-enough-too';
-const UNAUTHORIZED = { status: 401, text: '{"error":"unauthorized"}' };
+const UNAUTHORIZED = { status: 401, body: { type: 'urn:expediter:problem:not-authenticated', status: 401 } };
 const UNKNOWN = 'x'.repeat(43);
 
 let stage: Stage;
@@ -310,14 +310,14 @@ describe('a session', () => {
 
   it('opens nothing that is for the token', async () => {
     const cookie = await logIn(stage.app);
-    for (const path of ['/orders', '/locations', '/webhooks', '/metrics', '/openapi.json']) {
+    for (const path of ['/v1/orders', '/v1/locations', '/v1/webhooks', '/metrics', '/openapi.json']) {
       expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
     }
     for (const path of ['/console/api/metrics', '/console/api/openapi.json', '/console/api/', '/console/api/nothing']) {
       const answer = await ask(path, { cookie, ...OWN_PAGE });
       expect([answer.status, answer.headers.get('content-type')], path).toEqual([
         404,
-        'application/json; charset=utf-8',
+        'application/problem+json; charset=utf-8',
       ]);
     }
   });
@@ -472,12 +472,12 @@ describe('all sessions', () => {
   it('are listed to an admin, who ends any of them', async () => {
     const admin = { authorization: `Bearer ${await named('admin of all', 'admin')}` };
     const lost = await logIn(stage.app, await named('lost laptop'));
-    const { body } = await ask('/operators/sessions', admin);
+    const { body } = await ask('/v1/operators/sessions', admin);
     const all = body['sessions'] as Record<string, unknown>[];
     const one = all.find(({ name }) => name === 'lost laptop');
     expect(one).toMatchObject({ kind: 'token', source: expect.stringMatching(/^10\./) as string });
     expect(one).not.toHaveProperty('sha256');
-    const path = `/operators/sessions/${String(one?.['sessionId'])}/revoke`;
+    const path = `/v1/operators/sessions/${String(one?.['sessionId'])}/revoke`;
     for (const round of [1, 2]) {
       expect(await ask(path, admin, 'POST'), String(round)).toMatchObject({
         status: 200,
@@ -485,14 +485,14 @@ describe('all sessions', () => {
       });
     }
     expect(await opens(lost)).toBe(false);
-    const left = (await ask('/operators/sessions', admin)).body['sessions'] as Record<string, unknown>[];
+    const left = (await ask('/v1/operators/sessions', admin)).body['sessions'] as Record<string, unknown>[];
     expect(left.map(({ name }) => name)).not.toContain('lost laptop');
     expect((await actsOf('admin of all')).at(-1)).toMatchObject({
       action: 'revoke session',
       subject: one?.['sessionId'],
       outcome: 'done',
     });
-    expect((await ask(`/operators/sessions/${randomUUID()}/revoke`, admin, 'POST')).status).toBe(404);
+    expect((await ask(`/v1/operators/sessions/${randomUUID()}/revoke`, admin, 'POST')).status).toBe(404);
   });
 });
 
@@ -552,7 +552,7 @@ describe('a request from another page', () => {
       const answer = await ask(path, headers, method);
       expect(answer, path).toMatchObject({
         status: 403,
-        body: { error: expect.stringContaining("console's own page") },
+        body: { detail: expect.stringContaining("console's own page") },
       });
       expect(answer.headers.get('set-cookie')).toBeNull();
     }

@@ -47,7 +47,7 @@ async function person(name: string): Promise<string> {
 
 /** Opens the board and an order at the process that will not be told. @returns when each has ended */
 async function follow(headers: Record<string, string>): Promise<Promise<unknown>[]> {
-  const prefix = 'cookie' in headers ? '/console/api' : '';
+  const prefix = 'cookie' in headers ? '/console/api' : '/v1';
   const both = await Promise.all(
     ['/live', '/orders/order-1/live'].map((path) => readEvents(`${there}${prefix}${path}`, headers)),
   );
@@ -82,7 +82,7 @@ it('a stream ends with what let its reader in, and no other does', async () => {
     'signed out everywhere': { who: await session('b'), action: (who) => send('/console/sessions', who, 'DELETE') },
     'session revoked': {
       who: await session('c'),
-      action: async () => send(`/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST'),
+      action: async () => send(`/v1/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST'),
     },
     'token revoked': {
       who: await bearer('d'),

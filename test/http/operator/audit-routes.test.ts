@@ -41,7 +41,7 @@ async function named(
     [randomUUID(), hash('sha256', token, 'buffer'), name, roles, locations],
   );
   const headers = { authorization: `Bearer ${token}` };
-  return (path, method = 'GET') => sendAsIs(stage.app, path, { method, headers });
+  return (path, method = 'GET') => sendAsIs(stage.app, `/v1${path}`, { method, headers });
 }
 
 describe('the audit', () => {

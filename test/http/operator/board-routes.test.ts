@@ -64,7 +64,7 @@ afterAll(() => Promise.all(both.map((each) => each.stop())));
 
 /** @param process webhooks come to the first, 0 */
 async function watch(process: number, query = '', as: Record<string, string> = headers): Promise<Watched> {
-  const read = await readEvents(`${urls[process]}/live${query}`, as);
+  const read = await readEvents(`${urls[process]}/v1/live${query}`, as);
   const all = <Data>(event: string): Data[] =>
     read.events.filter((each) => each.event === event).map(({ data }) => data as Data);
   const watched: Watched = {
@@ -207,8 +207,8 @@ describe('the board', () => {
         socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
         socket.once('data', (chunk) => resolve(chunk.toString().slice(9, 12)));
       });
-    const orders = await Promise.all(Array.from({ length: 100 }, () => ask('/orders/crowded/live')));
-    const boards = await Promise.all(Array.from({ length: 110 }, () => ask('/live?location=none')));
+    const orders = await Promise.all(Array.from({ length: 100 }, () => ask('/v1/orders/crowded/live')));
+    const boards = await Promise.all(Array.from({ length: 110 }, () => ask('/v1/live?location=none')));
     for (const socket of sockets) socket.destroy();
     expect(orders.filter((status) => status === '200')).toHaveLength(100);
     expect(boards.filter((status) => status === '503').length).toBeGreaterThanOrEqual(10);
@@ -276,13 +276,13 @@ describe('what needs attention', () => {
       lastCause: { code: 'signature_missing', header: 'webhook-id' },
     });
     const droppedSince = async (): Promise<unknown> => {
-      const answer = await fetch(`${urls[0]}/orders/unheard`, { headers });
+      const answer = await fetch(`${urls[0]}/v1/orders/unheard`, { headers });
       return ((await answer.json()) as Record<string, unknown>)['droppedSince'];
     };
     expect(await droppedSince(), 'nobody claims that the POS said nothing').toBe(1);
 
     const replay = (): Promise<Response> =>
-      fetch(`${urls[0]}/webhooks/${String(body['webhookId'])}/replay`, { method: 'POST', headers });
+      fetch(`${urls[0]}/v1/webhooks/${String(body['webhookId'])}/replay`, { method: 'POST', headers });
     expect(await (await replay()).json()).toMatchObject({ outcome: 'dropped' });
     // What is sampled after it.
     await stage.query(
@@ -434,7 +434,7 @@ describe('a board whose Postgres goes away', () => {
     let joined: ReadEvents | undefined;
     try {
       await until(() => told().length > 0);
-      joined = await readEvents(`${urls[0]}/live`, headers);
+      joined = await readEvents(`${urls[0]}/v1/live`, headers);
       await sleep(1_500);
     } finally {
       await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** At the second process, while webhooks come to the first. */
 async function follow(serviceOrderId: string, lastEventId?: string): Promise<ReadEvents> {
-  const read = await readEvents(`${system.urls[1]}/orders/${encodeURIComponent(serviceOrderId)}/live`, {
+  const read = await readEvents(`${system.urls[1]}/v1/orders/${encodeURIComponent(serviceOrderId)}/live`, {
     ...headers,
     ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
   });
@@ -74,7 +74,7 @@ describe('the live stream of an order', () => {
 
   it('is told of what its own process applies, step by step', async () => {
     await system.seedOrder({ serviceOrderId: 'prompt', locationId: 'club-1' });
-    const followed = await readEvents(`${system.urls[0]}/orders/prompt/live`, headers);
+    const followed = await readEvents(`${system.urls[0]}/v1/orders/prompt/live`, headers);
     open.push(followed);
     for (const [nth, status] of ['RECEIVED', 'IN_PROGRESS', 'READY'].entries()) {
       await report('prompt', status);
@@ -119,9 +119,9 @@ describe('the live stream of an order', () => {
     await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
     try {
       for (const path of ['/orders', '/orders/outlived', '/orders/outlived/live', '/webhooks', '/locations']) {
-        const answer = await fetch(`${system.urls[1]}${path}`, { headers });
+        const answer = await fetch(`${system.urls[1]}/v1${path}`, { headers });
         expect([path, answer.status, answer.headers.get('retry-after')]).toEqual([path, 503, '2']);
-        expect(await answer.json()).toEqual({ error: 'Postgres cannot be used now: ask again later' });
+        expect(await answer.json()).toMatchObject({ detail: 'The database is unavailable. Try again later.' });
       }
       await until(() => system.logged.some((line) => line.includes('live messages cannot be read')), 15_000);
     } finally {
@@ -144,7 +144,7 @@ describe('the live stream of an order', () => {
       const { token } = (await (await askOperator(system.urls[1] ?? '')).post('/operators/tokens', body)).body;
       const authorization = `Bearer ${String(token)}`;
       const reading = Array.from({ length: 30 }, () =>
-        readEvents(`${system.urls[1]}/orders/halved/live`, { authorization }),
+        readEvents(`${system.urls[1]}/v1/orders/halved/live`, { authorization }),
       );
       crowd.push(...(await Promise.all(reading)));
     }
@@ -159,7 +159,9 @@ describe('the live stream of an order', () => {
     const crowd = Array.from({ length: 205 }, () => {
       const socket = connect(Number(port), '127.0.0.1');
       socket.on('error', () => {});
-      socket.write(`GET /orders/crowded/live HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
+      socket.write(
+        `GET /v1/orders/crowded/live HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`,
+      );
       return new Promise<{ status: string; leave: () => void }>((resolve) => {
         socket.once('data', (chunk) =>
           resolve({ status: chunk.toString().slice(9, 12), leave: () => void socket.destroy() }),

@@ -80,7 +80,7 @@ describe('the OpenAPI document', () => {
     ];
     const again = api
       .filter((route) => !/ \/(metrics|openapi\.json)$/.test(route))
-      .map((route) => route.replace(' ', ' /console/api'));
+      .map((route) => route.replace(' /v1/', ' /console/api/'));
     expect(console).toEqual([...own, ...session, ...again, 'GET /console/api/*'].toSorted());
   });
 
@@ -120,7 +120,12 @@ describe('the OpenAPI document', () => {
         expect(inPath, at).toEqual(path.match(/\{\w+\}/g) ?? []);
         for (const status of ['200', '400', '401', '500', '503']) expect(responses, at).toHaveProperty(status);
         if (method === 'post') expect(responses, at).toHaveProperty('413');
-        for (const each of Object.values(responses)) expect(each, at).toHaveProperty('description');
+        for (const [status, each] of Object.entries(responses)) {
+          expect(each, at).toHaveProperty('description');
+          if (Number(status) < 400) continue;
+          const schema = { $ref: '#/components/schemas/Problem' };
+          expect(each.content, at).toEqual({ 'application/problem+json': { schema } });
+        }
       }
     }
   });
@@ -129,7 +134,7 @@ describe('the OpenAPI document', () => {
     for (const [path, methods] of Object.entries(operator.document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
         const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
-        const { role, of } = ACCESS[route] ?? {};
+        const { role, of } = ACCESS[route.replace(' /v1/', ' /')] ?? {};
         expect(operation, route).toMatchObject({ 'x-role': role, 'x-of': of });
         expect(operation, route).toHaveProperty('description', expect.stringContaining(`the role \`${role}\``));
       }

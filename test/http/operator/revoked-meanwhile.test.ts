@@ -31,7 +31,7 @@ const isPaused = async (id: string): Promise<boolean> =>
 
 it('a token that cannot be looked up does nothing and reads nothing, and metrics go on', async () => {
   const token = await named(['operator']);
-  expect(await statusOf(token, '/locations')).toBe(200);
+  expect(await statusOf(token, '/v1/locations')).toBe(200);
   // Nobody but the owner can read the table, as where its disk is full.
   await stage.query(
     `CREATE FUNCTION fail() RETURNS boolean LANGUAGE plpgsql AS
@@ -41,15 +41,15 @@ it('a token that cannot be looked up does nothing and reads nothing, and metrics
   try {
     await stage.query('ALTER TABLE operator_tokens ENABLE ROW LEVEL SECURITY');
     stage.lookAnew();
-    expect(await statusOf(token, '/locations/club-1/pause', 'POST')).toBe(503);
-    expect(await statusOf(token, '/locations')).toBe(503);
+    expect(await statusOf(token, '/v1/locations/club-1/pause', 'POST')).toBe(503);
+    expect(await statusOf(token, '/v1/locations')).toBe(503);
     expect(await statusOf(token, '/metrics')).toBe(200);
   } finally {
     await stage.query('ALTER TABLE operator_tokens DISABLE ROW LEVEL SECURITY');
   }
   expect(await isPaused('club-1')).toBe(false);
   stage.lookAnew();
-  expect(await statusOf(token, '/locations')).toBe(200);
+  expect(await statusOf(token, '/v1/locations')).toBe(200);
 });
 
 it('a request that was begun before a token was revoked does nothing once its body is there', async () => {
@@ -57,7 +57,7 @@ it('a request that was begun before a token was revoked does nothing once its bo
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.write(
-    `POST /locations/club-1/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n` +
+    `POST /v1/locations/club-1/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n` +
       'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n',
   );
   // It was let in.
@@ -81,13 +81,13 @@ it('who has some locations leaves streams for the others', async () => {
   const open: ReadEvents[] = [];
   try {
     while (open.length < 50) {
-      const stream = await readEvents(`${url}/live`, headers);
+      const stream = await readEvents(`${url}/v1/live`, headers);
       open.push(stream);
       if (stream.status !== 200) break;
     }
     expect(open.map(({ status }) => status).slice(-2)).toEqual([200, 503]);
     expect(open).toHaveLength(41);
-    open.push(await readEvents(`${url}/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` }));
+    open.push(await readEvents(`${url}/v1/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` }));
     expect(open.at(-1)?.status).toBe(200);
   } finally {
     for (const each of open) each.leave();

@@ -39,7 +39,7 @@ async function issue(body: object, by = admin): Promise<Issued> {
   return answer.body as unknown as Issued;
 }
 /** At the other process, which has forgotten who it was. */
-const statusOf = async (token: string, path = '/locations'): Promise<number> => {
+const statusOf = async (token: string, path = '/v1/locations'): Promise<number> => {
   other.lookAnew();
   return (await sendAsIs(other.app, path, { headers: { authorization: `Bearer ${token}` } })).status;
 };
@@ -119,7 +119,7 @@ describe('a named token', () => {
     const { tokenId } = await issue({ name: 'Zoë 1', roles: ['viewer'] });
     expect(await admin.post('/operators/tokens', { name: ' Zoë 1 ', roles: ['admin'] })).toMatchObject({
       status: 409,
-      body: { error: 'a valid token is called "Zoë 1": revoke it, or choose another name' },
+      body: { detail: 'a valid token is called "Zoë 1": revoke it, or choose another name' },
     });
     expect(await actions('issue token', 'Zoë 1')).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
     await admin.post(`/operators/tokens/${tokenId}/revoke`);
@@ -176,14 +176,14 @@ describe('a named token', () => {
     ['the name of OPERATOR_TOKEN', { name: 'OPERATOR_TOKEN' }, 'name'],
   ])('is not made with %s, which is named', async (_what, wrong, field) => {
     const answer = await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], ...wrong });
-    expect(answer).toMatchObject({ status: 400, body: { problems: [{ field }] } });
+    expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: field }] } });
   });
 
   it('is not made for locations that there are not, which are named', async () => {
     const locations = ['club-1', 'club-8', 'club-9'];
     expect(await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], locations })).toMatchObject({
       status: 409,
-      body: { error: 'no location is called "club-8", "club-9"' },
+      body: { detail: 'no location is called "club-8", "club-9"' },
     });
   });
 });
@@ -225,7 +225,7 @@ describe('an admin of one location', () => {
     const one = { name: 'one more', roles: ['viewer'], locations: ['club-1'] };
     expect(await ofClub1.post('/operators/tokens', one)).toMatchObject({
       status: 409,
-      body: { error: expect.stringContaining('100') },
+      body: { detail: expect.stringContaining('100') },
     });
     await stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name LIKE 'many-%'`);
     await issue(one, ofClub1);
@@ -315,7 +315,7 @@ describe('a grant', () => {
   ])('is not given to %s', async (_what, to, field) => {
     expect(await admin.post('/operators/grants', { roles: ['viewer'], ...to })).toMatchObject({
       status: 400,
-      body: { problems: [{ field }] },
+      body: { issues: [{ path: field }] },
     });
   });
 });
@@ -331,9 +331,9 @@ it('what was given at a location goes with it, and is not given by another of it
   await pauseLocation(stage.pool, 'club-3');
   expect(await removeLocation(stage.pool, 'club-3')).toMatchObject({ tokens: 0 });
   await stage.addLocation('club-3', { ordersUrl });
-  expect(await statusOf(alone.token, '/locations/club-3')).toBe(401);
-  expect(await statusOf(both.token, '/locations/club-1')).toBe(200);
-  expect(await statusOf(both.token, '/locations/club-3')).toBe(404);
+  expect(await statusOf(alone.token, '/v1/locations/club-3')).toBe(401);
+  expect(await statusOf(both.token, '/v1/locations/club-1')).toBe(200);
+  expect(await statusOf(both.token, '/v1/locations/club-3')).toBe(404);
   expect((await grantsSeenBy(admin)).filter(({ group }) => String(group).startsWith('at club'))).toMatchObject([
     { group: 'at club-1,club-3', locations: ['club-1'] },
   ]);

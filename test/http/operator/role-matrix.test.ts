@@ -1,12 +1,13 @@
 /** Who may what, at both doors: every route, role and scope; and thousands of requests that nobody thought of. */
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openSession } from '../../../src/core/operators/operator-sessions.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { ROLES, type Right, type Role } from '../../../src/core/operators/operator.ts';
 import type { Access } from '../../../src/operators/operation.ts';
-import { ACCESS } from '../../../src/operators/registry.ts';
+import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../../src/operators/registry.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -47,7 +48,6 @@ const BODIES: Record<string, object | undefined> = {
 const SESSION = randomUUID();
 /** They are asked about an id that there is not. */
 const isOfNone = (route: string): boolean => /^POST \/operators\/(tokens|grants)\/:/.test(route);
-const ONLY_FOR_PROGRAMS = ['GET /metrics', 'GET /openapi.json'];
 
 type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
 type Asked = { route: string; path: string; body?: unknown; method?: string };
@@ -58,7 +58,7 @@ let url: string;
 /** Kept, and opened for each actor: one for each door. */
 const actors: Actor[] = [];
 const nobody: Actor[] = [
-  { name: 'nobody', rights: [], headers: {}, prefix: '' },
+  { name: 'nobody', rights: [], headers: {}, prefix: API_PATH },
   { name: 'nobody', rights: [], headers: OWN_PAGE, prefix: '/console/api' },
 ];
 const ids: Record<Place, { orders: string[]; webhooks: string[]; tokens: string[] }> = {
@@ -153,7 +153,7 @@ async function admit(name: string, rights: [Right]): Promise<void> {
   const [{ roles, locations }] = rights;
   const token = await nameToken(stage, name, roles, locations);
   actors.push(
-    { name, rights, headers: { authorization: `Bearer ${token}` }, prefix: '' },
+    { name, rights, headers: { authorization: `Bearer ${token}` }, prefix: API_PATH },
     { name, rights, headers: { ...OWN_PAGE, cookie: await logIn(url, token) }, prefix: '/console/api' },
   );
 }
@@ -175,12 +175,22 @@ async function admitPerson(name: string, rights: readonly Right[]): Promise<Acto
   return { name, rights, headers: { ...OWN_PAGE, cookie: `${named}=${value}` }, prefix: '/console/api' };
 }
 
-/** @returns the answer; of a stream what it says at first */
-function ask({ headers, prefix }: Actor, { method = 'GET', path, body }: Asked): Promise<Answered> {
+/** @returns the answer, asked for again while it is a 503, as a client does; of a stream what it says at first */
+async function ask(actor: Actor, asked: Asked): Promise<Answered> {
+  const giveUpAt = performance.now() + 60_000;
+  for (;;) {
+    const answered = await askOnce(actor, asked);
+    if (answered.status !== 503 || performance.now() > giveUpAt) return answered;
+    await sleep(100);
+  }
+}
+
+function askOnce({ headers, prefix }: Actor, { route, method = 'GET', path, body }: Asked): Promise<Answered> {
+  const door = prefix === API_PATH && route in FOR_PROGRAMS ? '' : prefix;
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const type = body === undefined ? {} : { 'content-type': 'application/json' };
-    const sent = request({ hostname, port, path: prefix + path, method, headers: { ...type, ...headers }, agent });
+    const sent = request({ hostname, port, path: door + path, method, headers: { ...type, ...headers }, agent });
     sent.on('error', reject);
     sent.on('response', (response) => {
       const isStream = response.headers['content-type'] === 'text/event-stream';
@@ -205,7 +215,7 @@ async function follow(
   headers = { authorization: `Bearer ${OPERATOR_TOKEN}` } as Record<string, string>,
 ): Promise<Followed> {
   const leaving = new AbortController();
-  const { body } = await fetch(url + path, { headers, signal: leaving.signal });
+  const { body } = await fetch(url + API_PATH + path, { headers, signal: leaving.signal });
   let [text, over] = ['', false];
   const reading = async (): Promise<void> => {
     for await (const chunk of body ?? []) text += Buffer.from(chunk).toString();
@@ -231,7 +241,7 @@ function may({ rights }: Actor, role: Role, at: string | null): boolean {
 /** @returns the status, or `let in` for any that is none of a refusal */
 function expectedOf(actor: Actor, { asked: { route }, at, roles }: Sample): number | 'let in' {
   if (actor.rights.length === 0) return 401;
-  if (actor.prefix !== '' && ONLY_FOR_PROGRAMS.includes(route)) return 404;
+  if (actor.prefix !== API_PATH && route in FOR_PROGRAMS) return 404;
   if (['order', 'webhook', 'location'].includes(accessOf(route).of) && !may(actor, 'viewer', at)) return 404;
   return roles.every((role) => may(actor, role, at)) ? 'let in' : 403;
 }

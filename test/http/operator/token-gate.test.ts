@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, mustBeProblem, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
-const PATHS = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/metrics', '/openapi.json'];
+const OF_API = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/nowhere'].map(
+  (path) => `/v1${path}`,
+);
+const PATHS = [...OF_API, '/metrics', '/openapi.json'];
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
@@ -24,8 +27,8 @@ const ask = (path: string, authorization?: string, method = 'GET'): Promise<Oper
 
 describe('the operator API', () => {
   it('opens to the token, however the scheme is written', async () => {
-    expect((await ask('/orders', `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
-    expect((await ask('/orders', `bearer  ${OPERATOR_TOKEN}`)).status).toBe(200);
+    expect((await ask('/v1/orders', `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
+    expect((await ask('/v1/orders', `bearer  ${OPERATOR_TOKEN}`)).status).toBe(200);
   });
 
   it.each([
@@ -41,14 +44,15 @@ describe('the operator API', () => {
   ])('is shut to %s: the same 401 for all', async (_what, authorization) => {
     for (const path of PATHS) {
       const answer = await ask(path, authorization);
-      expect(answer).toMatchObject({ status: 401, text: '{"error":"unauthorized"}' });
+      expect(answer).toMatchObject({ status: 401, body: { detail: 'The operator token is missing or not valid.' } });
+      mustBeProblem(answer);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="expediter"');
     }
   });
 
   it('does not take the token from the URL, where logs of others would have it', async () => {
     for (const query of [`token=${OPERATOR_TOKEN}`, `access_token=${OPERATOR_TOKEN}`]) {
-      expect((await ask(`/orders?${query}`)).status).toBe(401);
+      expect((await ask(`/v1/orders?${query}`)).status).toBe(401);
     }
     expect(stage.logged.join('')).not.toContain(OPERATOR_TOKEN);
   });
@@ -57,14 +61,14 @@ describe('the operator API', () => {
     for (const path of PATHS) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN))).status).toBe(401);
     }
-    for (const path of ['/orders/any/retry', '/locations/club-1/pause', '/webhooks/replay']) {
+    for (const path of ['/v1/orders/any/retry', '/v1/locations/club-1/pause', '/v1/webhooks/replay']) {
       expect((await ask(path, basic('anybody', OPERATOR_TOKEN), 'POST')).status).toBe(401);
     }
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
   it('is not kept by a cache between', async () => {
-    for (const path of PATHS.filter((each) => !each.startsWith('/orders/'))) {
+    for (const path of PATHS.filter((each) => !each.startsWith('/v1/orders/'))) {
       expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).headers.get('cache-control')).toBe('no-store');
     }
   });
@@ -75,7 +79,7 @@ it('without OPERATOR_TOKEN there is neither API nor console, whatever is sent th
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, ...OWN_PAGE };
   const ofConsole = ['', '/', '/orders/x', '/session', '/api/orders', '/%zz'].map((path) => `/console${path}`);
   try {
-    for (const path of [...PATHS, '/orders/any/retry', ...ofConsole]) {
+    for (const path of [...PATHS, '/v1/orders/any/retry', ...ofConsole]) {
       for (const method of ['GET', 'POST', 'DELETE']) {
         const { status } = await sendAsIs(closed.app, path, { method, headers });
         expect(status, `${method} ${path}`).toBe(path.endsWith('%zz') ? 401 : 404);

@@ -276,7 +276,7 @@ describe('a replay', () => {
     const caller = new AbortController();
     const second = orders[webhooks.indexOf(webhooks.toSorted()[1] ?? '')];
     await held(second, async () => {
-      fetch(`${url}/webhooks/replay`, {
+      fetch(`${url}/v1/webhooks/replay`, {
         method: 'POST',
         headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
         body: JSON.stringify({ outcome: 'dropped', location: locationId }),
@@ -311,8 +311,8 @@ describe('a replay', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['says not which', { location: 'club-1' }, 'outcome, or since'],
-    ['is empty', {}, 'outcome, or since'],
+    ['says not which', { location: 'club-1' }, 'outcome, since or oldToken is required'],
+    ['is empty', {}, 'outcome, since or oldToken is required'],
     ['is missing', undefined, 'body'],
     ['wants too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
   ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {

@@ -1,0 +1,74 @@
+import type { FastifyReply } from 'fastify';
+
+/** The media type of a problem: https://www.rfc-editor.org/rfc/rfc9457 */
+export const PROBLEM_JSON = 'application/problem+json';
+
+/** The problems of the operator API, by status: the end of their `type`, their `title`, and what they mean. */
+export const PROBLEMS = {
+  400: {
+    type: 'invalid-request',
+    title: 'Invalid request',
+    about: 'The path, the query or the body is wrong. `issues` names each wrong field.',
+  },
+  401: {
+    type: 'not-authenticated',
+    title: 'Not authenticated',
+    about: 'The token, or the session of the console, is missing or not valid.',
+  },
+  403: {
+    type: 'not-allowed',
+    title: 'Not allowed',
+    about: 'You lack a role there, or you need a recent sign-in. `cause` says which.',
+  },
+  404: {
+    type: 'not-found',
+    title: 'Not found',
+    about: 'Nothing has this id or this path, or it is at a location where you have no role.',
+  },
+  409: {
+    type: 'conflict',
+    title: 'Not possible now',
+    about: 'The current state does not allow it. `detail` and `cause` say why. Nothing was changed.',
+  },
+  413: { type: 'body-too-large', title: 'Body too large', about: 'The body is larger than 64 KiB.' },
+  415: { type: 'not-json', title: 'Not JSON', about: 'The body was not sent as `application/json`.' },
+  429: {
+    type: 'too-many-failures',
+    title: 'Too many failed authentications',
+    about: 'Too many wrong credentials came from your address. Try again after `Retry-After` seconds.',
+  },
+  500: {
+    type: 'internal-error',
+    title: 'Internal error',
+    about: 'The service failed. Its log has the details.',
+  },
+  503: {
+    type: 'unavailable',
+    title: 'Unavailable',
+    about: 'The database is unavailable, or the process is at its limit. Try again after `Retry-After` seconds.',
+  },
+} as const;
+export type ProblemStatus = keyof typeof PROBLEMS;
+
+/** The stable identifier of a problem: an absolute URI, the same for both doors and at every host. */
+export function typeOf(status: ProblemStatus): string {
+  return `urn:expediter:problem:${PROBLEMS[status].type}`;
+}
+
+/**
+ * Answers with a problem: the one place that makes its body.
+ * @param detail a sentence for people: what happened, then what to do
+ * @param more `issues` and `cause`, where there are any
+ */
+export function sendProblem(
+  reply: FastifyReply,
+  status: ProblemStatus,
+  detail: string,
+  more: object = {},
+): FastifyReply {
+  const { title } = PROBLEMS[status];
+  return reply
+    .code(status)
+    .type(PROBLEM_JSON)
+    .send({ type: typeOf(status), title, status, detail, ...more });
+}
