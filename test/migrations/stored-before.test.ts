@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LIFECYCLE } from '../../src/core/domain/lifecycle.ts';
+import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { dropOldPartitions } from '../../src/core/retention/retention-rules.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../support/allowed-loopback.ts';
@@ -118,7 +118,7 @@ it('webhooks stored while they were called deliveries are found, replayed and dr
       `ALTER TABLE deliveries ATTACH PARTITION ${nameOf(day)} FOR VALUES FROM ('${day}') TO ('${after}')`,
     );
   }
-  const id = randomUUIDv7();
+  const id = uuidV7();
   const body = statusWebhook({ serviceOrderId: 'order-1', status: 'READY' });
   await pool.query(
     `WITH d AS (

@@ -9,7 +9,7 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
       const made: RequestMade = {
         method: (init?.method ?? method).toUpperCase(),
         // No more of the URL: it may hold a key.
-        origin: URL.parse(url)?.origin,
+        origin: URL.parse(String(url))?.origin,
       };
       last = made;
       const response = await send(input, init);
