@@ -15,7 +15,7 @@ RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-
 
 FROM $NODE_IMAGE
 ARG NODE_IMAGE
-ARG VERSION=0.2.0
+ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
   org.opencontainers.image.description="Sends every order to its POS exactly once and brings every POS status back to the member, durably and live" \

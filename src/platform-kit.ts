@@ -1,5 +1,5 @@
 /**
- * `expediter/platform`: the parts for a module of `ORDER_MODULE`, which makes canonical orders of another platform's.
+ * `expediter-platform`: the parts for a module of `ORDER_MODULE`, which makes canonical orders of another platform's.
  * docs/connect-your-platform.md explains how.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
@@ -9,4 +9,13 @@ export type { ErrorCode, OrderInput, OrderModule, PlatformError } from './core/d
 export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, joinStreet, splitName, splitStreet } from './core/domain/member-text.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
-export * from './platform/mapping.ts';
+export {
+  mapEnum,
+  mapLocation,
+  MappingError,
+  phoneInCountry,
+  timeInZone,
+  timeSinceEpoch,
+  toMinorUnits,
+  type MappingCode,
+} from './platform/mapping.ts';

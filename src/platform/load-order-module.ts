@@ -27,7 +27,7 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
   }
 }`;
 
-/** What modules import as `expediter/platform`, in `src` and in `dist`. */
+/** What modules import as `expediter-platform`, in `src` and in `dist`. */
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
@@ -57,10 +57,10 @@ async function readQuery(file: string): Promise<string> {
 /** @param name a package, or a path from the working directory that begins with `.` or `/` */
 async function importModule(name: string): Promise<OrderModule> {
   const specifier = /^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name;
-  // A mapper needs no package of ours beside it, and none of another version.
+  // A mapper needs no package of ours beside it, and none of another version. Before 1.0, `expediter/platform` was its name.
   const hooks = registerHooks({
     resolve: (wanted, context, next) =>
-      wanted === 'expediter/platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
+      /^expediter[-/]platform$/.test(wanted) ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
   });
   let module: Partial<OrderModule>;
   try {

@@ -1,4 +1,4 @@
-/** The functions of `expediter/platform`, as a mapper calls them. */
+/** The functions of `expediter-platform`, as a mapper calls them. */
 import { describe, expect, it } from 'vitest';
 import {
   joinName,
