@@ -1,5 +1,5 @@
 # By its digest, which Renovate moves: a tag may be another image tomorrow. Where images come from a mirror, --build-arg.
-ARG NODE_IMAGE=node:26.10.0-bookworm-slim@sha256:662933cf47f013bc8e4beb31a6116448427a82057ba7c42c97e4c5ba766504c2
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -15,7 +15,7 @@ RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-
 
 FROM $NODE_IMAGE
 ARG NODE_IMAGE
-ARG VERSION=0.2.0
+ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
   org.opencontainers.image.description="Sends every order to its POS exactly once and brings every POS status back to the member, durably and live" \

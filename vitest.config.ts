@@ -6,7 +6,7 @@ export default defineConfig({
   resolve: {
     alias: {
       // Node resolves it with a hook of the service, which does not apply to what Vitest loads.
-      'expediter/platform': fileURLToPath(new URL('src/platform-kit.ts', import.meta.url)),
+      'expediter-platform': fileURLToPath(new URL('src/platform-kit.ts', import.meta.url)),
       // The template uses the packed kit; tests use the kit's source.
       'expediter-kit/contract': fileURLToPath(new URL('test/providers/provider-contract.ts', import.meta.url)),
       'expediter-kit': fileURLToPath(new URL('src/provider-kit.ts', import.meta.url)),

@@ -2,8 +2,8 @@
  * Runs the service's own statement from plain database clients, an event and a commit at a time, without HTTP, in a
  * process of its own. Each message is a load, answered with its result; ends when its parent disconnects.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
+import { uuidV7 } from '../src/core/domain/uuid-v7.ts';
 import { applyWebhooks } from '../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../src/core/domain/webhook.ts';
 import { chooseRequest } from './choose-request.ts';
@@ -49,7 +49,7 @@ function translateRequest({ senders, plan, orders, from }: ClientLoad, g: number
   const { order } = JSON.parse(body) as { order: { thirdPartyReference: string; id: string; status: 'received' } };
   const { locationId } = senderOf(senders, nthOf(order.thirdPartyReference));
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId,
     integration: 'standard',
     receivedAt: new Date(),

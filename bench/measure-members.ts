@@ -38,7 +38,7 @@ const SAMPLES = 5;
 const WITHIN_S = 60;
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const KEY = privateKey.export({ format: 'pem', type: 'pkcs8' });
+const KEY = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 const ENVIRONMENT = {
   FOLLOW_TOKEN_KEYS: JSON.stringify({ keys: [publicKey.export({ format: 'jwk' })] }),
   FOLLOW_TOKEN_AUDIENCE: AUDIENCE,

@@ -31,5 +31,5 @@ export function query(parameters: Record<string, string | number | boolean | und
   const set = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
   return set.length === 0
     ? ''
-    : `?${new URLSearchParams(set.map(([name, value]) => [name, String(value)])).toString()}`;
+    : `?${new URLSearchParams(set.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 }

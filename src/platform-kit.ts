@@ -1,5 +1,5 @@
 /**
- * `expediter/platform`: parts for a module of `ORDER_MODULE`, which turns a platform's orders into canonical orders.
+ * `expediter-platform`: parts for a module of `ORDER_MODULE`, which turns a platform's orders into canonical orders.
  * See docs/connect-your-platform.md.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
@@ -9,4 +9,13 @@ export type { ErrorCode, OrderInput, OrderModule, PlatformError } from './core/d
 export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, joinStreet, splitName, splitStreet } from './core/domain/member-text.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
-export * from './platform/mapping.ts';
+export {
+  mapEnum,
+  mapLocation,
+  MappingError,
+  phoneInCountry,
+  timeInZone,
+  timeSinceEpoch,
+  toMinorUnits,
+  type MappingCode,
+} from './platform/mapping.ts';

@@ -4,8 +4,8 @@
  */
 export type { Busy } from './core/domain/webhook.ts';
 export { discountsOf, minorDigits, toDecimal } from './core/domain/money.ts';
-export * from './core/domain/errors.ts';
-export * from './core/domain/flatten-modifiers.ts';
+export { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain, tryAgainWith } from './core/domain/errors.ts';
+export { flattenModifiers } from './core/domain/flatten-modifiers.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';
 export {
   CanonicalOrder,
@@ -28,9 +28,16 @@ export type {
   Webhook,
 } from './core/domain/provider.ts';
 export type { WebhookAuth } from './core/domain/webhook-auth.ts';
-export * from './providers/call-pos.ts';
-export * from './providers/oauth.ts';
-export * from './providers/order-texts.ts';
-export * from './providers/read-json.ts';
-export * from './providers/shared-settings.ts';
-export * from './providers/verify-hmac.ts';
+export {
+  callPos,
+  limitRate,
+  quoteRefusal,
+  type Allowance,
+  type PosAnswer,
+  type PosRequest,
+} from './providers/call-pos.ts';
+export { callWithToken, connectByCode, oauthGrant } from './providers/oauth.ts';
+export { ageCheck, cutText, orderNote, reasonInWords, takeOff } from './providers/order-texts.ts';
+export { absentable, requestedId, parseJson, readShape, readState, timeIfAny } from './providers/read-json.ts';
+export { BaseUrl, baseUrl, DeliveredBy, entryOf, HttpUrl, ItemMap, Secret } from './providers/shared-settings.ts';
+export { verifyHmac } from './providers/verify-hmac.ts';

@@ -2,8 +2,8 @@
 // it links the rest. The npm scripts load it with `-r`, where the oldest Node reads it as plain JavaScript, so it has no
 // types, imports or exports.
 
-/** The first version with `randomUUIDv7`, as in `engines`. */
-const OLDEST = { major: 26, minor: 1 };
+/** The first of Node 24 with long-term support; `engines` says the same. */
+const OLDEST = { major: 24, minor: 11 };
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor)) {

@@ -230,5 +230,5 @@ exclude follow /follow
 cat <<END
 
 export PROJECT=$PROJECT REGION=$REGION PUBLIC_URL=$public_url
-export IMAGE=$REGION-docker.pkg.dev/$PROJECT/expediter/expediter:0.2.0
+export IMAGE=$REGION-docker.pkg.dev/$PROJECT/expediter/expediter:1.0.0
 END

@@ -1,6 +1,6 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readCanonicalOrder } from 'expediter/platform';
+import { readCanonicalOrder } from 'expediter-platform';
 import { errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
 import { purchases } from './purchases.ts';
 

@@ -12,7 +12,7 @@ import {
   type Modifier,
   type OrderInput,
   type PlatformError,
-} from 'expediter/platform';
+} from 'expediter-platform';
 
 export const query = `query Purchase($code: String!) {
   purchase(code: $code) {

@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
 import { WEBHOOK_PATH } from '../core/domain/make-token.ts';
 import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
+import { uuidV7 } from '../core/domain/uuid-v7.ts';
 import type { ListedToken } from '../core/locations/changed-tokens.ts';
 import { isOld, type OldToken, type TokenScope } from '../core/locations/webhook-tokens.ts';
 import { isDataError } from '../core/postgres/transactions.ts';
@@ -160,7 +160,7 @@ async function turnAwayOld(
     if (storeRefused !== undefined && body !== undefined) {
       const headers = flattenHeaders(rawHeaders);
       const receivedAt = endpoint.now();
-      const arrived = { id: randomUUIDv7(), locationId, integration, receivedAt, target, token, headers, ...body };
+      const arrived = { id: uuidV7(), locationId, integration, receivedAt, target, token, headers, ...body };
       webhookId = await storeRefused(arrived, old);
     }
   } catch (cause) {
@@ -228,7 +228,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
   try {
     const read = await readBody(request.raw, endpoint.bodyLimit, { onBytes });
     const began = Date.now() - spentMs;
-    const id = randomUUIDv7();
+    const id = uuidV7();
     const { rawHeaders, url: target = '' } = request.raw;
     const headers = flattenHeaders(rawHeaders);
     // guard: postgres-clock

@@ -27,7 +27,7 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
   }
 }`;
 
-/** The module that `expediter/platform` resolves to, in `src` and in `dist`. */
+/** The module that `expediter-platform` resolves to, in `src` and in `dist`. */
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
@@ -60,7 +60,7 @@ async function importModule(name: string): Promise<OrderModule> {
   // A mapper then needs no copy of our package, and gets no other version of it.
   const hooks = registerHooks({
     resolve: (wanted, context, next) =>
-      wanted === 'expediter/platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
+      wanted === 'expediter-platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
   });
   let module: Partial<OrderModule>;
   try {

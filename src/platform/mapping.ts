@@ -7,6 +7,11 @@ const LAST_MS = Date.UTC(2100);
 /** Maximum error of a JSON number against its decimal, as of 0.1 + 0.2. */
 const FLOAT_ERROR = 1e-6;
 
+const DAY_MS = 86_400_000;
+/** Date, time and perhaps offset of ISO 8601, with its separators or without. A date alone would be midnight. */
+const ISO_TIME =
+  /^(\d{4})-?(\d\d)-?(\d\d)[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?(z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/i;
+
 /** What mappers' functions throw. `code` and `field` reach the operator, but not the value: it may be member data. */
 export class MappingError extends Error {
   override readonly name = 'MappingError';
@@ -110,18 +115,16 @@ export function phoneInCountry(phone: string, country: string): string {
  * @throws MappingError
  */
 export function timeInZone(time: string, zone: string, field?: string): string {
-  const text = time.trim();
-  // A date alone would become midnight.
-  if (!/\d[t ]\d\d/i.test(text)) throw new MappingError('time_unreadable', field);
-  let zoned: Temporal.ZonedDateTime;
-  try {
-    zoned = hasOffset(text)
-      ? Temporal.Instant.from(text).toZonedDateTimeISO(zone)
-      : Temporal.PlainDateTime.from(text).toZonedDateTime(zone);
-  } catch {
-    throw new MappingError(isZone(zone) ? 'time_unreadable' : 'zone_unknown', field);
-  }
-  return zoned.toString({ timeZoneName: 'never', smallestUnit: 'second' });
+  const offsetAt = offsetsOf(zone, field);
+  const [, year, month, day, hour, minute, second = '00', offset] = ISO_TIME.exec(time.trim()) ?? [];
+  const wall = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  const shown = Date.parse(`${wall}Z`);
+  // Date.parse takes the 30th of February for the 2nd of March.
+  if (Number.isNaN(shown) || toSecond(shown) !== wall) throw new MappingError('time_unreadable', field);
+  const instant = offset === undefined ? instantShown(shown, offsetAt) : shown - readOffset(offset);
+  const ahead = offsetAt(instant);
+  const clock = toSecond(Math.abs(ahead)).slice(11, 16);
+  return `${toSecond(instant + ahead)}${ahead < 0 ? '-' : '+'}${clock}`;
 }
 
 /**
@@ -137,16 +140,32 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
   return new Date(milliseconds).toISOString();
 }
 
-function hasOffset(text: string): boolean {
-  // The search begins after the date, which has its own hyphens.
-  return /(?:z|[+-]\d\d(?::?\d\d)?)$/i.test(text.slice(text.search(/[t ]/i)));
+/** @returns how far the zone's clocks are ahead of UTC at an instant, in milliseconds */
+function offsetsOf(zone: string, field: string | undefined): (instant: number) => number {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
+  } catch {
+    throw new MappingError('zone_unknown', field);
+  }
+  return (instant) => readOffset(format.format(instant));
 }
 
-function isZone(zone: string): boolean {
-  try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(zone);
-    return true;
-  } catch {
-    return false;
-  }
+/** When clocks show a time, which is given as if they were those of UTC. No zone changes its clocks twice in two days. */
+function instantShown(shown: number, offsetAt: (instant: number) => number): number {
+  const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
+  // The offset before is the larger one where clocks go back, which makes it the first of two.
+  const first = shown - before;
+  return offsetAt(first) === before || offsetAt(shown - after) !== after ? first : shown - after;
+}
+
+/** Reads the offset at the end of "2026-11-21T18:00+0100" or "11/21/2026, GMT+01:00" in milliseconds, 0 where there is none. */
+function readOffset(text: string): number {
+  const [, sign = '', hours = '0', minutes = '0'] = /([+-])(\d\d):?(\d\d)?/.exec(text) ?? [];
+  return Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+}
+
+/** As RFC 3339 has it, without a zone: "2026-11-21T18:00:00". */
+function toSecond(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(0, 19);
 }

@@ -35,7 +35,7 @@ const PLACES: Record<string, string> = {
   REGION: 'europe-west1',
   PUBLIC_URL: 'https://expediter.example.com',
   ORDER_API_URL: 'https://orders.example.com/graphql',
-  IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:0.2.0',
+  IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:1.0.0',
 };
 /** For the last lines of its log. */
 const AIR_S = 1;

@@ -16,7 +16,7 @@ let env: Record<string, string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'platform-'));
-  // Away from this project: nothing of ours is beside it, and Node has to find `expediter/platform` all the same.
+  // Away from this project: nothing of ours is beside it, and Node has to find `expediter-platform` all the same.
   await cp(fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url)), folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   feast = await servePlatform();

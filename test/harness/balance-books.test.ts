@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
 import { orderId, seedHistory, seedOrders } from '../../bench/seed-orders.ts';
+import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -39,7 +39,7 @@ async function load(last: Partial<TranslatedWebhook> = {}, history = 0): Promise
 
 function webhook(nth: number): TranslatedWebhook {
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: LOCATION.locationId,
     integration: 'standard',
     receivedAt: new Date(),

@@ -286,7 +286,7 @@ describe('the way of an order', () => {
 describe('the process', () => {
   it('tells its version, that it is ready, its connections, no open breaker, and what Node tells', async () => {
     const read = await now();
-    expect(read.value('expediter_info', { version: '0.2.0' })).toBe(1);
+    expect(read.value('expediter_info', { version: '1.0.0' })).toBe(1);
     expect(read.value('expediter_ready')).toBe(1);
     expect(read.value('expediter_database_up')).toBe(1);
     expect(read.value('expediter_breaker_open', { integration: 'standard' })).toBe(0);

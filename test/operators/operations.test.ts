@@ -1,8 +1,9 @@
 /** What holds for every operation, through the API and the command line. What each does is claimed where that is tested. */
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { ROLES, type Role } from '../../src/core/operators/operator.ts';
 import type { Operation, Options } from '../../src/operators/operation.ts';
 import { OPERATIONS } from '../../src/operators/registry.ts';
@@ -151,7 +152,7 @@ function ask(by: Operator, { api, params, body }: Operation, input: Options): Pr
   const inPath = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(input[name])));
   const asked = Object.entries(input).filter(([name]) => !(name in shapeOf(params)));
   if (method === 'POST') return by.post(inPath, body && Object.fromEntries(asked));
-  const search = new URLSearchParams(asked.map(([name, value]) => [name, String(value)])).toString();
+  const search = new URLSearchParams(asked.map(([name, value]): [string, string] => [name, String(value)])).toString();
   return by.get(search === '' ? inPath : `${inPath}?${search}`);
 }
 function type({ command }: Operation, args: readonly string[], stdin = ''): Promise<Ended> {
@@ -174,7 +175,7 @@ async function effectOf(work: () => Promise<unknown>): Promise<{ written: Writte
 
 const missing: Ids = {
   serviceOrderId: 'nobody',
-  webhookId: randomUUIDv7(),
+  webhookId: uuidV7(),
   locationId: 'nowhere',
   tokenId: randomUUID(),
   sessionId: randomUUID(),

@@ -1,4 +1,4 @@
-/** The functions of `expediter/platform`, as a mapper calls them. */
+/** The functions of `expediter-platform`, as a mapper calls them. */
 import { describe, expect, it } from 'vitest';
 import {
   joinName,
@@ -80,6 +80,8 @@ describe('a time', () => {
     ['2026-11-21T18:30:00.123', 'UTC', '2026-11-21T18:30:00+00:00'],
     ['2026-11-21T18:30:00Z', 'Europe/Berlin', '2026-11-21T19:30:00+01:00'],
     ['2026-11-21 18:30:00+0200', 'UTC', '2026-11-21T16:30:00+00:00'],
+    ['20261121T183059.999-03', 'America/St_Johns', '2026-11-21T18:00:59-03:30'],
+    ['1999-12-31T23:59:59,5', 'Asia/Kolkata', '1999-12-31T23:59:59+05:30'],
   ])('%j by the clocks of %s is %s', (time, zone, found) => {
     expect(timeInZone(time, zone)).toBe(found);
   });
@@ -87,6 +89,10 @@ describe('a time', () => {
   it('that the clocks leave out is the one after, and one that they show twice the first', () => {
     expect(timeInZone('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T03:30:00+02:00');
     expect(timeInZone('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T02:30:00+02:00');
+    // Half an hour, on the other side of the equator; and a day, on the other side of the date line.
+    expect(timeInZone('2026-10-04T02:15', 'Australia/Lord_Howe')).toBe('2026-10-04T02:45:00+11:00');
+    expect(timeInZone('2026-04-05T01:45', 'Australia/Lord_Howe')).toBe('2026-04-05T01:45:00+11:00');
+    expect(timeInZone('2011-12-30T12:00', 'Pacific/Apia')).toBe('2011-12-31T12:00:00+14:00');
   });
 
   it.each([
@@ -94,6 +100,9 @@ describe('a time', () => {
     ['18:30', 'Europe/Berlin', 'time_unreadable'],
     ['21.11.2026 18:30', 'Europe/Berlin', 'time_unreadable'],
     ['2026-02-30T18:30', 'Europe/Berlin', 'time_unreadable'],
+    ['2026-11-21T24:00', 'Europe/Berlin', 'time_unreadable'],
+    ['2026-11-21T18:30+25:00', 'Europe/Berlin', 'time_unreadable'],
+    ['2026-11-21T18:30+01:00[Europe/Berlin]', 'Europe/Berlin', 'time_unreadable'],
     ['2026-11-21T18:30', 'Berlin', 'zone_unknown'],
   ])('%j in %s is none', (time, zone, code) => {
     expect(thrown(() => timeInZone(time, zone, 'wantedFor'))).toMatchObject({ code, field: 'wantedFor' });

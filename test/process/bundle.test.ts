@@ -12,7 +12,7 @@ import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
 const MAPPER = `
-  import { toMinorUnits } from 'expediter/platform';
+  import { toMinorUnits } from 'expediter-platform';
   export const query = 'query Q($id: ID!) { order(id: $id) { serviceOrderId } }';
   export const toCanonicalOrder = (data) => toMinorUnits(data.order.serviceOrderId, 'EUR', 'total');`;
 

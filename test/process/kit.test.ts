@@ -2,31 +2,24 @@
  * The way of a provider that lives in a package of its own, without a network: the kit as npm packs it, the template's own
  * checks with it, and a service that loads what the template packs.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
-import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { runDemo } from './demo/run-demo.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { copyProject, link, MODULES, OFFLINE, packPackage, PROJECT, runWell } from '../support/pack-package.ts';
 import { runToEnd } from '../support/run-program.ts';
 import { startSystem } from '../support/start-system.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
-const MODULES = join(PROJECT, 'node_modules');
 
 /** Of the kit with what it needs, as it is installed. */
 const LIMIT_BYTES = 15_000_000;
-
-/** Whatever the machine's own npm is told to do. */
-const OFFLINE = ['--offline', '--ignore-scripts=false'];
 
 type Kit = typeof import('../../src/provider-kit.ts');
 type Package = {
@@ -44,11 +37,7 @@ let acme: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kit-'));
-  // Packing builds, which would pull `kit/dist` from under whoever uses the one here.
-  const project = join(folder, 'project');
-  for (const name of ['src', 'test', 'kit', 'LICENSE', 'package.json', 'tsconfig.json']) copy(name, project);
-  symlinkSync(MODULES, join(project, 'node_modules'));
-  kit = await pack(join(project, 'kit'), join(folder, 'expediter-kit'));
+  kit = await packPackage(join(copyProject(join(folder, 'project')), 'kit'), join(folder, 'expediter-kit'));
 
   acme = join(folder, 'acme');
   cpSync(TEMPLATE, acme, {
@@ -56,14 +45,12 @@ beforeAll(async () => {
     filter: (path) => !['node_modules', 'dist'].some((left) => path === join(TEMPLATE, left)),
   });
   const { dependencies, devDependencies, peerDependencies } = readPackage(TEMPLATE);
-  link(acme, ['.bin', ...Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies })]);
+  link(acme, ['.bin', ...Object.keys({ ...dependencies, ...devDependencies, ...peerDependencies })], {
+    'expediter-kit': kit,
+  });
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function copy(name: string, to: string): void {
-  cpSync(join(PROJECT, name), join(to, name), { recursive: true });
-}
 
 function filesIn(at: string): string[] {
   const entries = readdirSync(at, { recursive: true, withFileTypes: true });
@@ -72,33 +59,6 @@ function filesIn(at: string): string[] {
 
 function readPackage(of: string): Package {
   return JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')) as Package;
-}
-
-/** In place of an installation: the kit as it was packed, everything else as it is installed here. */
-function link(directory: string, names: readonly string[]): void {
-  for (const name of names) {
-    const place = join(directory, 'node_modules', name);
-    mkdirSync(dirname(place), { recursive: true });
-    if (name === 'expediter-kit') cpSync(kit, place, { recursive: true });
-    else symlinkSync(join(MODULES, name), place);
-  }
-}
-
-async function run(directory: string, program: string, words: readonly string[]): Promise<string> {
-  const child = spawn(program, words, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = once(child, 'close') as Promise<[number | null]>;
-  const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  expect(code, `${program} ${words.join(' ')}\n${out}\n${error}`).toBe(0);
-  return out;
-}
-
-/** Has npm pack a package, and unpacks it. */
-async function pack(directory: string, to: string): Promise<string> {
-  const out = await run(directory, 'npm', ['pack', '--json', ...OFFLINE, '--pack-destination', folder]);
-  const file = /"filename": "([^"]+\.tgz)"/.exec(out)?.[1] ?? expect.unreachable(out);
-  mkdirSync(to, { recursive: true });
-  await run(folder, 'tar', ['-xzf', file, '--strip-components=1', '-C', to]);
-  return to;
 }
 
 describe('the kit for providers of their own', () => {
@@ -142,7 +102,7 @@ describe('the kit for providers of their own', () => {
   it('lets the template pass its types, our lint and the suite', async () => {
     const bin = (name: string) => join(MODULES, '.bin', name);
     const lint = ['--config', join(PROJECT, '.oxlintrc.json'), '--type-aware', '--deny-warnings', 'src', 'test'];
-    await Promise.all([run(acme, bin('oxlint'), lint), run(acme, 'npm', ['test', ...OFFLINE])]);
+    await Promise.all([runWell(acme, bin('oxlint'), lint), runWell(acme, 'npm', ['test', ...OFFLINE])]);
   });
 
   it('throws what the service knows by its name', async () => {
@@ -172,12 +132,12 @@ describe('the kit for providers of their own', () => {
 
   it('lets a service load what the template packs, with its own copy of the kit', async () => {
     const image = join(folder, 'image');
-    for (const name of ['src', 'package.json']) copy(name, image);
+    for (const name of ['src', 'package.json']) cpSync(join(PROJECT, name), join(image, name), { recursive: true });
     link(image, Object.keys(readPackage(PROJECT).dependencies));
 
     mkdirSync(join(acme, 'dist'), { recursive: true });
     writeFileSync(join(acme, 'dist/renamed-since.js'), '');
-    const installed = await pack(acme, join(image, 'node_modules/expediter-acme'));
+    const installed = await packPackage(acme, join(image, 'node_modules/expediter-acme'));
     expect(existsSync(join(installed, 'dist/renamed-since.js')), 'of an earlier build').toBe(false);
     expect(readdirSync(join(installed, 'node_modules'))).toEqual(['expediter-kit']);
 

@@ -80,7 +80,7 @@ describe('two processes', () => {
       if (span !== push) expect(span.parentSpanId, span.name).toBe(push?.spanId);
       expect(span.end).toBeGreaterThanOrEqual(span.start);
       expect(Math.abs(span.end - Date.now())).toBeLessThan(60_000);
-      expect(span.resource).toMatchObject({ 'service.name': 'expediter', 'service.version': '0.2.0' });
+      expect(span.resource).toMatchObject({ 'service.name': 'expediter', 'service.version': '1.0.0' });
     }
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
     const port = (of: string): string => new URL(of).port;

@@ -8,6 +8,15 @@ export { inMemoryCredentials } from './in-memory-credentials.ts';
 export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
 export { jsonIn } from '../simulators/json-in.ts';
 export { sendFault } from '../simulators/send-fault.ts';
-export type * from '../simulators/simulator.ts';
+export type {
+  Fault,
+  SignedWebhook,
+  Simulator,
+  SimulatorOptions,
+  StartSimulator,
+  Ticket,
+  TicketLine,
+  TicketModifier,
+} from '../simulators/simulator.ts';
 export { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 export { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';

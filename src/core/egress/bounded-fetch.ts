@@ -9,7 +9,7 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
       const made: RequestMade = {
         method: (init?.method ?? method).toUpperCase(),
         // Not the whole URL: it may contain a key.
-        origin: URL.parse(url)?.origin,
+        origin: URL.parse(String(url))?.origin,
       };
       last = made;
       const response = await send(input, init);

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { Pool } from 'pg';
 import { rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
@@ -9,6 +8,7 @@ import { attemptLimit } from '../domain/timing.ts';
 import { Poison, TryAgain } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
+import { uuidV7 } from '../domain/uuid-v7.ts';
 import { noteRequests } from '../egress/bounded-fetch.ts';
 import { findLocation, type OpenSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
@@ -49,7 +49,7 @@ export async function recordPoll(
     if (!saidMore && !namesPosId && !events.some((event) => saysMore(event, known)))
       return { saidMore, applied: undefined };
     const answer = {
-      id: randomUUIDv7(),
+      id: uuidV7(),
       locationId,
       integration,
       receivedAt: known.now,

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { ID_LEARNT_MEANWHILE, applyWebhooks, refusedByPostgres, type Applied } from '../statuses/apply-webhooks.ts';
@@ -9,6 +8,7 @@ import { blankWebhooks } from '../retention/erase-members.ts';
 import { inTransaction, isDataError, withClient } from '../postgres/transactions.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
+import { uuidV7 } from '../domain/uuid-v7.ts';
 import type { WebhookKey } from './list-webhooks.ts';
 import { sealWebhook, type SettingsKeys } from '../locations/settings-key.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
@@ -98,7 +98,7 @@ type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['rep
 
 function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Translated, receivedAt: Date): Replay {
   const webhook = {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: stored.locationId,
     integration: stored.integration,
     receivedAt,

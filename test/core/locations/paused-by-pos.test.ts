@@ -1,5 +1,5 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
@@ -225,7 +225,7 @@ describe('a word of the POS', () => {
     await untilSent(serviceOrderId);
     const at = (ms: number): Date => new Date(Date.now() + ms);
     const word = (receivedAt: Date, pausedUntil: Date | null): TranslatedWebhook => ({
-      id: randomUUIDv7(),
+      id: uuidV7(),
       locationId,
       integration: 'deliverect',
       receivedAt,
@@ -237,7 +237,7 @@ describe('a word of the POS', () => {
     });
     const status: TranslatedWebhook = { ...word(at(0), null), busy: undefined };
     const events = [{ status: 'received' as const, nativeStatus: '20', serviceOrderId }];
-    const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: randomUUIDv7(), events }];
+    const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: uuidV7(), events }];
     const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch, 60));
     expect(webhooks).toEqual(['applied', 'ignored', 'stale', 'applied']);
     expect(outcomes).toEqual(['applied']);

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rankOf } from '../../../src/core/domain/lifecycle.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
 import { asService } from '../../support/as-service.ts';
 import { sealWebhook } from '../../../src/core/locations/settings-key.ts';
@@ -398,7 +399,7 @@ describe('a webhook that verified when it came', () => {
     const client = new pg.Client(alone.DATABASE_URL);
     await client.connect();
     try {
-      const id = randomUUIDv7();
+      const id = uuidV7();
       const body = statusWebhook({ serviceOrderId: 'alone', providerOrderId: 'slip', status: 'RECEIVED' });
       await client.query(
         `WITH d AS (
@@ -625,7 +626,7 @@ describe('all that match', () => {
        FROM webhooks d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
       [
         first,
-        Array.from({ length: 200 }, () => randomUUIDv7()),
+        Array.from({ length: 200 }, () => uuidV7()),
         await sealUnbound(system.env['SETTINGS_KEY'] ?? '', { target: '/webhook' }),
       ],
     );
@@ -744,7 +745,7 @@ describe('webhook list', () => {
     expect(words.out).toMatch(new RegExp(`^webhook +received .*\n\nThere may be more: --after ${ids[3]}\n$`, 's'));
     expect(words.out).not.toContain('Lovelace');
     expect(await cli(['webhook', 'list', '--order', 'nowhere'])).toMatchObject({ code: 3 });
-    expect(await cli(['webhook', 'list', '--after', randomUUIDv7()])).toMatchObject({ code: 3 });
+    expect(await cli(['webhook', 'list', '--after', uuidV7()])).toMatchObject({ code: 3 });
     expect(await cli(['webhook', 'list', '--after', 'nonsense'])).toMatchObject({ code: 2 });
   });
 

@@ -1,4 +1,4 @@
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
@@ -16,6 +16,7 @@ import {
 } from '../../../src/core/postgres/transactions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { moveClock, prepareClock } from '../../support/move-clock.ts';
@@ -431,7 +432,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     original = await post(system.webhooks[0], `{"unreadable": "${mark}`);
     const receivedAt = (await webhook(original))?.['received_at'] as Date;
     const replay = (about: Partial<TranslatedWebhook>): TranslatedWebhook => ({
-      id: randomUUIDv7(),
+      id: uuidV7(),
       locationId: 'club-1',
       integration: 'gossip',
       receivedAt,

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
@@ -6,6 +5,7 @@ import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-we
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -28,7 +28,7 @@ async function layOrders(ids: readonly string[]): Promise<void> {
 
 function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'status' | 'reason'>[]): TranslatedWebhook {
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: 'club-1',
     integration: 'standard',
     receivedAt: new Date(),
@@ -86,7 +86,7 @@ it('of webhooks in one batch only the replay says in its live message when it fi
   const [before, between, after] = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
   if (!before || !between || !after) throw new Error('unreachable');
   const receivedAt = new Date('2026-11-21T18:30:00Z');
-  await apply([before, { ...between, replayOf: { webhookId: randomUUIDv7(), receivedAt } }, after]);
+  await apply([before, { ...between, replayOf: { webhookId: uuidV7(), receivedAt } }, after]);
   const { rows } = await pool.query(
     'SELECT service_order_id AS id, first_received_at FROM outbox WHERE service_order_id = ANY ($1)',
     [ids],

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -7,6 +6,7 @@ import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
@@ -72,7 +72,7 @@ async function layOrders(world: string): Promise<void> {
 
 function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: world,
     integration: 'standard',
     receivedAt: new Date(),

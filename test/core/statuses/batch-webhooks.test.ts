@@ -1,7 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
@@ -41,7 +41,7 @@ function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks 
 
 function webhook(serviceOrderId: string): TranslatedWebhook {
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: 'club',
     integration: 'standard',
     receivedAt: new Date(),

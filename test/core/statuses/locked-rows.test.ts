@@ -1,7 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type Accepted } from '../../../src/core/statuses/batch-webhooks.ts';
 import { BATCH_WRITERS, openDatabase } from '../../../src/database/open-database.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   accept = (event, locationId = 'club') =>
     batches.accept(
       {
-        id: randomUUIDv7(),
+        id: uuidV7(),
         locationId,
         integration: 'standard',
         receivedAt: new Date(),

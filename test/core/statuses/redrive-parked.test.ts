@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -24,7 +24,7 @@ type Said = Partial<StatusEvent> & Pick<StatusEvent, 'status'>;
 
 function webhook(...events: readonly Said[]): TranslatedWebhook {
   return {
-    id: randomUUIDv7(),
+    id: uuidV7(),
     locationId: 'club-1',
     integration: 'standard',
     receivedAt: new Date(),
@@ -116,7 +116,7 @@ it('what waited says in its live message when it first came, and a replay that w
   const came = new Date('2026-11-21T18:30:00Z');
   const replayed = {
     ...webhook({ providerOrderId: 'late', status: 'received' }),
-    replayOf: { webhookId: randomUUIDv7(), receivedAt: came },
+    replayOf: { webhookId: uuidV7(), receivedAt: came },
   };
   await apply(replayed);
   await apply(webhook({ providerOrderId: 'late', status: 'ready' }));

@@ -354,7 +354,7 @@ describe('10,000 forged follow tokens', () => {
     isRight.has(withPart(token, 2, (text) => Buffer.from(text, 'base64url').toString('base64url')));
   const publicBytes = [rs256, es256, eddsa].flatMap(({ jwk, kid }) => {
     const key = createPublicKey({ key: jwk, format: 'jwk' });
-    const pem = key.export({ type: 'spki', format: 'pem' });
+    const pem = key.export({ type: 'spki', format: 'pem' }).toString();
     const parts = [jwk['n'], jwk['x'], jwk['y']].filter((part) => typeof part === 'string');
     return [
       pem,

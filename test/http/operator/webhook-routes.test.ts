@@ -1,8 +1,9 @@
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
@@ -89,7 +90,7 @@ describe('webhooks', () => {
   });
 
   it('a cursor that no page gave is refused', async () => {
-    const { status, text } = await operator.get(`/webhooks?cursor=${randomUUIDv7()}`);
+    const { status, text } = await operator.get(`/webhooks?cursor=${uuidV7()}`);
     expect([status, text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
@@ -230,7 +231,7 @@ describe('a replay', () => {
       }
       expect([reached, cursor]).toEqual([listed, null]);
     }
-    const unknown = await operator.post('/webhooks/replay', { ...body, cursor: randomUUIDv7() });
+    const unknown = await operator.post('/webhooks/replay', { ...body, cursor: uuidV7() });
     expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
