@@ -4,11 +4,11 @@ import { useErrorBoundary, useState } from 'preact/hooks';
 import { NotFound } from './not-found.tsx';
 import { Page } from './parts/page.tsx';
 
-/** Key for the time of the last automatic reload, so that a page that is gone is not reloaded again and again. */
-const KEY = 'expediter.loaded-anew';
+/** Key for the time of the last automatic reload, so that a missing page is not reloaded repeatedly. */
+const KEY = 'expediter.reloaded';
 const ONCE_IN_MS = 60_000;
 
-/** Shows an error in place of a page that failed, and how to continue. Another page is tried anew. */
+/** Shows an error in place of a page that failed. Another page is rendered again. */
 export function Unbroken({ children }: { children: ComponentChildren }) {
   const { url } = useLocation();
   const [broken, setBroken] = useState<{ url: string; error: unknown }>();
@@ -17,24 +17,24 @@ export function Unbroken({ children }: { children: ComponentChildren }) {
     setBroken({ url, error });
   });
   if (broken?.url !== url) return children;
-  // A badly encoded address names nothing.
+  // A badly encoded address matches no page.
   return broken.error instanceof URIError ? (
     <NotFound />
   ) : (
-    <Broken why="It is the console's fault, not the service's." />
+    <Broken why="This is a bug in the console. The service is not affected. Reload the page." />
   );
 }
 
 /**
- * Returns a page for one whose files could not be loaded. After a deployment there are others: then the console is
- * reloaded, once.
+ * Returns the page to show if the files of a page could not be loaded. After a deployment the files have other names, so
+ * the console is reloaded once.
  */
 export async function pageGone(): Promise<ComponentType> {
-  if (loadsAnew()) {
+  if (mayReload()) {
     location.reload();
     await new Promise(() => {});
   }
-  return () => <Broken why="The console was updated, or the service cannot be reached." />;
+  return () => <Broken why="The console was updated, or the service cannot be reached. Reload the page." />;
 }
 
 function Broken({ why }: { why: string }) {
@@ -42,13 +42,13 @@ function Broken({ why }: { why: string }) {
     <Page title="This page cannot be shown">
       <p>{why}</p>
       <button type="button" class="primary" onClick={() => location.reload()}>
-        Load it anew
+        Reload
       </button>
     </Page>
   );
 }
 
-function loadsAnew(): boolean {
+function mayReload(): boolean {
   // Offline, a reload would show the browser's own error page.
   if (!navigator.onLine) return false;
   try {

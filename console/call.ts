@@ -1,6 +1,6 @@
 import type { Failure } from './wire.ts';
 
-/** An error answer of the service, with its message; `status` 0 if it could not be reached. */
+/** An error answer of the service. `status` is 0 if the service could not be reached. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;

@@ -24,7 +24,7 @@ function page(load: () => Promise<ComponentType>): ComponentType {
   return lazy(() => load().catch(pageGone));
 }
 
-/** The login, or the page of the address: a shared link leads there after the login. */
+/** The login, or the page of the address. A shared link works after the login. */
 export function Console() {
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
@@ -37,7 +37,7 @@ export function Console() {
           <p class="faint slow">Loading …</p>
         ) : (
           <div>
-            <p>The console cannot be opened: {problem}</p>
+            <p>The console could not be opened: {problem}</p>
             <button type="button" onClick={() => location.reload()}>
               Try again
             </button>

@@ -24,7 +24,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
   const [problem, setProblem] = useState(signInProblem);
   const nav = useRef<HTMLElement>(null);
-  // A narrow screen may not have room for all of them.
+  // A narrow screen may not show all pages.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [path]);

@@ -16,14 +16,14 @@ export function Login() {
     setBusy(true);
     setProblem(undefined);
     try {
-      if (!(await logIn(token.trim()))) setProblem('That is no operator token of this service.');
+      if (!(await logIn(token.trim()))) setProblem('This is not a valid operator token. Check it and try again.');
     } catch (error) {
-      setProblem(`You cannot be logged in: ${(error as Error).message}`);
+      setProblem(`You could not be logged in: ${(error as Error).message}`);
     }
     setBusy(false);
   };
 
-  // What is there at first stays where it is.
+  // Waits for the sign-in methods, so that the form does not move.
   if (ways.value === undefined && ways.problem === undefined) return <main class="alone" aria-busy="true" />;
   return (
     <main class="alone">
@@ -36,11 +36,12 @@ export function Login() {
           </a>
         )}
         <p id="token-hint">
-          {ways.value === true ? 'Or log' : 'Log'} in with a token: a named one, or the one that the service has as
-          OPERATOR_TOKEN.
+          {ways.value === true ? 'Or log' : 'Log'} in with a named token or with the OPERATOR_TOKEN of the service.
         </p>
         {!isSecureContext && (
-          <p class="problem">This page came by plain http, and so would the token go: open it by https.</p>
+          <p class="problem">
+            This page was loaded by plain http, so the token would be sent unencrypted. Open it by https.
+          </p>
         )}
         <label htmlFor="token">Operator token</label>
         <input

@@ -4,7 +4,7 @@ export function NotFound() {
   return (
     <Page title="Not found">
       <p>
-        There is no such page. Perhaps it is on <a href="/console">the board</a>.
+        This page does not exist. Go to <a href="/console">the board</a>.
       </p>
     </Page>
   );

@@ -5,18 +5,18 @@ import { announce } from './parts/announce.ts';
 import { useLoaded } from './parts/use-loaded.ts';
 import type { SpillAnswer } from './wire.ts';
 
-/** As often as the service looks at Postgres. */
+/** The interval at which the service checks Postgres. */
 const EVERY_MS = 2_000;
 
-/** The banner of an outage of Postgres, above every page. Its beginning and end are announced, not each count. */
+/** The banner during an outage of Postgres. Its beginning and end are announced, but not each count. */
 export function Outage() {
   const { value, problem } = useLoaded((signal) => ask<SpillAnswer>('GET', '/spill', { signal }), [], EVERY_MS);
-  const said = problem === undefined ? value && outageInWords(value) : undefined;
-  const wasSaid = useRef(false);
+  const banner = problem === undefined ? value && outageInWords(value) : undefined;
+  const wasShown = useRef(false);
   useEffect(() => {
-    if (said !== undefined) announce(said.text);
-    else if (wasSaid.current) announce('The outage is over');
-    wasSaid.current = said !== undefined;
-  }, [said?.tone]);
-  return said === undefined ? null : <p class={`outage ${said.tone}`}>{said.text}</p>;
+    if (banner !== undefined) announce(banner.text);
+    else if (wasShown.current) announce('The outage is over');
+    wasShown.current = banner !== undefined;
+  }, [banner?.tone]);
+  return banner === undefined ? null : <p class={`outage ${banner.tone}`}>{banner.text}</p>;
 }

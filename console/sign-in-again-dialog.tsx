@@ -4,7 +4,6 @@ import { askedAgain } from './sign-in-again.ts';
 import { signInUrl } from './sign-in-elsewhere.ts';
 import { findSession, logIn, session } from './sign-in.ts';
 
-/** The dialog in which somebody signs in again. */
 export function SignInAgainDialog() {
   const [token, setToken] = useState('');
   const { value } = session;
@@ -12,23 +11,25 @@ export function SignInAgainDialog() {
   if (close === undefined || value.state !== 'in') return null;
   const isPerson = value.kind === 'person';
 
-  const goOn = async (): Promise<void> => {
+  const confirm = async (): Promise<void> => {
     const isRight = isPerson ? findSession().then(() => isNewer(value.openedAt)) : logIn(token.trim());
     setToken('');
     if (!(await isRight)) {
-      throw new Error(isPerson ? 'You have not signed in again yet.' : 'That is no operator token of this service.');
+      throw new Error(
+        isPerson ? 'You have not signed in again yet.' : 'This is not a valid operator token. Check it and try again.',
+      );
     }
     close(true);
   };
   return (
     <Confirm
       title="Sign in again"
-      action="Go on"
+      action="Continue"
       isReady={isPerson || token !== ''}
-      onConfirm={goOn}
+      onConfirm={confirm}
       onClose={() => close(false)}
     >
-      <p>This needs a recent sign-in. What you were doing goes on here.</p>
+      <p>This action needs a recent sign-in. Afterwards it continues here.</p>
       {isPerson ? (
         <p>
           <a href={signInUrl(proof)} target="_blank" rel="noreferrer">

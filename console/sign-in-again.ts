@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 
-/** Set while the operator is asked to sign in again. `close` says whether they did. */
+/** Set while the operator is asked to sign in again. `close` gets whether they did. */
 export const askedAgain = signal<{ proof: boolean; close: (isDone: boolean) => void } | undefined>(undefined);
 
 /**
- * Asks the operator to sign in again, as a change of permissions and a look at member data take.
- * @param proof whether the issuer must look at them, and not only remember them
+ * Asks the operator to sign in again. Changes of permissions and reads of member data require it.
+ * @param proof whether the issuer must authenticate them again, not only use its own session
  * @returns whether they did
  */
 export async function signInAgain(proof: boolean): Promise<boolean> {

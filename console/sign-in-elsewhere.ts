@@ -1,15 +1,16 @@
 const PROBLEMS: Readonly<Record<string, string>> = {
   not_allowed:
-    'You may not sign in here: ask the platform team to let in a group of yours, or the domain of your address.',
-  no_role: 'You have no role here yet: ask an admin to give you one, then sign in again. They find you in the audit.',
-  expired: 'That took too long, or was begun in another browser: sign in again.',
-  failed: 'The sign-in did not work: try again. If it stays so, the log of the service says why.',
+    'You are not allowed to sign in here. Ask the platform team to allow one of your groups, or the domain of your address.',
+  no_role:
+    'You have no role here yet. Ask an admin to give you one, then sign in again. The admin finds your sign-in in the audit.',
+  expired: 'The sign-in took too long, or was started in another browser. Sign in again.',
+  failed: 'The sign-in failed. Try again. If it fails again, read the log of the service.',
 };
 
-/** Why somebody came back from the issuer without a session, in words. Undefined if nothing went wrong. */
+/** Why the issuer sent the operator back without a session. Undefined if nothing went wrong. */
 export const signInProblem = takeProblem();
 
-/** Out of the address, which may be shared. */
+/** Removes the problem from the address, which may be shared. */
 function takeProblem(): string | undefined {
   const url = new URL(location.href);
   const problem = url.searchParams.get('problem');
@@ -19,7 +20,7 @@ function takeProblem(): string | undefined {
   return PROBLEMS[problem];
 }
 
-/** Leads to the issuer, and back to this page. @param again for somebody who is signed in */
+/** The address that leads to the issuer, and back to this page. @param again true if already signed in */
 export function signInUrl(again = false): string {
   const { pathname, search } = location;
   const asked = new URLSearchParams({ to: pathname + search, ...(again && { again: '1' }) });

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { Refused, call } from './call.ts';
 import type { Right } from './wire.ts';
 
-/** The session as the page knows it. No script can read the cookie itself. */
+/** The session as the page knows it. Scripts cannot read its cookie. */
 export type Session =
   | { state: 'unknown' }
   | { state: 'out' }
@@ -19,11 +19,11 @@ export type Session =
 export const session = signal<Session>({ state: 'unknown' });
 
 const PATH = '/console/session';
-/** A channel to log out all pages of this browser. */
+/** A channel that logs out all pages of this browser. */
 const pages = new BroadcastChannel(PATH);
 pages.addEventListener('message', endSession);
 
-/** Tells whether people can sign in without a token. */
+/** Whether people can sign in by OIDC. */
 export async function hasOidc(): Promise<boolean> {
   return (await call<{ oidc: boolean }>('GET', `${PATH}/ways`)).oidc;
 }
@@ -47,11 +47,11 @@ export async function logIn(token: string): Promise<boolean> {
     return false;
   }
   await findSession();
-  if (session.value.state === 'out') throw new Error('your browser keeps no cookie of this address');
+  if (session.value.state === 'out') throw new Error('your browser stores no cookie for this address');
   return true;
 }
 
-/** @param everywhere in every browser of theirs @throws Refused; then the session continues */
+/** @param everywhere ends all sessions of the operator @throws Refused; then the session continues */
 export async function logOut(everywhere = false): Promise<void> {
   await call('DELETE', everywhere ? '/console/sessions' : PATH);
   endSession();

@@ -1,4 +1,4 @@
-/** The operator API's answers after JSON: the server's own shapes, so that the console cannot disagree with them. */
+/** The operator API's answers as JSON, derived from the server's own schemas. */
 import type { z } from 'zod';
 import type * as causes from '../src/core/domain/webhook-cause.ts';
 import type * as placementCauses from '../src/core/domain/placement-cause.ts';
@@ -30,7 +30,7 @@ import type * as named from '../src/core/operators/operator-tokens.ts';
 import type * as spill from '../src/core/spill/spill-webhook.ts';
 import type * as requests from '../src/operators/requests.ts';
 
-/** A type as JSON has it, where a Date is a string. */
+/** A type after JSON, where a Date is a string. */
 type Wire<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]
@@ -81,8 +81,8 @@ export type OperatorToken = Answer<typeof named.OperatorToken>;
 export type OperatorGrant = Answer<typeof grants.OperatorGrant>;
 export type OpenSession = Answer<typeof sessions.OpenSession>;
 export type OwnSession = OpenSession & { current: boolean };
-export type ListedActs = Answer<typeof actions.ListedActs>;
-export type ListedAction = ListedActs['actions'][number];
+export type ListedActions = Answer<typeof actions.ListedActions>;
+export type ListedAction = ListedActions['actions'][number];
 export type RecordedAction = Answer<typeof actions.RecordedAction>;
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;

@@ -1,4 +1,7 @@
-/** Writes what pages of docs have below their line, and the chart of figures: `npm run docs`. What is above stays. */
+/**
+ * Writes what the pages of docs and .env.example have below their line, and the chart of figures: `npm run docs`. What
+ * is above the line stays.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -8,19 +11,101 @@ import { TAGS } from '../src/http/operator/describe-api.ts';
 import type { Access, Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
+import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
 
-const LINE = '<!-- Below this line: npm run docs -->';
-
-type Page = { file: string; reference: () => string };
+type Page = { file: string; line?: string; reference: () => string };
 export const PAGES: readonly Page[] = [
-  { file: 'cli.md', reference: commandReference },
-  { file: 'operator-api.md', reference: apiReference },
-  { file: 'benchmark.md', reference: figureReference },
+  { file: 'docs/cli.md', reference: commandReference },
+  { file: 'docs/operator-api.md', reference: apiReference },
+  { file: 'docs/configuration.md', reference: variableReference },
+  { file: 'docs/benchmark.md', reference: figureReference },
+  { file: '.env.example', line: '# Below this line: npm run docs', reference: exampleEnvironment },
 ];
 
 /** @returns the page as it should be, from the page as it is */
-export function withReference(page: string, { reference }: Page): string {
-  return `${page.split(LINE)[0]}${LINE}\n\n${reference()}\n`;
+export function withReference(
+  page: string,
+  { line = '<!-- Below this line: npm run docs -->', reference }: Page,
+): string {
+  return `${page.split(line)[0]}${line}\n\n${reference()}\n`;
+}
+
+/** The sections of the variables, each by its first. */
+const SECTIONS: { [Name in keyof Config]?: string } = {
+  DATABASE_URL: 'Postgres',
+  HOST: 'The process',
+  ORDER_API_URL: 'The ordering platform: docs/connect-your-platform.md',
+  GOOGLE_CLOUD_PROJECT: 'Google Pub/Sub',
+  FOLLOW_TOKEN_JWKS_URL: 'Members who follow an order: docs/live-to-members.md',
+  SETTINGS_KEY: 'Locations and POS systems',
+  OPERATOR_TOKEN: 'Operators: docs/operators.md',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'Traces: docs/tracing.md',
+  WEBHOOK_BODY_LIMIT: 'Limits',
+  PLACEMENT_DEADLINE_S: 'Time limits of orders',
+  REFUSED_KEEP: 'Retention: docs/retention.md',
+};
+
+function variableReference(): string {
+  return bySection(({ name, about, value, notes }) => {
+    const inBrackets = [...notes, ...(value === undefined ? [] : [`\`${value}\``])];
+    return `- \`${name}\`${inBrackets.length > 0 ? ` (${inBrackets.join(', ')})` : ''}: ${linked(about)}.`;
+  }, linked);
+}
+
+function exampleEnvironment(): string {
+  return bySection(({ name, about, value, example, notes }) => {
+    // One with <…> is for people.
+    const isSet = notes.includes('required') && !example.includes('<');
+    const words = `${sentence(about)}${notes.includes('secret') ? ' Secret.' : ''}`;
+    return `# ${words}\n${isSet ? '' : '# '}${name}=${value ?? example.split('<', 1)[0]}`;
+  }, String);
+}
+
+type Described = {
+  name: string;
+  about: string;
+  example: string;
+  /** What it is where it is unset, if that is a text or a number. */
+  value: string | undefined;
+  notes: ('required' | 'secret')[];
+};
+
+/** @returns the text of all variables, each under the heading of its section */
+function bySection(one: (variable: Described) => string, title: (text: string) => string): string {
+  const required = missingIn({});
+  const secrets: readonly string[] = SECRETS;
+  return (Object.keys(VARIABLES) as (keyof Config)[])
+    .flatMap((name) => {
+      const [schema, about, example = ''] = VARIABLES[name] as readonly [z.ZodType, string, string?];
+      const unset = schema.safeParse(undefined).data;
+      const section = SECTIONS[name];
+      return [
+        ...(section === undefined ? [] : [`\n## ${title(section)}\n`]),
+        one({
+          name,
+          about,
+          example,
+          value: typeof unset === 'string' || typeof unset === 'number' ? String(unset) : undefined,
+          notes: [
+            ...(required.has(name) ? (['required'] as const) : []),
+            ...(secrets.includes(name) ? (['secret'] as const) : []),
+          ],
+        }),
+      ];
+    })
+    .join('\n')
+    .trim();
+}
+
+/** @returns the variables that a start with this environment asks for */
+function missingIn(env: NodeJS.ProcessEnv): ReadonlySet<string> {
+  try {
+    readConfig(env);
+    return new Set();
+  } catch (error) {
+    if (!(error instanceof WrongEnvironment)) throw error;
+    return new Set([...error.message.matchAll(/^ {2}(\w+): is required/gm)].map(([, name = '']) => name));
+  }
 }
 
 function commandReference(): string {
@@ -115,7 +200,7 @@ function linked(text: string): string {
 
 if (import.meta.main) {
   for (const page of PAGES) {
-    const url = new URL(`../docs/${page.file}`, import.meta.url);
+    const url = new URL(`../${page.file}`, import.meta.url);
     await writeFile(url, withReference(await readFile(url, 'utf8'), page));
   }
   await writeFile(new URL('../docs/benchmark.svg', import.meta.url), figureChart());

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import './require-node.ts';
 
-// After the check: an old Node fails while it links what these import.
+// Imported after the check: an old Node fails while it links these modules.
 const [{ report }, { buildProgram }] = await Promise.all([import('./cli/failures.ts'), import('./cli/program.ts')]);
 
-// A reader may stop early, as "| head" does.
+// A reader may stop early, like `| head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
@@ -12,6 +12,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  // process.exit would cut off output that is still to be written to a pipe.
+  // process.exit would cut off output that a pipe has not taken yet.
   process.exitCode = report(error);
 }

@@ -1,4 +1,4 @@
 import './require-node.ts';
 
-// After the check: an old Node fails while it links what this imports.
+// Imported after the check: an old Node fails while it links these modules.
 await import('./server/serve.ts');

@@ -1,6 +1,6 @@
 /**
- * `expediter-kit`: the parts for a provider in a package of its own, loaded with `PROVIDER_MODULES`.
- * docs/writing-a-provider.md explains how.
+ * The `expediter-kit` package: parts for a provider in its own package, loaded with `PROVIDER_MODULES`. See
+ * docs/writing-a-provider.md.
  */
 export type { Busy } from './core/domain/webhook.ts';
 export { discountsOf, minorDigits, toDecimal } from './core/domain/money.ts';

@@ -1,8 +1,8 @@
-// Ends at once on a Node that is too old. Entry points import this before all else, and what they need after it: an old
-// Node fails while it links that. The scripts of npm load it with `-r`, where the oldest Node reads it as plain
-// JavaScript, so it has no types, imports or exports.
+// Ends at once on a Node that is too old. Entry points import this first, and the rest after it: an old Node fails while
+// it links the rest. The npm scripts load it with `-r`, where the oldest Node reads it as plain JavaScript, so it has no
+// types, imports or exports.
 
-/** The first with `randomUUIDv7`; `engines` says the same. */
+/** The first version with `randomUUIDv7`, as in `engines`. */
 const OLDEST = { major: 26, minor: 1 };
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

@@ -1,11 +1,11 @@
 export function follow({ url, token, onUpdate, onState }) {
   const over = new AbortController();
-  const ask = {};
+  const req = {};
   let [last, tries, retry, due, lateAt] = [-1, 0, 2000, 0, Date.now() + 5000];
   let state, stream;
 
   const call = async (does, ...about) => over.signal.aborted || does(...about);
-  const tell = (now) => void (now === state || call(onState, (state = now)).catch(console.error));
+  const emit = (now) => void (now === state || call(onState, (state = now)).catch(console.error));
   const pause = () => Math.min(60000, retry * 2 ** tries++) * (0.5 + Math.random() / 2);
   const again = (ms) => {
     stream.abort();
@@ -19,15 +19,15 @@ export function follow({ url, token, onUpdate, onState }) {
     clearInterval(timer);
   };
   const end = () => {
-    tell('ended');
+    emit('ended');
     stop();
   };
 
   async function listen(signal) {
-    ask.authorization ||= `Bearer ${await token()}`;
-    const { status, headers, body } = await fetch(url, { headers: ask, signal });
+    req.authorization ||= `Bearer ${await token()}`;
+    const { status, headers, body } = await fetch(url, { headers: req, signal });
     if (status === 204) return end();
-    if (status === 401) ask.authorization = '';
+    if (status === 401) req.authorization = '';
     const after = headers.get('retry-after') * (1000 + Math.random() * 500);
     if (after > 0) return again(after);
     if (!/event-stream/.test(headers.get('content-type'))) return;
@@ -38,7 +38,7 @@ export function follow({ url, token, onUpdate, onState }) {
     for (let read; !(read = await reader.read()).done;) {
       due = lateAt = Date.now() + 45000;
       tries = 0;
-      tell('connected');
+      emit('connected');
       // The last CR may be half of CR LF.
       const lines = (rest + decoder.decode(read.value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
@@ -50,13 +50,13 @@ export function follow({ url, token, onUpdate, onState }) {
         retry = +fields.retry || retry;
         if (event === 'end') return end();
         if (event === 'expired') {
-          ask.authorization = '';
+          req.authorization = '';
           return again(Math.random() * 1000);
         }
         const kind = { snapshot: event, orderStatusChanged: 'message' }[event];
         const update = kind && JSON.parse(data);
         if (update?.sequence > last) {
-          ask['last-event-id'] = last = update.sequence;
+          req['last-event-id'] = last = update.sequence;
           call(onUpdate, update, kind).catch(console.error);
         }
         fields = {};
@@ -65,8 +65,8 @@ export function follow({ url, token, onUpdate, onState }) {
   }
 
   // Timers stand still while a page sleeps.
-  const look = async () => {
-    if (Date.now() >= lateAt) tell('late');
+  const tick = async () => {
+    if (Date.now() >= lateAt) emit('late');
     if (Date.now() < due) return;
     if (stream) return again(pause());
     due = Date.now() + 45000;
@@ -74,9 +74,9 @@ export function follow({ url, token, onUpdate, onState }) {
     await listen(signal).catch(() => {});
     if (!signal.aborted) again(pause());
   };
-  const timer = setInterval(look, 250);
+  const timer = setInterval(tick, 250);
   const wake = () => stream || (due = 0);
   for (const name of ['online', 'visibilitychange']) globalThis.addEventListener?.(name, wake, over);
-  void look();
+  void tick();
   return stop;
 }

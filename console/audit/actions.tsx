@@ -4,7 +4,7 @@ import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
 import { describeAction } from './describe-action.ts';
 
-/** Acts, one line each, with links to what they were about. @param at the location whose page it is */
+/** Actions, one per line, with links. @param at the location of the page, which is not linked */
 export function Acts({
   actions,
   at,

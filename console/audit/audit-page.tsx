@@ -6,7 +6,7 @@ import { Paged } from '../parts/paged.tsx';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { When, Written } from '../parts/written.tsx';
-import type { ListedActs } from '../wire.ts';
+import type { ListedActions } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
 import { ACT_CODES } from './describe-action.ts';
@@ -14,12 +14,11 @@ import { ACT_CODES } from './describe-action.ts';
 const LIMIT = 50;
 const FILTERS = ['actor', 'action', 'location', 'order', 'outcome', 'since', 'until'] as const;
 
-/** What operators did, looked into and were refused, newest first. */
 export function AuditPage() {
   if (may('admin', { anywhere: true })) return <Audit />;
   return (
     <Page title="Audit">
-      <p>To read the audit takes the role admin. What was done about an order stands in its story.</p>
+      <p>To read the audit, you need the role admin. The timeline of an order shows the actions on it.</p>
     </Page>
   );
 }
@@ -27,7 +26,7 @@ export function AuditPage() {
 function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedActs>('GET', `/audit${asked}`, { signal }), [asked]);
+  const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${asked}`, { signal }), [asked]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
   return (
@@ -75,7 +74,11 @@ function Audit() {
           actions.length > 0 ? (
             <Acts actions={actions} label="What was done" />
           ) : (
-            <p>{next === null ? 'Nothing that is kept is like that.' : 'Nothing in this stretch of time.'}</p>
+            <p>
+              {next === null
+                ? 'No stored action matches the filter.'
+                : 'None of these actions matches the filter. Older ones were not searched yet.'}
+            </p>
           )
         }
       </Paged>

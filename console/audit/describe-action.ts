@@ -1,20 +1,20 @@
 import type { Tone } from '../parts/tones.ts';
 import type { RecordedAction } from '../wire.ts';
 
-/** What was done, after the name of who did it, by the act's code. */
+/** The predicate of the sentence, by the code of the action. */
 const ACTS: Readonly<Record<string, string>> = {
-  retry: 'tried it again',
-  resolve: 'said what was seen at the POS',
-  cancel: 'had it cancelled',
-  'conclude cancel': 'said what the restaurant said',
-  'read contents': 'read what was ordered and by whom',
-  'read webhook': 'read a webhook',
+  retry: 'retried the order',
+  resolve: 'entered what was seen at the POS',
+  cancel: 'cancelled the order',
+  'conclude cancel': 'entered the answer of the restaurant',
+  'read contents': 'revealed the member data of the order',
+  'read webhook': 'revealed a webhook',
   replay: 'replayed a webhook',
   'replay many': 'replayed many webhooks',
   check: 'tested the connection',
   pause: 'paused the location',
   resume: 'resumed the location',
-  put: 'put the settings',
+  put: 'stored the settings',
   remove: 'removed the location',
   connect: 'connected the location',
   certify: 'certified the connection',
@@ -23,34 +23,32 @@ const ACTS: Readonly<Record<string, string>> = {
   'issue token': 'issued an operator token',
   'revoke token': 'revoked an operator token',
   'give roles': 'gave roles',
-  'take roles': 'took roles back',
+  'take roles': 'took roles away',
   'sign in': 'signed in',
   'sign out': 'logged out',
   'sign out everywhere': 'logged out everywhere',
   'revoke session': 'ended a session',
   'be refused': 'was refused',
-  'erase member': 'erased a member',
-  rekey: 'encrypted anew with another key',
+  'erase member': 'erased the data of a member',
+  rekey: 're-encrypted data with another key',
   renumber: 'raised the numbers of live messages',
 };
 
-/** Those that change nothing. */
+/** Actions that change nothing. */
 const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'be refused']);
 
-/** The codes of acts, for a filter. */
 export const ACT_CODES: readonly string[] = Object.keys(ACTS);
 
 export type ActInWords = {
   sentence: string;
   tone: Tone;
   more: string[];
-  /** False for a look, and for what was not done. */
+  /** False for reads and refused actions. */
   isChange: boolean;
 };
 
-/** Says who did what, and how it ended. */
-export function describeAction({ by, action, subject, before, outcome, after }: RecordedAction): ActInWords {
-  const isRefusal = outcome === 'refused' && action !== 'be refused';
+export function describeAction({ by, did, subject, before, outcome, after }: RecordedAction): ActInWords {
+  const isRefusal = outcome === 'refused' && did !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
     sentence: `${nameOf(by)} ${isRefusal ? `was refused: “${action}”` : (ACTS[action] ?? `did “${action}”`)}`,
@@ -69,9 +67,9 @@ const KINDS: Partial<Record<RecordedAction['by']['kind'], string>> = {
   command_line: 'command line',
 };
 
-/** Who it was, and how they came in, unless as a person. */
+/** The name of the actor, with the kind of access unless it was a person. */
 export function nameOf({ kind, name }: RecordedAction['by']): string {
-  if (kind === 'nobody') return 'Somebody who did not sign in';
+  if (kind === 'nobody') return 'An anonymous caller';
   const how = KINDS[kind];
   return how === undefined ? name : `${name} (${how})`;
 }

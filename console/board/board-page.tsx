@@ -13,7 +13,7 @@ import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 import { aside } from './put-aside.ts';
 
-/** All open orders by their progress, and what needs a person. */
+/** Open orders by progress, and what needs a person. */
 export function BoardPage() {
   const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
@@ -62,14 +62,14 @@ export function BoardPage() {
 
 const FILTERED = ['location', 'integration', 'text'] as const;
 
-/** The column that a small screen opens on: one that needs somebody. It stays, whatever happens, until another is chosen. */
+/** The column that a small screen opens on. It stays until the reader chooses another. */
 function useOpened(): ColumnName {
   const opened = useRef<ColumnName | undefined>(undefined);
   if (opened.current === undefined && isThere.value) opened.current = columnInNeed(board, (key) => key in aside.value);
   return opened.current ?? 'placed';
 }
 
-/** The connection's state and the number of orders. A live screen is not all: members have to be told as well. */
+/** The state of the connection, and the number of orders. `Live` also requires that members are notified. */
 function Standing() {
   follow('counts');
   const { open, done, failed } = board.counts;
@@ -84,8 +84,8 @@ function Standing() {
         </span>
       )}
       {now.state === 'live' && !isUnnotified && <Badge tone="good">Live</Badge>}
-      {now.state === 'live' && isUnnotified && <Badge tone="bad">Members are not told</Badge>}
-      {now.state === 'live' && now.isTruncated && <Badge tone="warn">There are more: only the newest are here</Badge>}
+      {now.state === 'live' && isUnnotified && <Badge tone="bad">Members not notified</Badge>}
+      {now.state === 'live' && now.isTruncated && <Badge tone="warn">Too many orders: only the newest are shown</Badge>}
       {now.state === 'connecting' && <Badge tone="busy">Connecting …</Badge>}
       {now.state === 'lost' && (
         <Badge tone="bad">
@@ -114,7 +114,7 @@ function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: Column
           onClick={() => choose(column)}
         >
           <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
-          {troubled.has(column) && <span class="unseen"> needs somebody</span>}
+          {troubled.has(column) && <span class="unseen"> needs a person</span>}
         </button>
       ))}
     </fieldset>
@@ -141,9 +141,9 @@ const NARROW = matchMedia('(max-width: 40rem)');
 function useNarrow(): boolean {
   const [isNarrow, setNarrow] = useState(NARROW.matches);
   useEffect(() => {
-    const look = (): void => setNarrow(NARROW.matches);
-    NARROW.addEventListener('change', look);
-    return () => NARROW.removeEventListener('change', look);
+    const update = (): void => setNarrow(NARROW.matches);
+    NARROW.addEventListener('change', update);
+    return () => NARROW.removeEventListener('change', update);
   }, []);
   return isNarrow;
 }

@@ -4,12 +4,12 @@ import { COLUMN_NAMES, type ColumnName } from './column-of.ts';
 import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
-/** Pixels of a ticket with the gap below it, beside other columns and alone; the same as in board.css. */
+/** Height in pixels of a ticket and the gap below it. Must match board.css. */
 const ROW = { beside: 123, alone: 106 };
 
 /**
- * A column: a list with arrow keys. One of its tickets can be reached by Tab, and is drawn even out of sight.
- * @param isAlone on a small screen; another column has to be another component
+ * A column: a list with arrow keys. Tab reaches one ticket, which is drawn even when it is scrolled out of view.
+ * @param isAlone true on a small screen. Each column needs its own component key.
  */
 export function Column({ column, isAlone }: { column: ColumnName; isAlone: boolean }) {
   follow(column);
@@ -28,7 +28,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
   const moved = useRef(false);
   const at = placeOf(column, current);
   const currentId = tickets[at]?.id;
-  // A ticket that leaves loses the focus to the next one.
+  // When the focused ticket leaves, the next one gets the focus.
   const hadFocus = columnInFocus() === column;
 
   useLayoutEffect(() => {
@@ -38,7 +38,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
     moved.current = false;
     const next = list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list;
     next?.focus({ preventScroll: true });
-    // Only the column scrolls: if the page scrolls too, the column may not be in sight yet.
+    // After a key, the page scrolls as well, because the column may be out of view.
     if (!isLost) next?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
   useEffect(() => {
@@ -82,7 +82,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
         class="board-scroll"
         ref={scroller}
         tabIndex={-1}
-        // Alone, it is as high as its tickets, and no higher than the screen.
+        // Alone, the column is as high as its tickets, but no higher than the screen.
         style={isAlone ? { height: `min(${height + EDGES}px, 80dvh)` } : undefined}
       >
         {tickets.length === 0 ? (
@@ -115,7 +115,6 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
 /** Pixels above and below the tickets of a column. */
 const EDGES = 12;
 
-/** Moves between tickets, by key. */
 const MOVES: Record<string, ((at: number, count: number, page: number) => number) | undefined> = {
   ArrowDown: (at) => at + 1,
   ArrowUp: (at) => at - 1,
@@ -129,7 +128,7 @@ function columnInFocus(): string | null | undefined {
   return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');
 }
 
-/** Returns the present index of the current ticket, or its last one if it has left. */
+/** Returns the index of the current ticket, or its last index if it has left. */
 function placeOf(column: ColumnName, current: { id: string; at: number } | undefined): number {
   if (current === undefined) return 0;
   const at = board.indexOf(column, current.id);

@@ -6,8 +6,8 @@ import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
 export type Filter = { location: string; integration: string; text: string };
 
 /**
- * Lists of filtered tickets in their order on screen. A ticket is in its column, and in its trouble's list; those that
- * failed are a column and a trouble.
+ * Filtered tickets, in their order on screen. A ticket is in the list of its column and in the list of its trouble.
+ * `failed` is both.
  */
 export type ListName = ColumnName | Trouble | 'left_out';
 export type Lists = Record<ListName, readonly Ticket[]>;
@@ -25,12 +25,12 @@ export type Board = {
   places(): { locations: string[]; integrations: string[] };
   /** The index of a ticket in a list, or -1. */
   indexOf(list: ListName, id: string): number;
-  /** Starts a whole board. The present one stays until that is complete. */
+  /** Starts a new board. The current one stays until `complete`. */
   begin(): void;
   /** Adds or replaces orders by their ids. */
   take(orders: readonly BoardOrder[], now: number): void;
   complete(now: number): void;
-  /** Applies the changes that time alone makes: who is late now, and whose day is over. */
+  /** Updates what depends on time only: late tickets, and tickets that ended before today. */
   pass(now: number): void;
   narrow(filter: Filter): void;
   clear(): void;
@@ -41,12 +41,12 @@ export type Board = {
 const LISTS = [...COLUMNS, 'in_doubt', 'held', 'left_out'] as const satisfies ListName[];
 
 /**
- * The board in memory. A change costs two binary searches, however many orders there are: lists are sorted only for a
- * whole board or a new filter.
+ * The board in memory. A change costs two binary searches for any number of orders. Lists are sorted only for a new
+ * board or a new filter.
  */
 export function createBoard(): Board {
   let tickets = new Map<string, Ticket>();
-  let coming: Map<string, BoardOrder> | undefined;
+  let loading: Map<string, BoardOrder> | undefined;
   let filter: Filter = { location: '', integration: '', text: '' };
   let changed = new Set<Part>();
   const lists = forEach(LISTS, (): Ticket[] => []);
@@ -55,7 +55,7 @@ export function createBoard(): Board {
   const locations = new Map<string, number>();
   const integrations = new Map<string, number>();
 
-  const isAskedFor = ({ order, text }: Ticket): boolean =>
+  const matchesFilter = ({ order, text }: Ticket): boolean =>
     (filter.location === '' || order.locationId === filter.location) &&
     (filter.integration === '' || order.integration === filter.integration) &&
     (filter.text === '' || text.includes(filter.text));
@@ -68,7 +68,7 @@ export function createBoard(): Board {
     if (isOther.includes(true)) changed.add('places');
   };
 
-  const stand = (ticket: Ticket, put: (list: Ticket[], ticket: Ticket) => void, by: 1 | -1): void => {
+  const updateLists = (ticket: Ticket, put: (list: Ticket[], ticket: Ticket) => void, by: 1 | -1): void => {
     for (const name of listsOf(ticket)) {
       put(lists[name], ticket);
       changed.add(name);
@@ -79,18 +79,18 @@ export function createBoard(): Board {
   const remove = (ticket: Ticket): void => {
     tickets.delete(ticket.id);
     count(ticket, -1);
-    if (isAskedFor(ticket)) stand(ticket, takeOut, -1);
+    if (matchesFilter(ticket)) updateLists(ticket, takeOut, -1);
   };
   const insert = (ticket: Ticket): void => {
     tickets.set(ticket.id, ticket);
     count(ticket, 1);
-    if (isAskedFor(ticket)) stand(ticket, putIn, 1);
+    if (matchesFilter(ticket)) updateLists(ticket, putIn, 1);
   };
 
   const fill = (): void => {
     for (const name of LISTS) lists[name].length = 0;
     for (const column of COLUMNS) late[column] = 0;
-    for (const ticket of tickets.values()) if (isAskedFor(ticket)) stand(ticket, putLast, 1);
+    for (const ticket of tickets.values()) if (matchesFilter(ticket)) updateLists(ticket, putLast, 1);
     for (const name of LISTS) {
       lists[name].sort(byUrgency);
       changed.add(name);
@@ -116,12 +116,12 @@ export function createBoard(): Board {
       return lists[list][at] === ticket ? at : -1;
     },
     begin() {
-      coming = new Map();
+      loading = new Map();
     },
     take(orders, now) {
       for (const order of orders) {
-        if (coming !== undefined) {
-          coming.set(order.serviceOrderId, order);
+        if (loading !== undefined) {
+          loading.set(order.serviceOrderId, order);
           continue;
         }
         const before = tickets.get(order.serviceOrderId);
@@ -132,13 +132,13 @@ export function createBoard(): Board {
       }
     },
     complete(now) {
-      if (coming === undefined) return;
+      if (loading === undefined) return;
       const next = new Map<string, Ticket>();
-      for (const [id, order] of coming) {
+      for (const [id, order] of loading) {
         const ticket = ticketOf(order, now, 0);
         if (!isOver(ticket, now)) next.set(id, ticket);
       }
-      coming = undefined;
+      loading = undefined;
       replace(next);
     },
     pass(now) {
@@ -156,7 +156,7 @@ export function createBoard(): Board {
       fill();
     },
     clear() {
-      coming = undefined;
+      loading = undefined;
       replace(new Map());
     },
     changes() {
@@ -167,7 +167,7 @@ export function createBoard(): Board {
   };
 }
 
-/** True if it ended before the reader's today. */
+/** True if the order ended before today in the reader's time zone. */
 function isOver({ endedAt }: Ticket, now: number): boolean {
   return endedAt !== null && endedAt < midnight(now);
 }

@@ -7,10 +7,10 @@ const MINUTE_MS = 60_000;
 /** Time before the due time at which an order should be under way. */
 const SOON_MS = 10 * MINUTE_MS;
 
-/** Compares a ticket with the time that it is due. Undefined without one, or if it ended without being kept. */
-export function due({ dueAt, storedAt, endedAt }: Ticket, now: number): Due | undefined {
+/** Describes the due time. Undefined without one, or if the order ended without pickup or delivery. */
+export function due({ dueAt, fulfilledAt, endedAt }: Ticket, now: number): Due | undefined {
   if (dueAt === null) return undefined;
-  if (storedAt !== null) return kept(storedAt - dueAt);
+  if (fulfilledAt !== null) return punctuality(fulfilledAt - dueAt);
   if (endedAt !== null) return undefined;
   const left = dueAt - now;
   if (left <= -MINUTE_MS) return { words: `late by ${minutes(-left)}`, tone: 'bad' };
@@ -34,12 +34,12 @@ function briefly(since: number): string {
   return ms < MINUTE_MS ? `${Math.floor(ms / 1_000)} s` : minutes(ms);
 }
 
-function kept(late: number): Due {
+function punctuality(late: number): Due {
   if (late >= MINUTE_MS) return { words: `${minutes(late)} late`, tone: 'warn' };
   return { words: late <= -MINUTE_MS ? `${minutes(late)} early` : 'on time', tone: 'good' };
 }
 
-/** Formats minutes, short enough for a ticket: from two hours on in hours. */
+/** Formats minutes for a ticket, in whole hours from two hours on. */
 function minutes(ms: number): string {
   const whole = Math.floor(Math.abs(ms) / MINUTE_MS);
   return whole < 120 ? `${whole} min` : duration(Math.floor(whole / 60) * 60 * MINUTE_MS);

@@ -51,7 +51,7 @@ export function Filters({
   );
 }
 
-/** Options including the chosen one, which an address may name although the board has no such ticket. */
+/** Options including the chosen one: a shared link may name a location that has no ticket. */
 function optionsOf(names: string[], chosen: string): [value: string, name: string][] {
   const all = chosen === '' || names.includes(chosen) ? names : [chosen, ...names];
   return all.map((name) => [name, name]);

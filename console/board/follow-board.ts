@@ -14,13 +14,13 @@ export type Connection =
 /** The state of the connection: whether the screen is up to date. */
 export const connection = signal<Connection>({ state: 'connecting' });
 
-/** Time without connection before it is shown: streams end now and then and reconnect at once. */
+/** Time without a connection before it is shown: streams end periodically and reconnect at once. */
 const PATIENCE_MS = 5_000;
-/** Time until a new connection after an error answer, after which an EventSource does not reconnect. */
+/** Time until a new connection after an error answer: an EventSource does not reconnect then. */
 const AGAIN_MS = 3_000;
 /**
- * Time without events after which to reconnect. A machine that slept, or whose network changed, does not learn that its
- * connection is dead; where little happens, reconnecting is cheap.
+ * Time without events before a reconnect. After a sleep or a change of network, a machine does not notice that its
+ * connection is dead. On a quiet board, a reconnect is cheap.
  */
 const QUIET_MS = 120_000;
 const CHECK_EVERY_MS = 10_000;
@@ -66,7 +66,7 @@ export function followBoard(): () => void {
     });
   };
 
-  const doubt = (since: number): void => {
+  const showLostLater = (since: number): void => {
     patience ??= setTimeout(() => {
       connection.value = { state: 'lost', since };
       announce('The board is not live');
@@ -75,26 +75,26 @@ export function followBoard(): () => void {
 
   const lost = (): void => {
     if (connection.value.state === 'live') connection.value = { state: 'connecting' };
-    doubt(Date.now());
-    // It reconnects by itself, unless the answer was not a stream, whose status is hidden.
-    if (source?.readyState === EventSource.CLOSED) void comeBack();
+    showLostLater(Date.now());
+    // An EventSource reconnects automatically, except after an error answer, whose status it hides.
+    if (source?.readyState === EventSource.CLOSED) void reconnect();
   };
 
-  const comeBack = async (): Promise<void> => {
+  const reconnect = async (): Promise<void> => {
     await findSession().catch(() => {});
     if (source !== undefined && session.value.state === 'in') again = setTimeout(open, AGAIN_MS);
   };
 
-  const lookout = setInterval(() => {
+  const watchdog = setInterval(() => {
     if (Date.now() - lastSeenAt <= QUIET_MS) return;
-    doubt(lastSeenAt);
+    showLostLater(lastSeenAt);
     open();
   }, CHECK_EVERY_MS);
-  // A page from the browser's back-forward cache has no connection any more.
-  const backAgain = ({ persisted }: PageTransitionEvent): void => {
+  // A page from the browser's back-forward cache has lost its connection.
+  const reopen = ({ persisted }: PageTransitionEvent): void => {
     if (persisted) open();
   };
-  addEventListener('pageshow', backAgain);
+  addEventListener('pageshow', reopen);
 
   connection.value = { state: 'connecting' };
   open();
@@ -103,7 +103,7 @@ export function followBoard(): () => void {
     source = undefined;
     clearTimeout(again);
     clearTimeout(patience);
-    clearInterval(lookout);
-    removeEventListener('pageshow', backAgain);
+    clearInterval(watchdog);
+    removeEventListener('pageshow', reopen);
   };
 }

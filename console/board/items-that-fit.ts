@@ -3,23 +3,23 @@ import type { BoardOrder } from '../wire.ts';
 type Ordered = NonNullable<BoardOrder['ordered']>;
 
 /**
- * Writes as many of an order's items as there is room for, each whole, and counts the others.
- * @param room characters of a line, and lines; names are wrapped
+ * Lists as many whole items of an order as fit, and counts the rest.
+ * @param space lines, and characters per line. Names wrap.
  */
-export function itemsThatFit({ items, lines: count }: Ordered, room: { chars: number; lines: number }): string[] {
-  const said = items.map(({ name, quantity }) => `${quantity}× ${name}`);
-  for (let shown = said.length; shown > 0; shown -= 1) {
+export function itemsThatFit({ items, lines: count }: Ordered, space: { chars: number; lines: number }): string[] {
+  const texts = items.map(({ name, quantity }) => `${quantity}× ${name}`);
+  for (let shown = texts.length; shown > 0; shown -= 1) {
     const more = count - shown;
-    const lines = [...said.slice(0, shown), ...(more > 0 ? [`+ ${more} more`] : [])];
-    if (flowOf(lines, room.chars) <= room.lines) return lines;
+    const lines = [...texts.slice(0, shown), ...(more > 0 ? [`+ ${more} more`] : [])];
+    if (flowOf(lines, space.chars) <= space.lines) return lines;
   }
-  return room.lines > 0 ? [`${count} ${count === 1 ? 'item' : 'items'}`] : [];
+  return space.lines > 0 ? [`${count} ${count === 1 ? 'item' : 'items'}`] : [];
 }
 
-/** Characters between two that share a line. */
+/** Characters between two items on one line. */
 const GAP = 2;
 
-/** Lines of texts, of which several may share one. */
+/** Counts the lines of texts. Several texts may share a line. */
 function flowOf(texts: readonly string[], chars: number): number {
   let lines = 1;
   let used = 0;
@@ -34,7 +34,7 @@ function flowOf(texts: readonly string[], chars: number): number {
   return lines;
 }
 
-/** Lines of a text, a word on each that leaves no room for the next. */
+/** Counts the lines of a text, wrapped at words. */
 export function linesOf(text: string, chars: number): number {
   let lines = 1;
   let left = chars;

@@ -5,15 +5,15 @@ import type { Attention } from '../wire.ts';
 import { createBoard, type Part } from './create-board.ts';
 import { elsewhere } from './wrong-with.ts';
 
-/** The board, which outlives its page: on return the last one is shown until the new one is complete. */
+/** The board outlives its page: on return, the last state is shown until the new board is complete. */
 export const board = createBoard();
 export const attention = signal<Attention>();
-/** What that says of single tickets. */
+/** What `attention` says about single tickets. */
 export const known = computed(() => elsewhere(attention.value));
-/** True once there was a whole board. */
+/** True after the first complete board. */
 export const isThere = signal(false);
 
-/** A signal for each part, which changes at most once a frame. Components that draw the part read it. */
+/** A signal for each part. It changes at most once a frame. */
 const turns = {} as Record<Part, Signal<number>>;
 for (const part of [...(Object.keys(board.lists) as Part[]), 'counts' as const, 'places' as const]) {
   turns[part] = signal(0);
@@ -24,11 +24,10 @@ export function follow(...parts: Part[]): void {
   for (const part of parts) void turns[part].value;
 }
 
-/** Interval of updates for a hidden page, which has no frames; its title still counts. */
+/** Interval of updates of a hidden page. It has no frames, but its title shows the number of needs. */
 const UNSEEN_MS = 1_000;
 let isDue = false;
 
-/** Draws after changes of the board. */
 export function draw(): void {
   if (isDue) return;
   isDue = true;

@@ -13,12 +13,12 @@ import type { Ticket } from './ticket-of.ts';
 export type Need = {
   /** The same for as long as it is the same need. */
   key: string;
-  /** The page for dealing with it. */
+  /** The page where the operator solves it. */
   href: string;
   name: string;
-  /** The name is an order's id. */
+  /** True if the name is an order id. */
   isOrder?: true;
-  /** Where, and what is wrong, in a few words: what there is room for. */
+  /** Where, and what is wrong, in a few words. */
   brief: readonly string[];
   /** The same in sentences. */
   detail: string;
@@ -29,14 +29,14 @@ export type Need = {
 export type NeedGroup = {
   title: string;
   tone: 'bad' | 'warn';
-  /** What to do about them. */
+  /** What to do. */
   hint: string;
-  /** It is about all orders, not about some. */
+  /** True if it affects all orders. */
   isWide?: true;
   needs: Need[];
-  /** Needs that were put aside. Only for a kind that is over and has to be seen, not solved. */
+  /** Needs that were put aside. Undefined where a need has to be solved, not only seen. */
   aside: Need[] | undefined;
-  /** The number of orders it stands for. */
+  /** The number of orders, locations or webhooks. */
   count: number;
 };
 
@@ -45,34 +45,34 @@ export function needsOf(
   lists: Pick<Lists, 'in_doubt' | 'held' | 'failed' | 'left_out'>,
   attention: Attention | undefined,
   filter: Filter,
-  waitsForLock: (key: string) => boolean,
+  isPutAside: (key: string) => boolean,
 ): NeedGroup[] {
   const text = filter.text.trim().toLowerCase();
-  const isAskedFor = (locationId: string | null, integration: string | null, id = ''): boolean =>
+  const matchesFilter = (locationId: string | null, integration: string | null, id = ''): boolean =>
     (filter.location === '' || locationId === filter.location) &&
     (filter.integration === '' || integration === null || integration === filter.integration) &&
     (text === '' || `${id}\n${locationId}`.toLowerCase().includes(text));
 
   const conflicts = (attention?.conflicts ?? []).filter((each) =>
-    isAskedFor(each.locationId, null, each.serviceOrderId),
+    matchesFilter(each.locationId, null, each.serviceOrderId),
   );
-  const silent = (attention?.silent ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
+  const silent = (attention?.silent ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
   const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
-    isAskedFor(each.locationId, each.integration, each.serviceOrderId),
+    matchesFilter(each.locationId, each.integration, each.serviceOrderId),
   );
-  // The newest are listed, and the filter applies to those alone.
+  // Only the newest are listed, so the filter applies to those only.
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
   const changed = (attention?.changed ?? []).filter((each) =>
-    isAskedFor(each.locationId, each.integration, each.serviceOrderId),
+    matchesFilter(each.locationId, each.integration, each.serviceOrderId),
   );
-  const dropped = (attention?.dropped ?? []).filter((each) => isAskedFor(each.locationId, each.integration));
+  const dropped = (attention?.dropped ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
 
   return [
     ofUnnotified(attention?.unnotified ?? null),
     {
       title: 'In doubt',
       tone: 'bad',
-      hint: 'Look at the POS: is the ticket there?',
+      hint: 'Check whether the ticket is at the POS.',
       needs: lists.in_doubt.map(ofOrder),
       aside: undefined,
       count: lists.in_doubt.length,
@@ -80,23 +80,23 @@ export function needsOf(
     {
       title: 'Cancel by phone',
       tone: 'bad',
-      hint: 'Telephone the restaurant, and say what it said.',
+      hint: 'Call the restaurant, then enter its answer.',
       needs: byPhone.map(ofCancel),
       aside: undefined,
       count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
     },
-    looked('Conflicts', 'The POS says other than the member was told.', conflicts.map(ofConflict), waitsForLock),
-    looked('Failed today', 'Somebody may have to call.', lists.failed.map(ofOrder), waitsForLock),
-    looked(
+    withAside('Conflicts', 'The POS contradicts what the member was told.', conflicts.map(ofConflict), isPutAside),
+    withAside('Failed today', 'You may have to call the member.', lists.failed.map(ofOrder), isPutAside),
+    withAside(
       'Changed after it was sent',
-      'The ticket is as it was: tell the restaurant.',
+      'The ticket is unchanged. Tell the restaurant.',
       changed.map(ofChange),
-      waitsForLock,
+      isPutAside,
     ),
     {
       title: 'Held',
       tone: 'warn',
-      hint: 'It goes on by itself once it is mended.',
+      hint: 'They continue automatically once the cause is fixed.',
       needs: ofHeld(lists.held),
       aside: undefined,
       count: lists.held.length,
@@ -104,7 +104,7 @@ export function needsOf(
     {
       title: 'Left out',
       tone: 'warn',
-      hint: 'They go on without it: have the platform send what can be used.',
+      hint: 'An unusable part was left out. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
       aside: undefined,
       count: lists.left_out.length,
@@ -112,13 +112,13 @@ export function needsOf(
     {
       title: 'Silent locations',
       tone: 'warn',
-      hint: 'Tickets were sent; the POS has not said a word.',
+      hint: 'Tickets were sent, but the POS has sent nothing since.',
       needs: silent.map((each) => ({
         key: `silent:${each.locationId}`,
         href: pageOf.location(each.locationId),
         name: each.locationId,
-        brief: [`${many(each.sent, 'ticket')} without a word`],
-        detail: `${many(each.sent, 'ticket')} without a word`,
+        brief: [`${many(each.sent, 'ticket')} without a report`],
+        detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
         since: Date.parse(each.oldestSentAt),
       })),
       aside: undefined,
@@ -127,7 +127,7 @@ export function needsOf(
     {
       title: 'Dropped webhooks',
       tone: 'warn',
-      hint: 'They are kept: mend the reason, then replay them.',
+      hint: 'They are stored. Fix the reason, then replay them.',
       needs: dropped.map((each) => ({
         key: `dropped:${each.locationId}:${each.integration}`,
         href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
@@ -142,15 +142,15 @@ export function needsOf(
   ].filter((group): group is NeedGroup => group.needs.length > 0 || (group.aside?.length ?? 0) > 0);
 }
 
-/** Live messages that do not go out, which are about whatever order moves. */
+/** Live messages that are not published. They may concern any order. */
 function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
   const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = unnotified ?? {};
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
-  const why = 'The status topic does not take them. They go out by themselves, in order, once it does.';
+  const why = 'The status topic does not accept them. They are sent automatically, in order, once it does.';
   return {
-    title: 'Members are not being told',
+    title: 'Members are not being notified',
     tone: 'bad',
-    hint: 'See what is wrong with the status topic: expediter doctor --only topic',
+    hint: 'Check the status topic: expediter doctor --only topic',
     isWide: true,
     needs:
       unnotified === null
@@ -170,9 +170,9 @@ function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
   };
 }
 
-function looked(title: string, hint: string, all: Need[], waitsForLock: (key: string) => boolean): NeedGroup {
-  const needs = all.filter(({ key }) => !waitsForLock(key));
-  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => waitsForLock(key)), count: needs.length };
+function withAside(title: string, hint: string, all: Need[], isPutAside: (key: string) => boolean): NeedGroup {
+  const needs = all.filter(({ key }) => !isPutAside(key));
+  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => isPutAside(key)), count: needs.length };
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
@@ -192,20 +192,20 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
 function ofConflict(conflict: Attention['conflicts'][number]): Need {
   const { serviceOrderId, locationId, status, recordedAt, webhookId } = conflict;
   return {
-    // Another conflict of the same order has to be seen again.
+    // A new conflict of the same order is a new need.
     key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
     href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
     isOrder: true,
-    brief: [locationId, `POS says ${words(status)}`].filter((each) => each !== null),
-    detail: [locationId, `the POS says ${words(status)}`].filter((each) => each !== null).join(': '),
+    brief: [locationId, `POS reported ${words(status)}`].filter((each) => each !== null),
+    detail: [locationId, `the POS reported ${words(status)}`].filter((each) => each !== null).join(': '),
     since: Date.parse(recordedAt),
   };
 }
 
 function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
   const { serviceOrderId, locationId, providerOrderId, requestedAt } = cancel;
-  const ticket = providerOrderId === null ? 'a ticket whose id we do not know' : `ticket ${providerOrderId}`;
+  const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${providerOrderId}`;
   return {
     key: `cancel:${serviceOrderId}`,
     href: pageOf.order(serviceOrderId),
@@ -220,7 +220,7 @@ function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
 function ofChange({ serviceOrderId, locationId, paths, seenAt }: Attention['changed'][number]): Need {
   const what = paths.map(pathInWords);
   return {
-    // Another change of the same order has to be seen again.
+    // A new change of the same order is a new need.
     key: `changed:${serviceOrderId}:${seenAt}`,
     href: pageOf.order(serviceOrderId),
     name: serviceOrderId,
@@ -231,7 +231,7 @@ function ofChange({ serviceOrderId, locationId, paths, seenAt }: Attention['chan
   };
 }
 
-/** Groups held tickets by location: mostly the location's settings are wrong, and hold all of its orders. */
+/** Groups held tickets by location: wrong settings usually hold all orders of a location. */
 function ofHeld(held: readonly Ticket[]): Need[] {
   const byLocation = new Map<string | null, { first: Ticket; count: number }>();
   for (const ticket of held) {

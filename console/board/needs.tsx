@@ -11,15 +11,14 @@ import { aside, bringBack, putAside, reloadAside } from './put-aside.ts';
 /** Needs of a group shown at first, and at most. */
 const FEW = 3;
 const MANY = 100;
-/** Interval of announcements: things that go wrong together are announced as one. */
+/** Interval of announcements, so that simultaneous needs are announced together. */
 const ANNOUNCE_EVERY_MS = 2_000;
 
-/** The list of what needs a person. */
 export function Needs({ filter }: { filter: Filter }) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
-  const waitsForLock = (key: string): boolean => key in aside.value;
-  const groups = needsOf(board.lists, attention.value, filter, waitsForLock);
+  const isPutAside = (key: string): boolean => key in aside.value;
+  const groups = needsOf(board.lists, attention.value, filter, isPutAside);
   const all = groups.flatMap(({ needs }) => needs);
   const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
   useEffect(() => {
@@ -52,21 +51,21 @@ export function Needs({ filter }: { filter: Filter }) {
   );
 }
 
-/** The text without needs. Before everything is loaded, it does not say that all is well. */
+/** The text without needs. It says that all is well only after everything is loaded. */
 function Calm({ isFiltered }: { isFiltered: boolean }) {
   if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
   if (!isFiltered && board.counts.open + board.counts.done + board.counts.failed === 0) {
     return (
       <p class="needs-none">
-        No order has come today. In a new installation, configure <a href="/console/locations">a location</a> and test
-        its connection: its next order is here at once.
+        No orders today. In a new installation, configure <a href="/console/locations">a location</a> and test its
+        connection. Its next order appears here at once.
       </p>
     );
   }
   return (
     <p class="needs-none good">
       <span aria-hidden="true">✓ </span>
-      {isFiltered ? 'Nothing of what you filter needs you.' : 'Nothing needs you.'}
+      {isFiltered ? 'Nothing in this filter needs a person.' : 'Nothing needs a person.'}
     </p>
   );
 }
@@ -96,7 +95,9 @@ function Group({ group: { title, tone, hint, isWide, needs, aside: past, count }
             {isAll ? 'Fewer' : `All ${needs.length.toLocaleString('en')}`}
           </button>
         )}
-        {isAll && needs.length > MANY && <span class="faint">These are the first {MANY}: filter for others.</span>}
+        {isAll && needs.length > MANY && (
+          <span class="faint">Only the first {MANY} are shown. Use the filter to find others.</span>
+        )}
         {past !== undefined && needs.length > FEW && (
           <button type="button" class="quiet" onClick={() => putAside(needs.map(({ key }) => key))}>
             Put all aside

@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 
-/** The time at which each need was put aside, by its key. Only ids, and only in this browser. */
+/** The time at which each need was put aside, by key. Stored in this browser only, without member data. */
 export type Aside = Readonly<Record<string, number>>;
 
 const KEY = 'expediter.put-aside';
-/** Time for which they are stored, longer than any need is shown. */
+/** How long entries are stored: longer than any need is shown. */
 const STORED_MS = 48 * 3_600_000;
 
 export const aside = signal<Aside>(read());
 
-/** Hides needs that somebody has seen, until they are asked for. */
+/** Hides needs that the operator has seen. */
 export function putAside(keys: readonly string[], now = Date.now()): void {
   store({ ...recent(aside.value, now), ...Object.fromEntries(keys.map((key) => [key, now])) });
 }
@@ -18,7 +18,7 @@ export function bringBack(keys: readonly string[]): void {
   store(Object.fromEntries(Object.entries(aside.value).filter(([key]) => !keys.includes(key))));
 }
 
-/** Reads the changes of another tab of this browser. */
+/** Reads changes made in another tab. */
 export function reloadAside(): void {
   aside.value = read();
 }
@@ -28,7 +28,7 @@ function store(next: Aside): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(next));
   } catch {
-    // Without storage, it holds until the page is closed.
+    // Without storage, the state lasts until the page is closed.
   }
 }
 

@@ -10,15 +10,15 @@ import { wrongWith } from './wrong-with.ts';
 
 /** Time for which a ticket's move is highlighted, the same as the animation in board.css. */
 const MOVED_MS = 2_500;
-/** The room below an order's number: lines, and characters of the narrowest column. The same as in board.css. */
-const ROOM = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
+/** Space below the order number: lines, and characters in the narrowest column. Must match board.css. */
+const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
-/** By how many fewer fit when they are bold. */
+/** How many fewer characters fit in bold. */
 const BOLD_CHARS = 2;
 
 /**
- * An order on the board: when, which, where, what and how much, and what is wrong. It has a fixed height, so that
- * columns need no measuring, and nothing on it is cut off: what does not fit is counted, or left out as a whole.
+ * An order on the board. The height is fixed, so that columns need no measuring. Text that does not fit is counted or
+ * left out, never cut off.
  */
 export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabIndex: number; isAlone: boolean }) {
   const at = now.value;
@@ -28,13 +28,13 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   const old = age(ticket, at);
   const where = order.locationId ?? 'not fetched yet';
   const wrong = wrongWith(ticket, known.value);
-  // A duration is worth showing only for an order that was kept.
-  const end = endedAt === null || isKept(order) ? undefined : endOf(ticket);
+  // A duration is shown only for an order that was picked up or delivered.
+  const end = endedAt === null || isHandedOver(order) ? undefined : endOf(ticket);
   const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
-  const room = isAlone ? ROOM.alone : ROOM.beside;
+  const space = isAlone ? SPACE.alone : SPACE.beside;
   const taken =
-    linesOf(where, room.chars) +
-    (wrong === undefined ? 0 : linesOf(wrong.words, room.chars - BOLD_CHARS)) +
+    linesOf(where, space.chars) +
+    (wrong === undefined ? 0 : linesOf(wrong.words, space.chars - BOLD_CHARS)) +
     (end === undefined ? 0 : 1);
   return (
     <a
@@ -59,7 +59,7 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
         {wrong !== undefined && <b class={`ticket-wrong ${wrong.tone}`}>{wrong.words}</b>}{' '}
         {ordered !== null && (
           <span class="ticket-items">
-            {itemsThatFit(ordered, { ...room, lines: room.lines - taken }).map((item, nth) => (
+            {itemsThatFit(ordered, { ...space, lines: space.lines - taken }).map((item, nth) => (
               <span key={nth}>{item} </span>
             ))}
           </span>
@@ -70,8 +70,7 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   );
 }
 
-/** True if it was picked up or delivered. */
-function isKept({ memberState }: Ticket['order']): boolean {
+function isHandedOver({ memberState }: Ticket['order']): boolean {
   return memberState === 'picked_up' || memberState === 'delivered';
 }
 

@@ -4,34 +4,34 @@ import { columnOf, type ColumnName } from './column-of.ts';
 /** The reason why an order needs a person. */
 export type Trouble = 'in_doubt' | 'held' | 'failed';
 
-/** An order as the board holds it: never changed, only replaced. Times are milliseconds since the epoch. */
+/** An order on the board. Never changed, only replaced. Times are milliseconds since the epoch. */
 export type Ticket = {
   order: BoardOrder;
   id: string;
   column: ColumnName;
   trouble: Trouble | null;
-  /** It is under way without something that the driver or the restaurant may ask for. */
+  /** True if it is open and lacks a part that the platform sent in an unusable form. */
   lacks: boolean;
   signalledAt: number;
-  /** When it should be over: as its POS says, else as the member wants it. */
+  /** The estimate of the POS, else the time that the member requested. */
   dueAt: number | null;
-  /** When the promise was kept: ready to be picked up, or at the member's. */
-  storedAt: number | null;
+  /** When it was ready for pickup, picked up or delivered. */
+  fulfilledAt: number | null;
   endedAt: number | null;
   /** The time from which it is late; null if it cannot become late any more. */
   lateFrom: number | null;
   isLate: boolean;
   /** When it moved to its column while shown; 0 if it was there before. */
   movedAt: number;
-  /** 0 needs a person, 1 is late or stuck, 2 is as it should be. */
+  /** 0 needs a person, 1 is late or stuck, 2 is normal. */
   urgency: 0 | 1 | 2;
-  /** The order within the same urgency, smaller first. */
+  /** The sort key within the same urgency, smallest first. */
   since: number;
   /** The text that the filter searches. */
   text: string;
 };
 
-/** Tolerance: a promise is not broken by seconds. */
+/** Time after the due time before an order counts as late. */
 const GRACE_MS = 60_000;
 
 export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticket {
@@ -44,7 +44,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
   const trouble = troubleOf(column, order);
   const isLate = lateFrom !== null && lateFrom <= now;
   const isStuck = !isDone && order.placement !== 'sent' && order.problem !== null;
-  const bad = isLate || isStuck ? 1 : 2;
+  const otherUrgency = isLate || isStuck ? 1 : 2;
   return {
     order,
     id: order.serviceOrderId,
@@ -53,19 +53,19 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
     lacks: endedAt === null && order.leftOut.some(({ code }) => code !== 'field_unknown'),
     signalledAt,
     dueAt,
-    storedAt: storedAt(order, endedAt),
+    fulfilledAt: fulfilledAt(order, endedAt),
     endedAt,
     lateFrom,
     isLate,
     movedAt,
-    urgency: trouble === null ? bad : 0,
-    // The latest that ended comes first.
+    urgency: trouble === null ? otherUrgency : 0,
+    // Among ended orders, the latest comes first.
     since: endedAt === null ? ((isLate && trouble === null ? dueAt : null) ?? signalledAt) : -endedAt,
     text: [order.serviceOrderId, order.callOutCode, order.providerOrderId, order.locationId].join('\n').toLowerCase(),
   };
 }
 
-/** Compares two tickets: first those that need a person, then the late, then the oldest. */
+/** Sorts tickets that need a person first, then late ones, then the oldest. */
 export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
@@ -77,7 +77,7 @@ function troubleOf(column: ColumnName, { needsOperator, placement, endedAt }: Bo
   return placement === 'held' ? 'held' : null;
 }
 
-function storedAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {
+function fulfilledAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {
   if (memberState === 'ready_for_pickup') return instant(updatedAt);
   return memberState === 'picked_up' || memberState === 'delivered' ? endedAt : null;
 }

@@ -6,16 +6,15 @@ import type { Ticket } from './ticket-of.ts';
 export type Wrong = {
   words: string;
   tone: 'bad' | 'warn';
-  /** False where it may still mend by itself, or where one for all of them is among the needs. */
+  /** False if it may resolve automatically, or if one need covers all such orders. */
   needsPerson: boolean;
 };
 
-/** What the rest of the board knows of some orders: by their ids, and by their locations. */
+/** Facts from `attention`, by order id or location id. */
 export type Elsewhere = {
   conflicts: ReadonlyMap<string, string>;
-  /** To be cancelled by phone. */
   byPhone: ReadonlySet<string>;
-  /** When the last dropped webhook of the location came. */
+  /** When the last dropped webhook of the location arrived. */
   dropped: ReadonlyMap<string, number>;
 };
 
@@ -36,26 +35,28 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   const conflict = known.conflicts.get(id);
   if (trouble === 'in_doubt') return { words: named('in doubt', why), tone: 'bad', needsPerson: true };
   if (known.byPhone.has(id)) return { words: 'cancel by phone', tone: 'bad', needsPerson: true };
-  if (conflict !== undefined) return { words: `conflict: POS says ${conflict}`, tone: 'bad', needsPerson: true };
+  if (conflict !== undefined) return { words: `conflict: ${conflict} at POS`, tone: 'bad', needsPerson: true };
   if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
   if (endedAt !== null) return undefined;
   if (order.cancellation !== null) return { words: `cancel ${order.cancellation}`, tone: 'warn', needsPerson: false };
   if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'waiting' && order.problem !== null) {
-    return { words: named('again', why), tone: 'warn', needsPerson: false };
+    return { words: named('retrying', why), tone: 'warn', needsPerson: false };
   }
-  return isUnheard(ticket, known) ? { words: 'its webhooks are dropped', tone: 'warn', needsPerson: false } : undefined;
+  return mayHaveMissedStatus(ticket, known)
+    ? { words: 'its webhooks are dropped', tone: 'warn', needsPerson: false }
+    : undefined;
 }
 
-/** True if nobody knows what the POS said of it. */
-function isUnheard({ order, column }: Ticket, { dropped }: Elsewhere): boolean {
+/** True if a dropped webhook may have had its status. */
+function mayHaveMissedStatus({ order, column }: Ticket, { dropped }: Elsewhere): boolean {
   const droppedAt = order.locationId === null ? undefined : dropped.get(order.locationId);
   return column === 'sent' && droppedAt !== undefined && droppedAt > Date.parse(order.updatedAt ?? order.signalledAt);
 }
 
 function failedBy({ placement }: Ticket['order']): string {
-  return placement === 'failed' ? 'not placed' : 'POS says failed';
+  return placement === 'failed' ? 'not placed' : 'failed at POS';
 }
 
 function named(state: string, why: string | undefined): string {

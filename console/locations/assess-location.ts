@@ -2,12 +2,12 @@ import type { ListedLocation, ShownLocation } from '../wire.ts';
 import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
-/** Time without webhooks that is unusual: an hour for an open place, a day for one that was shut for the night. */
+/** Unusual times without webhooks: an hour during opening hours, a day across a night. */
 const QUIET_MS = HOUR;
 const SILENT_MS = 24 * HOUR;
 const MANY_ERRORS = 0.05;
-/** Time in which a token counts as in use: a POS may be shut for some days. */
-const LATELY_MS = 7 * 24 * HOUR;
+/** Time in which a token counts as used. A POS may be closed for some days. */
+const RECENTLY_MS = 7 * 24 * HOUR;
 
 /** Rates how long a location has been silent. */
 export function silence(lastSeenAt: string | null, now: number): 'plain' | 'warn' | 'bad' {
@@ -28,33 +28,33 @@ export function errorTone(location: Pick<ListedLocation, 'webhooks' | 'errors'>)
   return share >= MANY_ERRORS ? 'bad' : share > 0 ? 'warn' : 'plain';
 }
 
-/** Rates how many whole days a connection still lasts: it is renewed long before, and alerted a week before its end. */
+/** Rates the days that a connection still lasts. It is renewed long before its end, and an alert fires a week before. */
 export function connectionTone(daysLeft: number): 'good' | 'warn' | 'bad' {
   return daysLeft < 0 ? 'bad' : daysLeft < 7 ? 'warn' : 'good';
 }
 
 type Token = ShownLocation['tokens'][number];
 
-/** Warns in a sentence about revoking a token, by the state of the others; undefined if they suffice. */
+/** A warning about revoking a token. Undefined if another token is in use. */
 export function lostWith(tokenId: string, tokens: readonly Token[], now: number): string | undefined {
   const valid = tokens.filter(({ state }) => state === 'valid');
   const token = valid.find((each) => each.tokenId === tokenId);
   if (token === undefined) return undefined;
   const others = valid.filter((each) => each !== token);
   if (others.length === 0) {
-    return 'It is the only valid token: until the POS has another one, nothing that it reports gets through.';
+    return 'It is the only valid token. Until the POS has another one, its webhooks are rejected.';
   }
-  if (usedLately(token, now) && !others.some((each) => usedLately(each, now))) {
+  if (usedRecently(token, now) && !others.some((each) => usedRecently(each, now))) {
     return (
-      'It is the only valid token that was used in the last seven days. If the POS was not given another one yet, ' +
-      'nothing that it reports will get through.'
+      'It is the only valid token that was used in the last seven days. If the POS does not have another one yet, its ' +
+      'webhooks will be rejected.'
     );
   }
   return undefined;
 }
 
-function usedLately({ lastUsedAt }: Token, now: number): boolean {
-  return lastUsedAt !== null && now - Date.parse(lastUsedAt) <= LATELY_MS;
+function usedRecently({ lastUsedAt }: Token, now: number): boolean {
+  return lastUsedAt !== null && now - Date.parse(lastUsedAt) <= RECENTLY_MS;
 }
 
 /** Sorts tokens: valid ones first, then the newest. */
@@ -71,7 +71,7 @@ export function stepShares({ webhooks, errors }: Pick<ListedLocation, 'webhooks'
   return webhooks.map((count, nth) => (count === 0 ? 0 : Math.min(1, (errors[nth] ?? 0) / count)));
 }
 
-/** Describes a row of counts in words. The last step is not over. */
+/** Describes counts in words. The last step has not ended. */
 export function trend(counts: readonly number[]): string {
   const most = Math.max(0, ...counts);
   if (most === 0) return 'none';

@@ -5,7 +5,7 @@ import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { ShownLocation } from '../wire.ts';
 import { commandsOf } from './commands.ts';
 
-/** Commands to copy, for what needs a secret and so is not done in the console. */
+/** Commands to copy, for actions that need a secret and are not done in the console. */
 export function CommandLine({ location }: { location: ShownLocation }) {
   const [label, setLabel] = useState('');
   const [expires, setExpires] = useState('');
@@ -13,11 +13,14 @@ export function CommandLine({ location }: { location: ShownLocation }) {
   return (
     <section class="sheet locations-commands" aria-labelledby="location-commands">
       <h2 id="location-commands">At the command line</h2>
-      <p class="faint">Where secrets go in or come out, or much is lost at once.</p>
+      <p class="faint">For actions that use secrets, or delete much at once.</p>
       <WhereToRun />
 
       <h3>Issue a token</h3>
-      <p>Prints a token and the whole webhook address, this once. Earlier tokens stay valid until they are revoked.</p>
+      <p>
+        Prints a token and the full webhook address. They are shown only once. Earlier tokens stay valid until you
+        revoke them.
+      </p>
       <div class="filters">
         <div class="field">
           <label htmlFor="location-label">What it is for</label>
@@ -47,8 +50,8 @@ export function CommandLine({ location }: { location: ShownLocation }) {
         <>
           <h3>Connect</h3>
           <p>
-            Registers the webhook at the POS, with a new token, as far as its API allows; says what is left to do by
-            hand.
+            Registers the webhook at the POS with a new token, if its API allows that. Then it lists what remains to do
+            by hand.
           </p>
           <Copyable label="the command that connects" text={commands.connect} />
         </>
@@ -56,9 +59,9 @@ export function CommandLine({ location }: { location: ShownLocation }) {
 
       <h3>Put settings</h3>
       <p>
-        Write all of them into a file <code>settings.json</code>: what is in it replaces all that there was; orders that
-        are held for the location are tried at once. The schema says what there can be, <code>location show</code> what
-        there is, without values.
+        Write all settings to a file <code>settings.json</code>. They replace all earlier settings, and held orders of
+        the location are retried at once. The schema describes all settings. <code>location show</code> lists the
+        current ones without values.
       </p>
       <Copyable label="the command that puts settings" text={commands.putSettings} />
       <Copyable label="the command that shows the schema" text={commands.schema} />
@@ -66,8 +69,8 @@ export function CommandLine({ location }: { location: ShownLocation }) {
 
       <h3>Remove</h3>
       <p>
-        Forgets the location with its settings and tokens. It has to be paused, and all its orders must have ended; they
-        and their webhooks are kept.
+        Removes the location with its settings and tokens. First pause it and wait until all its orders have ended.
+        Orders and webhooks stay stored.
       </p>
       <Copyable label="the command that removes it" text={commands.remove} />
     </section>

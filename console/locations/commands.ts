@@ -1,6 +1,6 @@
 import { quote } from './quote.ts';
 
-/** Commands for what only the command line does. Each runs unchanged in a POSIX shell. */
+/** Commands of the command line. Each runs unchanged in a POSIX shell. */
 export type Commands = Record<'issueToken' | 'connect' | 'show' | 'putSettings' | 'schema' | 'remove', string>;
 
 export function commandsOf(
@@ -25,7 +25,7 @@ export function commandsOf(
   };
 }
 
-/** Writes an option. A value that begins with `-` would be taken for an option itself. */
+/** Writes an option. A value that begins with `-` would be read as an option. */
 function option(name: string, value: string): string {
   return value.startsWith('-') ? `${name}=${quote(value)}` : `${name} ${quote(value)}`;
 }

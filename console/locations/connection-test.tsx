@@ -7,7 +7,6 @@ import type { CheckedLocation } from '../wire.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
 
-/** Asks the POS whether the settings reach it, without changing anything there. */
 export function ConnectionTest({ locationId, canCheck }: { locationId: string; canCheck: boolean }) {
   const [test, setTest] = useState<Test>();
   const [isBusy, setBusy] = useState(false);
@@ -38,11 +37,11 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
         {test === undefined ? (
           <p class="faint">
             {canCheck
-              ? 'Asks the POS whether the settings reach it. Nothing is changed there, and no order is made.'
-              : 'The POS has no call that would prove its credentials; only whether the settings can be read is tested.'}
+              ? 'Calls the POS with the stored settings. It changes nothing there and makes no order.'
+              : 'This POS has no call that verifies credentials. The test only checks whether the settings can be read.'}
           </p>
         ) : 'problem' in test ? (
-          <p class="problem">It could not be tested: {test.problem}</p>
+          <p class="problem">The test failed: {test.problem}</p>
         ) : (
           <Result {...test} />
         )}

@@ -34,7 +34,7 @@ function compare(by: string, one: ListedLocation, other: ListedLocation, now: nu
 
 const WEIGHTS = { plain: 0, warn: 1, bad: 10 };
 
-/** How much a location needs somebody: its errors, its silence, and that it is paused. */
+/** How much a location needs attention: by errors, silence and pause. */
 function badness(location: ListedLocation, now: number): number {
   return (
     WEIGHTS[errorTone(location)] +

@@ -6,7 +6,7 @@ import { errorShare, errorTone, stepShares, trend } from './assess-location.ts';
 
 type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
 
-/** The least share that fills the chart: one webhook of a hundred must not look like all of them. */
+/** The smallest share that fills the chart, so that 1 % does not look like 100 %. */
 const A_FEW = 0.25;
 const NUMBER = new Intl.NumberFormat();
 

@@ -87,13 +87,13 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
                       by the POS until <Time at={pausedUntil} />
                     </>
                   )}
-                  ; new ones wait
+                  ; new orders wait
                 </>
               )}
             </dd>
             <dt>Integration</dt>
             <dd>{integration}</dd>
-            <dt>Heard</dt>
+            <dt>Last webhook</dt>
             <dd>
               <LastSeen at={location.lastSeenAt} />
             </dd>
@@ -107,11 +107,11 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             </dd>
             {location.notStored > 0 && (
               <>
-                <dt>Not kept today</dt>
-                <dd>{location.notStored} webhooks: nothing proves that they are of the POS, and there are too many</dd>
+                <dt>Not stored today</dt>
+                <dd>{location.notStored} webhooks that could not be authenticated, beyond the daily limit</dd>
               </>
             )}
-            <Asking location={location} />
+            <MissingWebhooks location={location} />
             {location.oldToken !== null && (
               <>
                 <dt>Refused: old token</dt>
@@ -145,12 +145,12 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
         <h2 id="location-webhooks">Webhooks</h2>
         {webhookUrl === null ? (
           <p>
-            The service does not know its own address: <code>PUBLIC_URL</code> is unset.
+            The address is not known: <code>PUBLIC_URL</code> is not set. Set it and restart the service.
           </p>
         ) : (
           <>
             <p class="faint">
-              What the POS has to call. The token itself is shown only when it is issued, with the whole address.
+              The POS must call this address. The token is shown only when it is issued, with the full address.
             </p>
             <Copyable label="webhook address" text={`${webhookUrl}?token=<token>`} />
           </>
@@ -172,7 +172,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
   );
 }
 
-/** What its POS was like, once there were orders. */
+/** The scorecard of its POS, if there were orders. */
 function Vendor({ locationId }: { locationId: string }) {
   const { value } = useLoaded(
     (signal) => ask<Scorecards>('GET', `/scorecards${query({ location: locationId })}`, { signal }),
@@ -191,29 +191,29 @@ function Vendor({ locationId }: { locationId: string }) {
   );
 }
 
-/** Whether webhooks are missing, as far as the POS can be asked. */
-function Asking({ location }: { location: ShownLocation }) {
+/** Whether webhooks are missing, if the POS can be polled. */
+function MissingWebhooks({ location }: { location: ShownLocation }) {
   const { missedAt, knows, integration } = location;
-  const isLately = missedAt !== null && Date.now() - Date.parse(missedAt) < MISSED_MS;
-  if (knows.readStatus && !isLately) return null;
+  const wasRecent = missedAt !== null && Date.now() - Date.parse(missedAt) < MISSED_MS;
+  if (knows.readStatus && !wasRecent) return null;
   return (
     <>
-      <dt>Quiet orders</dt>
+      <dt>Missing webhooks</dt>
       <dd>
-        {isLately ? (
+        {wasRecent ? (
           <>
-            <Badge tone="bad">webhooks are missing</Badge> <Ago at={missedAt} />, the POS was asked about an order, and
-            said more than its webhooks had
+            <Badge tone="bad">webhooks are missing</Badge> <Ago at={missedAt} />, polling the POS found a status that no
+            webhook had reported
           </>
         ) : (
-          `${integration} cannot be asked: a webhook that it never sends is lost`
+          `${integration} cannot be polled, so a missing webhook is not noticed`
         )}
       </dd>
     </>
   );
 }
 
-/** What to do where a POS calls with a token that is not valid any more. */
+/** What to do if a POS still uses a token that is no longer valid. */
 function OldToken({ location }: { location: ShownLocation }) {
   const { locationId, integration, oldToken } = location;
   if (oldToken === null) return null;
@@ -222,13 +222,16 @@ function OldToken({ location }: { location: ShownLocation }) {
   return (
     <div class="problem">
       <p>
-        Webhooks come with the token <span class="mono">{oldToken.tokenId}</span>, which is {oldToken.state}. They are
-        answered 401, <a href={`/console/webhooks${listed}`}>kept for a day</a>, and can be replayed.
+        Webhooks arrive with the token <span class="mono">{oldToken.tokenId}</span>, which is {oldToken.state}. They are
+        answered with 401 and <a href={`/console/webhooks${listed}`}>stored for a day</a>.
       </p>
       {oldToken.state === 'of another integration' ? (
-        <p>They are its former POS’s: end them there.</p>
+        <p>They come from the former POS. Disable them there. They cannot be replayed.</p>
       ) : (
-        <Copyable label="command for a new token" text={location.knows.connect ? connect : issueToken} />
+        <>
+          <p>Give the POS a new token, then replay them:</p>
+          <Copyable label="command for a new token" text={location.knows.connect ? connect : issueToken} />
+        </>
       )}
     </div>
   );
@@ -238,7 +241,7 @@ function ConnectionEnd({ grant: { grantedAt, daysLeft } }: { grant: NonNullable<
   return (
     <>
       {daysLeft === null ? (
-        'does not end by itself'
+        'does not expire'
       ) : (
         <Badge tone={connectionTone(daysLeft)}>
           {daysLeft < 0 ? 'has ended' : `lasts ${daysLeft} more ${daysLeft === 1 ? 'day' : 'days'}`}
@@ -278,10 +281,10 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
           onClose={() => setAsked(undefined)}
         >
           <p>
-            Orders that have no ticket yet, and new ones, wait until the location is resumed. Nothing is lost, and the
-            time does not count towards their deadline.
+            New orders, and orders without a ticket, wait until the location is resumed. Nothing is lost, and the time
+            of the pause does not count towards their deadline.
           </p>
-          <p>Orders that are at the POS go on, and webhooks are taken as ever.</p>
+          <p>Orders that are at the POS continue, and webhooks are still processed.</p>
         </Confirm>
       )}
       {asked === 'resume' && (
@@ -291,7 +294,7 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
           onConfirm={() => change('resume')}
           onClose={() => setAsked(undefined)}
         >
-          <p>The orders that wait are sent to the POS at once, and new ones as they come.</p>
+          <p>Waiting orders are sent to the POS at once. New orders are sent as they arrive.</p>
         </Confirm>
       )}
     </>

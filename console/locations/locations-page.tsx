@@ -30,7 +30,7 @@ export function LocationsPage() {
 function List({ all }: { all: readonly ListedLocation[] }) {
   const [filters, change] = useFilters('text', 'integration', 'paused', 'by');
   const found = useMemo(() => findLocations(all, filters, Date.now()), [all, ...Object.values(filters)]);
-  // Rows are made again only when the data has changed.
+  // Rows are rendered again only if the data has changed.
   const rows = useMemo(
     () =>
       found.map((location) => (
@@ -60,7 +60,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
   if (all.length === 0) {
     return (
       <p>
-        There is no location yet. <code>expediter location put --help</code> says how one is configured.
+        There is no location yet. Run <code>expediter location put --help</code> to see how to configure one.
       </p>
     );
   }
@@ -96,11 +96,11 @@ function List({ all }: { all: readonly ListedLocation[] }) {
         />
         <Choice
           id="locations-by"
-          label="First"
+          label="Sort by"
           value={filters.by}
           options={[
-            ['', 'worst'],
-            ['name', 'by name'],
+            ['', 'worst first'],
+            ['name', 'name'],
             ['heard', 'longest silent'],
             ['webhooks', 'most webhooks'],
             ['errors', 'most errors'],
@@ -117,20 +117,20 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           <thead>
             <tr>
               <th scope="col">Location</th>
-              <th scope="col">Heard, ago</th>
+              <th scope="col">Last webhook, ago</th>
               <th scope="col">Webhooks, last hour</th>
               <th scope="col">Errors, last hour</th>
             </tr>
           </thead>
           <tbody>{rows}</tbody>
         </table>
-        {found.length === 0 && <p class="faint">None is like that.</p>}
+        {found.length === 0 && <p class="faint">No location matches the filter.</p>}
       </div>
     </>
   );
 }
 
-/** The time of a location's last webhook, highlighted if it is long ago. */
+/** The time since a location's last webhook, highlighted if it is long. */
 export function LastSeen({ at, isBrief = false }: { at: string | null; isBrief?: boolean }) {
   const tone = useMemo(() => computed(() => silence(at, now.value)), [at]).value;
   if (at === null) return <Badge tone={tone}>never</Badge>;

@@ -24,11 +24,12 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
   const [asked, setAsked] = useState<Token>();
   const { tokens } = location;
   const canRevoke = may('admin', location.locationId);
-  if (tokens.length === 0) return <p>There is no token yet, so its POS cannot report anything.</p>;
+  if (tokens.length === 0)
+    return <p>There is no token yet, so the POS cannot send webhooks. Issue one at the command line, below.</p>;
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>
-      {!canRevoke && <p class="faint">To revoke one takes the role admin here.</p>}
+      {!canRevoke && <p class="faint">To revoke a token, you need the role admin here.</p>}
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
           <li key={token.tokenId}>
@@ -126,12 +127,13 @@ function ConfirmRevocation({
       </dl>
       {token.state === 'valid' ? (
         <p>
-          Within five seconds, webhooks that come with it are answered 401, and kept for a day. It cannot be undone.
+          Within five seconds, webhooks with this token are answered with 401 and stored for a day. This cannot be
+          undone.
         </p>
       ) : (
         <p>
-          It opens nothing now, as the location has another integration since. Revoked, it opens nothing should the
-          location go back, either. It cannot be undone.
+          The token is not valid now, because the location has another integration. After you revoke it, it also stays
+          invalid if the location returns to the former integration. This cannot be undone.
         </p>
       )}
       {lost !== undefined && <p class="problem">{lost} Issue the new one first.</p>}

@@ -6,9 +6,8 @@ import { Answer } from './resolve-dialog.tsx';
 import { cancelMeans } from './how-cancel-stands.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 
-type About = { story: ShownOrder; onDone: (said: string) => void; onClose: () => void };
+type About = { story: ShownOrder; onDone: (message: string) => void; onClose: () => void };
 
-/** Asks before an order is cancelled at its POS. */
 export function CancelDialog({ story, onDone, onClose }: About) {
   const cancel = async (): Promise<void> => {
     await ask('POST', `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel`).catch(throwWithHelp);
@@ -21,35 +20,35 @@ export function CancelDialog({ story, onDone, onClose }: About) {
   );
 }
 
-/** Asks what the restaurant said on the telephone. */
+/** Records the answer that the restaurant gave by phone. */
 export function ConcludeDialog({ story, onDone, onClose }: About) {
   const [isCancelled, setCancelled] = useState<boolean>();
   const conclude = async (): Promise<void> => {
     const body: ConcludeCancel = { cancelled: isCancelled === true };
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel/conclude`;
     await ask('POST', path, { body }).catch(throwWithHelp);
-    onDone(isCancelled ? 'The order is cancelled.' : 'The order goes on.');
+    onDone(isCancelled ? 'The order is cancelled.' : 'The order continues.');
   };
   return (
     <Confirm
       title="What did the restaurant say?"
-      action={isCancelled === undefined ? 'Choose one' : isCancelled ? 'It is cancelled' : 'It goes on'}
+      action={isCancelled === undefined ? 'Choose one' : isCancelled ? 'It is cancelled' : 'It continues'}
       isDangerous={isCancelled === true}
       isReady={isCancelled !== undefined}
       onConfirm={conclude}
       onClose={onClose}
     >
       <fieldset class="orders-answers">
-        <legend class="unseen">What it said</legend>
+        <legend class="unseen">Its answer</legend>
         <Answer
           name="It cancelled the order"
-          means="Its member is told that it is cancelled. If you are wrong, it is cooked and nobody comes for it."
+          means="The member is notified that the order is cancelled. If this is wrong, the kitchen cooks it and nobody collects it."
           isChosen={isCancelled === true}
           onChoose={() => setCancelled(true)}
         />
         <Answer
-          name="It does not cancel it"
-          means="The order goes on, and its member is told that it could not be cancelled."
+          name="It did not cancel the order"
+          means="The order continues. The member is notified that it could not be cancelled."
           isChosen={isCancelled === false}
           onChoose={() => setCancelled(false)}
         />

@@ -5,19 +5,19 @@ import { describeAction } from '../audit/describe-action.ts';
 import { OUTCOME_TONES, words, type Tone } from '../parts/tones.ts';
 import type { WebhookOutcome, Happening, ShownOrder } from '../wire.ts';
 
-/** One line of an order's story, in words. */
+/** One line of an order's timeline, in words. */
 export type StoryLine = {
   sentence: string;
   tone: Tone;
-  /** Details in small print. */
+  /** Details, shown smaller. */
   more: string[];
-  /** The webhook or replay that brought it. */
+  /** The webhook or replay that caused it. */
   webhookId?: string;
-  /** True if it says nothing new, or changed nothing. */
+  /** True if it has no new information, or changed nothing. */
   isKnown?: true;
-  /** True if it contradicts what we know: a person should look. */
+  /** True if it contradicts what we know, so a person has to check it. */
   isConflict?: true;
-  /** The end of a call, equal for equal ends. */
+  /** How a call ended. Equal for equal results. */
   ending?: string;
 };
 
@@ -28,7 +28,6 @@ type Cancellation = NonNullable<ShownOrder['cancellation']>;
 type Message = ShownOrder['live'][number];
 type Action = ShownOrder['actions'][number];
 
-/** @param story for the time between two events */
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
@@ -61,7 +60,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'ended':
       return { sentence: 'The order has ended', tone: 'plain', more: [] };
     case 'erased':
-      return { sentence: 'All that told of its member was erased', tone: 'plain', more: [] };
+      return { sentence: 'The data of the member was erased', tone: 'plain', more: [] };
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
@@ -82,15 +81,16 @@ function fetched({ fulfillment, locationId, leftOut = [] }: Partial<NonNullable<
   const about = [fulfillment, locationId && `for ${locationId}`].filter((part) => typeof part === 'string');
   const without = leftOut.map(({ code, path }) => `without ${path}: ${words(code)}`);
   return {
-    sentence: 'It was fetched from the platform',
+    sentence: 'The order was fetched from the platform',
     tone: without.length === 0 ? 'plain' : 'warn',
     more: [...about, ...without],
   };
 }
 
 function changed({ paths }: { paths: string[] }): StoryLine {
-  if (paths.length === 0) return { sentence: 'The platform has it as it was sent again', tone: 'plain', more: [] };
-  return { sentence: 'The platform changed it after it was sent', tone: 'warn', more: paths.map(pathInWords) };
+  if (paths.length === 0)
+    return { sentence: 'The platform changed the order back to what was sent', tone: 'plain', more: [] };
+  return { sentence: 'The platform changed the order after it was sent', tone: 'warn', more: paths.map(pathInWords) };
 }
 
 function cancelAsked({ requestedBy }: Cancellation): StoryLine {
@@ -99,14 +99,14 @@ function cancelAsked({ requestedBy }: Cancellation): StoryLine {
 }
 
 const CALLS: Record<Call['call'], string> = {
-  createOrder: 'The POS is asked to take the order',
-  findOrder: 'The POS is asked whether it has the order',
-  cancelOrder: 'The POS is asked to cancel it',
+  createOrder: 'The order is sent to the POS',
+  findOrder: 'The POS is queried for the order',
+  cancelOrder: 'The cancellation is sent to the POS',
 };
 
 function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): StoryLine {
   const isOpen = attempts.some((each) => each.attempt === attempt && each.endedAt === null);
-  const silence = placement.underWay ? 'no answer yet' : 'no answer was written down: its process may have died';
+  const silence = placement.underWay ? 'no answer yet' : 'no answer was recorded: the process may have died';
   return {
     sentence: CALLS[call],
     tone: isOpen ? 'busy' : 'plain',
@@ -114,34 +114,34 @@ function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder)
   };
 }
 
-/** Sentences by the name of the provider's error, or `placed` or `absent`. */
+/** Sentences by the provider's error, or `placed` or `absent`. */
 const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   placed: { sentence: 'The POS has the order', tone: 'good' },
   absent: { sentence: 'The POS does not have the order', tone: 'plain' },
-  // Without an answer, the POS may have taken it all the same.
+  // The POS may have taken the order even so.
   TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-  NeedsOperator: { sentence: 'It cannot work until one of us mends something', tone: 'warn' },
-  GiveUp: { sentence: 'The POS refuses the order', tone: 'bad' },
-  unknown: { sentence: 'Nobody knows what the POS answered', tone: 'bad' },
+  NeedsOperator: { sentence: 'It cannot work until an operator fixes something', tone: 'warn' },
+  GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
+  unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
 };
 
-/** The same, where a cancel has other words for it. */
+/** Sentences that differ for a cancellation. */
 const CANCEL_ANSWERS: typeof ANSWERS = {
-  cancelled: { sentence: 'The POS cancels it', tone: 'good' },
-  requested: { sentence: 'The POS will say whether it cancels it', tone: 'good' },
-  not_asked: { sentence: 'The POS cannot be asked to cancel it', tone: 'warn' },
-  GiveUp: { sentence: 'The POS refuses to cancel it', tone: 'warn' },
+  cancelled: { sentence: 'The POS cancelled the order', tone: 'good' },
+  requested: { sentence: 'The POS will report whether it cancels the order', tone: 'good' },
+  not_asked: { sentence: 'This POS has no call to cancel an order', tone: 'warn' },
+  GiveUp: { sentence: 'The POS refused to cancel the order', tone: 'warn' },
 };
 
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
   return {
     ...((call === 'cancelOrder' && CANCEL_ANSWERS[outcome]) ||
-      ANSWERS[outcome] || { sentence: `The call failed in an unforeseen way: ${outcome}`, tone: 'bad' }),
+      ANSWERS[outcome] || { sentence: `The call failed unexpectedly: ${outcome}`, tone: 'bad' }),
     more: [
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
-      ...whyOf({ reasonCode }),
+      ...reasonOf({ reasonCode }),
       ...(error === null ? [] : [error]),
     ],
     ending: [call, outcome, httpStatus, error].join(' '),
@@ -149,12 +149,12 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, re
 }
 
 const BECAME: Record<WebhookOutcome, string> = {
-  applied: 'moved the order',
-  parked: 'came before its POS id was known to be ours',
-  duplicate: 'said what was known already',
-  stale: 'told of an earlier step',
-  unmatched: 'named no order of ours',
-  ignored: 'had nothing in it for us',
+  applied: 'updated the order',
+  parked: 'arrived before its POS id was known',
+  duplicate: 'repeated a known status',
+  stale: 'reported an earlier status',
+  unmatched: 'matched no order',
+  ignored: 'contained no order status',
   dropped: 'was dropped',
 };
 
@@ -163,7 +163,7 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
   return {
     sentence: `${replayOf === null ? what : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],
-    // The reason for dropping it is our own sentence, without member data.
+    // The reason is written by us and has no member data.
     more: [
       integration,
       outcome,
@@ -176,16 +176,16 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
 
 function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
   const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, webhookId } = event;
-  const who = webhookId === null ? 'We say' : 'The POS says';
+  const who = webhookId === null ? 'Expediter set the status' : 'The POS reported';
   return {
     sentence: `${who}: ${words(status)}${consequence(outcome)}`,
     tone: conflict ? 'bad' : outcome === 'applied' ? toneOf(status) : OUTCOME_TONES[outcome],
     more: [
-      ...(conflict ? ['it contradicts what we know: a person should look'] : []),
-      ...whyOf(event),
+      ...(conflict ? ['it contradicts what we know, so a person has to check it'] : []),
+      ...reasonOf(event),
       ...timesOf(event),
-      ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`in its words “${nativeStatus}”`]),
-      // The order's facts have it, and of several each says which.
+      ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`POS status “${nativeStatus}”`]),
+      // A single POS id is among the facts of the order already.
       ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${providerOrderId}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
@@ -195,10 +195,10 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
   };
 }
 
-// A process of the version before tells none of these.
-function whyOf({ reasonCode, itemIds }: Partial<Pick<Recorded, 'reasonCode' | 'itemIds'>>): string[] {
+// A process of the previous version sends none of these.
+function reasonOf({ reasonCode, itemIds }: Partial<Pick<Recorded, 'reasonCode' | 'itemIds'>>): string[] {
   return [
-    ...(reasonCode ? [`why: ${words(reasonCode)}`] : []),
+    ...(reasonCode ? [`reason: ${words(reasonCode)}`] : []),
     ...(itemIds ? [`${itemIds.length === 1 ? 'item' : 'items'} ${itemIds.join(', ')}`] : []),
   ];
 }
@@ -212,8 +212,8 @@ function timesOf({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: Par
 
 function consequence(outcome: WebhookOutcome): string {
   if (outcome === 'applied') return '';
-  if (outcome === 'duplicate') return ', which we knew';
-  if (outcome === 'stale') return ', which the order has left behind';
+  if (outcome === 'duplicate') return ' (already known)';
+  if (outcome === 'stale') return ' (earlier than the current status)';
   return ` (${outcome})`;
 }
 
@@ -223,7 +223,7 @@ function toneOf(status: string): Tone {
   return 'good';
 }
 
-/** Tolerance: clocks differ a little, and most POS systems have seconds only. */
+/** Tolerance: clocks differ, and most POS systems report whole seconds. */
 const LATE_MS = 2_000;
 
 function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {
@@ -237,11 +237,11 @@ function notified({ sequence, memberState }: Message, { live }: ShownOrder): Sto
   const message = live.find((each) => each.sequence === sequence);
   const isWaiting = message !== undefined && message.publishedAt === null;
   return {
-    sentence: `The member is told: ${words(memberState)}`,
+    sentence: `Member notified: ${words(memberState)}`,
     tone: isWaiting && (message.attempts ?? 0) > 0 ? 'warn' : toneOf(memberState),
     more: [
       `message ${sequence}`,
-      ...(isWaiting ? [`it has not gone out yet${message.attempts ? `, after ${message.attempts} tries` : ''}`] : []),
+      ...(isWaiting ? [`not published yet${message.attempts ? `, after ${message.attempts} tries` : ''}`] : []),
     ],
   };
 }
@@ -249,30 +249,34 @@ function notified({ sequence, memberState }: Message, { live }: ShownOrder): Sto
 function published({ sequence }: Message, at: string, { live }: ShownOrder): StoryLine {
   const appliedAt = live.find((each) => each.sequence === sequence)?.appliedAt;
   return {
-    sentence: 'The update went out to the platform',
+    sentence: 'The update was published to the platform',
     tone: 'plain',
     more: [
       `message ${sequence}`,
-      ...(appliedAt === undefined ? [] : [`${duration(Date.parse(at) - Date.parse(appliedAt))} after it was told`]),
+      ...(appliedAt === undefined ? [] : [`${duration(Date.parse(at) - Date.parse(appliedAt))} after the change`]),
     ],
   };
 }
 
 function finished({ state, problem }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
-  if (state === 'withdrawn') return { sentence: 'It was withdrawn before it was sent', tone: 'warn', more: [] };
-  const sentence = order === null ? 'It is given up' : 'It is given up, for good';
+  if (state === 'withdrawn') return { sentence: 'The order was withdrawn before it was sent', tone: 'warn', more: [] };
+  const sentence = order === null ? 'The order failed, but can be retried' : 'The order failed, which is final';
   return { sentence, tone: 'bad', more: problem === null ? [] : [problem] };
 }
 
 function cancelFinished({ state, problem }: Cancellation, { order }: ShownOrder): StoryLine {
   if (state === 'cancelled') {
     return {
-      sentence: 'It is cancelled',
+      sentence: 'The order is cancelled',
       tone: 'warn',
       more: [],
       ...(order?.status === 'cancelled' && { isKnown: true }),
     };
   }
-  return { sentence: 'It was not cancelled, and goes on', tone: 'warn', more: problem === null ? [] : [problem] };
+  return {
+    sentence: 'The order was not cancelled and continues',
+    tone: 'warn',
+    more: problem === null ? [] : [problem],
+  };
 }

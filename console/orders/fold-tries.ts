@@ -1,10 +1,10 @@
 import { duration } from '../parts/duration.ts';
 import type { Line } from './story-lines.ts';
 
-/** Tries in the middle that are still listed one by one. */
+/** Up to this many tries in the middle are listed one by one. */
 const FEW = 2;
 
-/** Folds consecutive tries with the same end into one line between the first and the last. */
+/** Folds consecutive tries with the same result into one line between the first and the last. */
 export function foldTries(lines: readonly Line[]): Line[] {
   const folded: Line[] = [];
   for (let i = 0; i < lines.length;) {
@@ -21,7 +21,7 @@ export function foldTries(lines: readonly Line[]): Line[] {
       ...first,
       key: `tries ${first.key}`,
       what: last.what,
-      sentence: `${between.length / 2} more tries ended alike`,
+      sentence: `${between.length / 2} more tries ended the same way`,
       more: [`within ${duration(Date.parse(last.at) - Date.parse(first.at))}`],
     };
     folded.push(...lines.slice(i, i + 2), many, ...lines.slice(end - 2, end));

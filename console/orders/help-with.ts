@@ -2,188 +2,207 @@ import { commandsOf } from '../locations/commands.ts';
 import type { Step } from '../webhooks/explanation.ts';
 import type { PlacementCause, RefusalCause } from '../wire.ts';
 
-/** The order's location; null while it is not known. */
+/** The order's location and integration. Null while unknown. */
 export type About = { locationId: string | null; integration: string | null };
 
 type Cause = PlacementCause | RefusalCause;
 
-/** Steps for each cause why an order is not at its POS, and why a retry was refused. */
+/** Steps for each cause of an order that is not at its POS, and of a refused command. */
 const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: Code }>, about: About) => Step[] } = {
-  platform_unreachable: askThePlatform,
-  platform_failing: askThePlatform,
+  platform_unreachable: checkThePlatform,
+  platform_failing: checkThePlatform,
   platform_refuses_us: () => [
     {
-      say: 'Give the service an ORDER_API_TOKEN that the ordering platform takes.',
+      say: 'Set ORDER_API_TOKEN to a token that the ordering platform accepts.',
       run: 'expediter doctor --only platform',
     },
   ],
   platform_redirects: () => [
     {
-      say: 'Give the service the ORDER_API_URL to which the ordering platform redirects: our token is not sent on.',
+      say: 'Set ORDER_API_URL to the final address of the ordering platform. Redirects are not followed, because they would leak the token.',
       run: 'expediter doctor --only platform',
     },
   ],
   platform_answer_too_large: () => [
-    { say: 'See what the platform answers for this order: 4 MiB of it are read. Have the query ask for less.' },
+    { say: 'The answer for this order is larger than 4 MiB. Request fewer fields in ORDER_QUERY_FILE.' },
   ],
   query_without_order: () => [
-    { say: 'Let the document in ORDER_QUERY_FILE ask for a field “order”, by an alias if need be.' },
+    { say: 'Make the query in ORDER_QUERY_FILE return a field “order”. Use an alias if needed.' },
   ],
   order_mapper_threw: ({ at }) => [
-    { say: 'See it for yourself, with the order’s id: expediter platform check.' },
+    { say: 'Reproduce the error with the order id: expediter platform check.' },
     {
-      say: `Mend the module of ORDER_MODULE${at === undefined ? '' : ` at ${at}`}, and start the service with it: the order is tried again then.`,
+      say: `Fix the module of ORDER_MODULE${at === undefined ? '' : ` at ${at}`}, and restart the service. The order is then retried.`,
     },
   ],
 
   order_missing_yet: () => [
-    { say: 'Wait: the platform may lag behind its own signal. After two minutes of that answer it fails.' },
+    { say: 'Wait. The platform may signal an order before it can return it. After two minutes the order fails.' },
   ],
   order_missing: () => [
-    { say: 'Ask the platform why it signals an order that it does not know. Retry the order if it knows it now.' },
+    { say: 'Ask the platform team why it signalled an unknown order. If the platform has it now, retry the order.' },
   ],
-  order_id_invalid: () => [{ say: 'Ask the platform why it signals an id that it calls invalid.' }],
+  order_id_invalid: () => [{ say: 'Ask the platform team why it signalled an id that it rejects as invalid.' }],
   order_unreadable: ({ issues }) => [
-    { say: `Have the platform send it as it should be, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
-    { say: 'It is fetched again every half a minute, and when the service starts with another mapping.' },
+    { say: `Have the platform correct these fields, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
+    { say: 'The order is fetched again every 30 seconds, and when the service starts with another mapping.' },
   ],
   refused_by_postgres: ({ sqlstate }) => [
-    { say: `Report it, with the code ${sqlstate}: the order says what the database cannot hold.` },
+    { say: `Report this error with the code ${sqlstate}. The order contains a value that the database cannot store.` },
   ],
   order_ended: () => [
     {
-      say: 'Nothing is left to do: it was held for longer than an order lasts, and its member was told that it failed.',
+      say: 'No action is needed. The order was held until it expired, and the member was notified that it failed.',
     },
   ],
-  deadline_passed: () => [{ say: 'See why it could not be placed in time: the tries below say so.' }],
+  deadline_passed: () => [{ say: 'Read the attempts below to find why the order was not placed in time.' }],
 
   location_paused: () => [
-    { say: 'Resume the location once it takes orders again. The time until then does not count.' },
+    { say: 'Resume the location when it takes orders again. The time of the pause does not count.' },
   ],
   location_paused_by_pos: () => [
-    { say: 'Wait: it goes on by itself then, or once the POS takes orders again. The time until then does not count.' },
-    { say: 'Resume the location if the kitchen takes orders by now.' },
+    {
+      say: 'Wait. Orders continue automatically at that time, or when the POS takes orders again. The time of the pause does not count.',
+    },
+    { say: 'If the kitchen already takes orders, resume the location.' },
   ],
   no_location: (_cause, { locationId }) => [
-    { say: `Configure the location ${locationId ?? ''} with the settings that its POS needs: it is tried at once.` },
+    {
+      say: `Configure the location ${locationId ?? ''} with the settings that its POS needs. The order is then retried at once.`,
+    },
   ],
   settings_sealed: ({ keyId }, about) => [
-    { say: `Give the service the SETTINGS_KEY “${keyId}”, with which they are encrypted; or store the settings anew.` },
+    { say: `Add the key “${keyId}” that encrypted the settings to SETTINGS_KEY, or store the settings again.` },
     ...putSettings(about),
   ],
   settings_of_another: (_cause, about) => [
-    { say: 'Find out who wrote to the database past the service: these settings are those of another location.' },
-    { say: 'Store the settings anew.' },
+    { say: 'Find out who changed the database directly: these settings belong to another location.' },
+    { say: 'Store the settings again.' },
     ...putSettings(about),
   ],
   unknown_integration: ({ integration }) => [
-    { say: `See that PROVIDER_MODULES names the module of ${integration}, for each process of the service.` },
+    { say: `Check that PROVIDER_MODULES of every process names the module of ${integration}.` },
   ],
   wrong_settings: ({ issues }, about) => [
-    { say: `Store the settings as they have to be: ${fieldsOf(issues)}.` },
+    { say: `Correct these settings and store them: ${fieldsOf(issues)}.` },
     ...putSettings(about),
   ],
-  no_public_url: () => [{ say: 'Set PUBLIC_URL for the service, to the address that the POS calls.' }],
+  no_public_url: () => [{ say: 'Set PUBLIC_URL of the service to the address that the POS calls.' }],
 
   pos_unreachable: () => [
-    { say: 'See whether the POS is switched on and online, and whether its address in the settings is right.' },
+    { say: 'Check that the POS is switched on and online, and that its address in the settings is right.' },
   ],
-  pos_silent: () => [{ say: 'See whether the POS is up. It may have the order: look there.' }],
-  pos_busy: () => [{ say: 'Wait: it is tried again when the POS takes more requests.' }],
-  pos_failing: () => [{ say: 'Ask the vendor whether something is wrong with the POS.' }],
+  pos_silent: () => [{ say: 'Check whether the POS is up. It may have the order, so check there.' }],
+  pos_busy: () => [{ say: 'Wait. The order is retried when the POS accepts more requests.' }],
+  pos_failing: () => [{ say: 'Ask the vendor whether the POS has a problem.' }],
   pos_refused_us: (_cause, about) => [
-    { say: 'See at the POS whether our access is still granted, then store the credentials that it takes.' },
+    { say: 'Check at the POS that our access is still granted. Then store credentials that the POS accepts.' },
     ...putSettings(about),
   ],
   pos_set_up_wrong: (_cause, about) => [
-    { say: 'Mend what the sentence names: at the POS, or in the settings.' },
+    { say: 'Fix what the sentence above names: at the POS, or in the settings.' },
     ...putSettings(about),
   ],
   pos_host_refused: (_cause, about) => [
-    { say: 'Store the address that the POS has on the internet, with https, if the host is not meant.' },
+    { say: 'If this host is wrong, store the public https address of the POS.' },
     ...putSettings(about),
-    { say: 'If it is meant, have ALLOW_PRIVATE_HOSTS of the service name it.' },
+    { say: 'If this host is right, add it to ALLOW_PRIVATE_HOSTS of the service.' },
   ],
   reconnect_needed: (_cause, about) => [
-    { say: 'Have the restaurant grant access again, then store the new credentials.' },
+    { say: 'Ask the restaurant to grant access again. Then store the new credentials.' },
     ...putSettings(about),
   ],
   pos_rejected_order: () => [
-    { say: 'Mend what the POS says about it, its menu for one, before the next order of this kind comes.' },
+    { say: 'Fix what the POS reports, for example its menu, before the next order of this kind arrives.' },
   ],
   circuit_open: () => [
-    { say: 'Ask the vendor: its POS answers at none of many locations. Orders go on by themselves.' },
+    {
+      say: 'Ask the vendor: the POS answers at none of many locations. Orders continue automatically once it answers.',
+    },
   ],
-  unexpected_error: () => [{ say: 'Report it: this is a fault in the service or the provider. Its log says more.' }],
+  unexpected_error: () => [
+    { say: 'Report this error: it is a fault in the service or the provider. The log has the details.' },
+  ],
 
-  process_died: lookAtThePos,
-  pos_cannot_be_asked: lookAtThePos,
-  order_absent_yet: () => [{ say: 'Wait: a minute after the request the POS is asked once more, and then believed.' }],
-  repeat_refused: lookAtThePos,
-  repeat_unrecognised: lookAtThePos,
-  deadline_passed_in_doubt: lookAtThePos,
-  order_ended_in_doubt: lookAtThePos,
-  location_left_pos: ({ integration }) => [
-    { say: `Look at the POS that the location had before${integration === null ? '' : `, of ${integration}`}.` },
+  process_died: checkThePos,
+  pos_cannot_be_asked: checkThePos,
+  order_absent_yet: () => [
+    { say: 'Wait. One minute after the request, the POS is queried once more, and that answer counts.' },
   ],
-  pos_account_changed: () => [{ say: 'Look at the POS that the location had before its settings were changed.' }],
-  restored: lookAtThePos,
-  no_ticket_seen: () => [{ say: 'Wait: it is sent again.' }],
-  cancelled_in_doubt: lookAtThePos,
+  repeat_refused: checkThePos,
+  repeat_unrecognised: checkThePos,
+  deadline_passed_in_doubt: checkThePos,
+  order_ended_in_doubt: checkThePos,
+  location_left_pos: ({ integration }) => [
+    { say: `Check the former POS of the location${integration === null ? '' : ` (${integration})`} for the ticket.` },
+  ],
+  pos_account_changed: () => [
+    { say: 'Check the POS that the location had before its settings were changed for the ticket.' },
+  ],
+  restored: checkThePos,
+  no_ticket_seen: () => [{ say: 'Wait. The order is sent again.' }],
+  cancelled_in_doubt: checkThePos,
 
   pos_cannot_cancel: callTheRestaurant,
-  cancel_refused: () => [{ say: 'Nothing: it goes on. Call the restaurant if it has to be cancelled all the same.' }],
+  cancel_refused: () => [{ say: 'If it must be cancelled, call the restaurant.' }],
   cancel_in_doubt: callTheRestaurant,
   cancel_unconfirmed: callTheRestaurant,
   cancel_ticket_missing: callTheRestaurant,
   cancel_deadline_passed: callTheRestaurant,
   order_erased: callTheRestaurant,
 
-  already_failed: () => [{ say: 'Have the member order again, if the platform has not placed a new order.' }],
-  already_sent: () => [{ say: 'Look at the POS: the ticket is there.' }],
-  needs_resolve: () => [{ say: 'Look at the POS, then say what you saw.' }],
-  call_under_way: () => [{ say: 'Look again in half a minute.' }],
-  not_in_doubt: () => [{ say: 'Look again: something else has settled it meanwhile.' }],
-  never_sent: () => [{ say: 'Say that it is not there.' }],
-  pos_id_taken: ({ serviceOrderId }) => [{ say: `Look at the POS which of its tickets is that of ${serviceOrderId}.` }],
-  never_read: () => [{ say: 'Cancel it on the ordering platform: the service sees that as soon as it can read it.' }],
-  already_over: () => [{ say: 'Nothing: it has ended.' }],
-  not_to_be_cancelled: () => [{ say: 'Have it cancelled first.' }],
+  already_failed: () => [{ say: 'If the platform has not placed a new order, ask the member to order again.' }],
+  already_sent: () => [{ say: 'Check the POS: the ticket is there.' }],
+  needs_resolve: () => [{ say: 'Check the POS, then enter what you saw.' }],
+  call_under_way: () => [{ say: 'Try again in 30 seconds.' }],
+  not_in_doubt: () => [{ say: 'Reload the page: the order has been resolved in the meantime.' }],
+  never_sent: () => [{ say: 'Enter that the ticket is not there.' }],
+  pos_id_taken: ({ serviceOrderId }) => [
+    { say: `Check at the POS which of its tickets belongs to ${serviceOrderId}.` },
+  ],
+  never_read: () => [
+    { say: 'Cancel the order on the ordering platform. The service cancels it when it can fetch the order.' },
+  ],
+  already_over: () => [{ say: 'No action is needed: the order has ended.' }],
+  not_to_be_cancelled: () => [{ say: 'Cancel the order first.' }],
 };
 
-/** @returns no steps without a cause, or for one of a newer service that this page does not know */
+/** @returns no steps without a cause, or for a cause of a newer service */
 export function helpWith(cause: { code: string } | null, about: About): readonly Step[] {
   if (cause === null || !Object.hasOwn(HELP, cause.code)) return [];
   const help: (cause: never, about: About) => Step[] = HELP[cause.code as Cause['code']];
   return help(cause as never, about);
 }
 
-function askThePlatform(): Step[] {
+function checkThePlatform(): Step[] {
   return [
     {
-      say: 'See whether the ordering platform is up, and whether ORDER_API_URL is right.',
+      say: 'Check that the ordering platform is up, and that ORDER_API_URL is right.',
       run: 'expediter doctor --only platform',
     },
   ];
 }
 
 function callTheRestaurant(): Step[] {
-  return [{ say: 'Call the restaurant, name the order’s id at the POS, and say here what it answers.' }];
+  return [{ say: 'Call the restaurant, give the order id at the POS, and enter the answer here.' }];
 }
 
-function lookAtThePos(): Step[] {
-  return [{ say: 'Look at the POS: is the ticket there? Then say what you saw.' }];
+function checkThePos(): Step[] {
+  return [{ say: 'Check whether the ticket is at the POS. Then enter what you saw.' }];
 }
 
 function putSettings({ locationId, integration }: About): Step[] {
   if (locationId === null || integration === null) return [];
   const { schema, putSettings } = commandsOf({ locationId, integration });
   return [
-    { say: 'See what the settings have to be:', run: schema },
-    { say: 'Store all of them, in a file settings.json: what the location had before is replaced.', run: putSettings },
+    { say: 'Read the schema of the settings:', run: schema },
+    {
+      say: 'Write all settings to a file settings.json and store them. They replace all earlier settings.',
+      run: putSettings,
+    },
   ];
 }
 
 function fieldsOf(issues: readonly { path: string }[]): string {
-  return issues.map(({ path }) => path || 'the whole of it').join(', ');
+  return issues.map(({ path }) => path || 'the whole value').join(', ');
 }

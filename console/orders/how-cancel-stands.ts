@@ -3,13 +3,13 @@ import { helpWith } from './help-with.ts';
 import type { Standing } from './what-to-do.ts';
 
 export type CancelStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 'toDo' | 'advice' | 'nextAt'> & {
-  /** The POS can be asked to cancel it, or asked again. */
+  /** True if a cancellation can be requested, also again. */
   canCancel: boolean;
-  /** Somebody may say what the restaurant said on the telephone. */
+  /** True if an operator may enter the restaurant's answer. */
   canConclude: boolean;
 };
 
-/** @returns undefined if the order is not to be cancelled, or is */
+/** @returns undefined if no cancellation was requested, or the order is cancelled */
 export function howCancelStands({ cancellation, order, posIds }: ShownOrder): CancelStanding | undefined {
   if (cancellation === null || cancellation.state === 'cancelled') return undefined;
   const { state, problem, cause, underWay, nextAttemptAt } = cancellation;
@@ -22,42 +22,46 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
     ...(!underWay && nextAttemptAt !== null && state === 'due' && { nextAt: nextAttemptAt }),
   };
   const posId = order?.providerOrderId ?? posIds[0]?.providerOrderId;
-  const ticket = posId === undefined ? 'whose ticket we do not know' : `ticket ${posId}`;
+  const ticket = posId === undefined ? 'ticket id unknown' : `ticket ${posId}`;
   const saying: Record<typeof state, Pick<Standing, 'tone' | 'sentence' | 'advice'>> = {
-    due: problem === null ? { tone: 'busy', sentence: 'It is being cancelled', advice: '' } : NOT_YET,
-    asked: { tone: 'busy', sentence: 'The POS is asked to cancel it', advice: 'It has yet to say whether it does.' },
+    due: problem === null ? { tone: 'busy', sentence: 'The order is being cancelled', advice: '' } : NOT_YET,
+    asked: {
+      tone: 'busy',
+      sentence: 'The cancellation was sent to the POS',
+      advice: 'The POS has not confirmed it yet.',
+    },
     in_doubt: {
       tone: 'warn',
-      sentence: 'Nobody knows whether the POS cancelled it',
-      advice: `It is found out by itself where the POS can be asked. You may look there: ${ticket}.`,
+      sentence: 'It is unknown whether the POS cancelled the order',
+      advice: `If the POS can be queried, this is resolved automatically. You can also check the POS: ${ticket}.`,
     },
     by_phone: {
       tone: 'bad',
       sentence: `Cancel it by phone: ${order?.locationId ?? 'its location'}, ${ticket}`,
-      advice: 'Nothing more happens by itself.',
+      advice: 'Nothing more happens automatically.',
     },
-    refused: { tone: 'warn', sentence: 'It was not cancelled', advice: isOver ? '' : 'The order goes on.' },
+    refused: { tone: 'warn', sentence: 'The order was not cancelled', advice: isOver ? '' : 'The order continues.' },
   };
   return { ...about, ...saying[state] };
 }
 
-const NOT_YET = { tone: 'warn', sentence: 'It could not be cancelled yet', advice: '' } as const;
+const NOT_YET = { tone: 'warn', sentence: 'The order could not be cancelled yet', advice: '' } as const;
 
-/** True if nobody has asked to cancel it, and it goes on. */
+/** True if the order is open and no cancellation was requested. */
 export function canBeCancelled({ cancellation, order }: ShownOrder): boolean {
   return cancellation === null && order !== null && order.endedAt === null;
 }
 
-/** Explains what follows from asking for a cancel. */
+/** Explains the consequences of a cancellation. */
 export function cancelMeans({ placement, posIds, cancellation }: ShownOrder): string {
   if (placement.state !== 'sent' && placement.state !== 'in_doubt') {
-    return 'It was not sent yet: it is withdrawn, and its member is told that it was cancelled.';
+    return 'The order was not sent yet. It is withdrawn, and the member is notified that it is cancelled.';
   }
   const at = posIds.length === 0 ? '' : ` as ${posIds.map(({ providerOrderId }) => providerOrderId).join(', ')}`;
   const mayHaveBeenAsked = cancellation !== null && ['asked', 'in_doubt', 'by_phone'].includes(cancellation.state);
-  const again = mayHaveBeenAsked ? ' The POS may have been asked already: this asks it once more.' : '';
+  const again = mayHaveBeenAsked ? ' The POS may already have the request: this sends it again.' : '';
   return (
-    `Its POS has it${placement.state === 'sent' ? at : ', or may have it'}, and is asked to cancel it. Its member is told that ` +
-    `it is cancelled once the POS says so. It may refuse, such as when the food is made.${again}`
+    `The POS ${placement.state === 'sent' ? `has the order${at}` : 'has or may have the order'}. The cancellation is sent there. The member is ` +
+    `notified once the POS confirms it. The POS may refuse, for example when the food is ready.${again}`
   );
 }

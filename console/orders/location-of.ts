@@ -1,6 +1,6 @@
 import type { ShownOrder } from '../wire.ts';
 
-/** An order's location; null before it was read. */
+/** The order's location. Null before the order was fetched. */
 export function locationOf({ order, placement }: Pick<ShownOrder, 'order' | 'placement'>): string | null {
   return order?.locationId ?? placement.locationId;
 }

@@ -9,14 +9,13 @@ import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 type Changes = NonNullable<ShownOrder['changesInFull']>[number]['changes'];
 
 /**
- * The member, the notes, the words of the POS, and what the platform changed since the order was fetched: member data.
- * Reading it is logged.
+ * Member data: the member, the notes, reasons written by the POS, and later changes at the platform. The audit records
+ * who reads it.
  */
 export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
   const loaded = useLoaded(
     (signal) =>
       ask<ShownOrder>('GET', `/orders/${encodeURIComponent(serviceOrderId)}?contents=true`, { signal }).then(
-        // They are stored in the canonical shape.
         ({ contents, changesInFull, history, order }) => ({
           order: (contents ?? null) as CanonicalOrder | null,
           changes: changesInFull?.at(-1)?.changes ?? [],
@@ -30,7 +29,7 @@ export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
     <Loading loaded={loaded}>
       {({ order, changes, reasons, trackingUrl }) =>
         order === null ? (
-          <p class="faint">It was erased meanwhile.</p>
+          <p class="faint">The data was erased in the meantime.</p>
         ) : (
           <Contents order={order} changes={changes} reasons={reasons} trackingUrl={trackingUrl} />
         )
@@ -46,7 +45,6 @@ function inFull(value: unknown): string {
 
 type Shown = { order: CanonicalOrder; changes: Changes; reasons: string[]; trackingUrl: string | undefined };
 
-/** What what was ordered does not say. */
 function Contents({ order, changes, reasons, trackingUrl }: Shown) {
   const notes = [
     ...(order.notes === undefined ? [] : [order.notes]),
@@ -67,7 +65,7 @@ function Contents({ order, changes, reasons, trackingUrl }: Shown) {
           {reason}
         </p>
       ))}
-      {changes.length > 0 && <h3>Otherwise at the platform</h3>}
+      {changes.length > 0 && <h3>Changed at the platform</h3>}
       {changes.map(({ path, was, is }) => (
         <p key={path} class="orders-note">
           {pathInWords(path)}: {inFull(was)} → {inFull(is)}
@@ -76,7 +74,7 @@ function Contents({ order, changes, reasons, trackingUrl }: Shown) {
       {trackingUrl !== undefined && (
         <p>
           <a href={trackingUrl} target="_blank" rel="noreferrer">
-            Where the courier is
+            Track the courier
           </a>
         </p>
       )}
@@ -105,7 +103,7 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
                 <div key={line}>{line}</div>
               ))}
           </dd>
-          <Fact name="At the door" value={destination.instructions} />
+          <Fact name="Delivery instructions" value={destination.instructions} />
           {destination.latitude !== undefined && destination.longitude !== undefined && (
             <Fact name="Position" value={`${destination.latitude}, ${destination.longitude}`} />
           )}
@@ -117,7 +115,7 @@ function Who({ order: { member, fulfillment, placedAt } }: { order: CanonicalOrd
       </dd>
       {requestedAt !== undefined && (
         <>
-          <dt>Promised for</dt>
+          <dt>Requested for</dt>
           <dd>
             <Time at={requestedAt} />
           </dd>

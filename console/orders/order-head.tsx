@@ -19,18 +19,18 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dt>Location</dt>
         <dd>
           {locationId === null ? (
-            <span class="faint">not known before it is read</span>
+            <span class="faint">not known before the order is fetched</span>
           ) : (
             <a href={pageOf.location(locationId)}>{locationId}</a>
           )}
         </dd>
         <dt>Integration</dt>
-        <dd>{order?.integration ?? <span class="faint">not sent anywhere yet</span>}</dd>
+        <dd>{order?.integration ?? <span class="faint">not sent yet</span>}</dd>
         <dt>Fulfilment</dt>
         <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
         {order !== null && order.callOutCode !== null && (
           <>
-            <dt>Called out as</dt>
+            <dt>Pickup code</dt>
             <dd class="mono">{order.callOutCode}</dd>
           </>
         )}
@@ -43,7 +43,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
               </div>
             ))
           ) : (
-            <span class="faint">{order?.providerOrderId ?? 'not told yet'}</span>
+            <span class="faint">{order?.providerOrderId ?? 'not reported yet'}</span>
           )}
         </dd>
         <dt>Status</dt>
@@ -55,7 +55,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           {story.told}
           {story.memberWatching && <strong> The member is watching.</strong>}
         </dd>
-        <dt>Promised for</dt>
+        <dt>Requested for</dt>
         <dd>
           <Promised story={story} />
         </dd>
@@ -83,19 +83,14 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         )}
       </dl>
       <details class="orders-machinery">
-        <summary>Trace, link and counts</summary>
+        <summary>Trace id, link and counts</summary>
         <dl>
           <dt>Live messages</dt>
           <dd>{order?.sequence ?? 0}</dd>
           <dt>Calls to the POS</dt>
           <dd>
             {placement.attempts}
-            {placement.failures > 0 && (
-              <span class="faint">
-                {' '}
-                ({placement.failures === 1 ? 'one try' : `${placement.failures} tries`} in vain since the last success)
-              </span>
-            )}
+            {placement.failures > 0 && <span class="faint"> ({placement.failures} failed since the last success)</span>}
           </dd>
         </dl>
         <h3>Link to this page</h3>
@@ -107,7 +102,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
   );
 }
 
-/** What the POS said last. Where its webhooks were dropped, nobody knows. */
+/** The last status that the POS reported, with a warning if webhooks were dropped since. */
 function Status({ story }: { story: ShownOrder }) {
   const { order, droppedSince } = story;
   const locationId = locationOf(story);
@@ -116,14 +111,16 @@ function Status({ story }: { story: ShownOrder }) {
       {order?.status ? (
         words(order.status)
       ) : (
-        <span class="faint">{droppedSince === 0 ? 'the POS said nothing yet' : 'nothing that we could use'}</span>
+        <span class="faint">
+          {droppedSince === 0 ? 'the POS has reported nothing yet' : 'the POS has reported nothing usable'}
+        </span>
       )}
       {droppedSince > 0 && locationId !== null && (
         <p class="orders-dropped">
           <a href={`/console/webhooks${query({ outcome: 'dropped', location: locationId })}`}>
             {droppedSince === 1 ? 'One webhook' : `${droppedSince} webhooks`} of {locationId}
           </a>{' '}
-          {droppedSince === 1 ? 'was' : 'were'} dropped since: perhaps about this order.
+          {droppedSince === 1 ? 'was' : 'were'} dropped since. They may be about this order.
         </p>
       )}
     </>
@@ -134,7 +131,7 @@ function Estimated({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: N
   if (ready === null && delivery === null) return null;
   return (
     <>
-      <dt>The POS says</dt>
+      <dt>POS estimate</dt>
       <dd>
         {ready !== null && (
           <div>
@@ -143,7 +140,7 @@ function Estimated({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: N
         )}
         {delivery !== null && (
           <div>
-            delivered at <Time at={delivery} />
+            delivery at <Time at={delivery} />
           </div>
         )}
       </dd>

@@ -17,10 +17,10 @@ import { Timeline } from './timeline.tsx';
 import { useStory } from './use-story.ts';
 import { WhatWasOrdered } from './what-was-ordered.tsx';
 
-/** One order's whole story, live. */
+/** One order, live. */
 export function OrderPage() {
   const serviceOrderId = useRoute().params['serviceOrderId'] ?? '';
-  // The key makes another order another page, where nothing is revealed yet.
+  // The key makes each order a new page, with its member data hidden.
   return <Story key={serviceOrderId} serviceOrderId={serviceOrderId} />;
 }
 
@@ -73,8 +73,8 @@ function States({ story: { order, placement } }: { story: ShownOrder }) {
 }
 
 function Contents({ order }: { order: ShownOrder }) {
-  if (order.order === null) return <p class="faint">Nobody knows yet: it was not fetched from the platform.</p>;
-  if (order.order.erasedAt !== null) return <p class="faint">It was erased, with all that told of its member.</p>;
+  if (order.order === null) return <p class="faint">Not known yet: the order was not fetched from the platform.</p>;
+  if (order.order.erasedAt !== null) return <p class="faint">Erased, together with the data of the member.</p>;
   return (
     <>
       {order.ordered && <WhatWasOrdered ordered={order.ordered} />}
@@ -89,12 +89,12 @@ function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
   return (
     <>
       <p>
-        No signal ever named an order <code>{serviceOrderId}</code>. An order is known here from the moment on in which
-        the platform signals it.
+        No order <code>{serviceOrderId}</code> was found. An order appears here when the platform signals it. Check the
+        id.
       </p>
       <OrderSearch />
       <p>
-        Or look through <a href="/console/orders">the list of orders</a>.
+        Or search <a href="/console/orders">the list of orders</a>.
       </p>
     </>
   );

@@ -2,7 +2,6 @@ import { useLocation } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { pageOf } from '../parts/page-of.ts';
 
-/** Opens an order by its id. */
 export function OrderSearch() {
   const { route } = useLocation();
   const [id, setId] = useState('');
@@ -11,7 +10,7 @@ export function OrderSearch() {
     if (id.trim() !== '') route(pageOf.order(id.trim()));
   };
   return (
-    <search aria-label="An order by its id">
+    <search aria-label="Open an order by its id">
       <form class="filters" onSubmit={go}>
         <div class="field orders-id">
           <label htmlFor="orders-id">Order id</label>

@@ -19,7 +19,7 @@ import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.t
 
 type Banner = Omit<Standing, 'canRetry' | 'canResolve'>;
 
-/** What is wrong between the order and its POS, and what can be done about it. */
+/** What is wrong with the order at its POS, and what an operator can do. */
 export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
   const [asking, setAsking] = useState<'retry' | 'resolve' | 'cancel' | 'conclude'>();
   const section = useRef<HTMLElement>(null);
@@ -29,19 +29,19 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const at = locationOf(story);
 
   const isDone = useRef(false);
-  const done = (said: string): void => {
+  const done = (message: string): void => {
     isDone.current = true;
-    announce(said);
+    announce(message);
     onDone();
   };
   const close = (): void => {
     setAsking(undefined);
-    // The pressed button is gone after the action.
+    // The action has removed the pressed button.
     if (isDone.current) section.current?.focus({ preventScroll: true });
     isDone.current = false;
   };
   return (
-    <section class="orders-standing" ref={section} tabIndex={-1} aria-label="How it stands">
+    <section class="orders-standing" ref={section} tabIndex={-1} aria-label="Current state">
       {standing !== undefined && (
         <Banner standing={standing}>
           {standing.canRetry && (
@@ -52,9 +52,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             </WithRole>
           )}
           {standing.canResolve && (
-            <WithRole needs="operator" at={at} to="To say what was seen">
+            <WithRole needs="operator" at={at} to="To enter what you saw">
               <button type="button" class="primary" onClick={() => setAsking('resolve')}>
-                Say what you saw
+                Enter what you saw
               </button>
             </WithRole>
           )}
@@ -64,9 +64,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         <Banner standing={cancel}>
           {cancel.canCancel && <CancelButton at={at} onPress={() => setAsking('cancel')} />}
           {cancel.canConclude && (
-            <WithRole needs="operator" at={at} to="To say what it said">
+            <WithRole needs="operator" at={at} to="To enter the answer">
               <button type="button" class="primary" onClick={() => setAsking('conclude')}>
-                Say what it said
+                Enter the answer
               </button>
             </WithRole>
           )}
@@ -75,9 +75,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       {conflicts > 0 && (
         <div class="orders-banner bad">
           <p>
-            <span class="orders-sentence">A person should look: </span>
-            {conflicts === 1 ? 'one event contradicts' : `${conflicts} events contradict`} what we know of this order.
-            It is marked as a conflict below.
+            <span class="orders-sentence">Check this order: </span>
+            {conflicts === 1 ? 'one event contradicts' : `${conflicts} events contradict`} what we know about it. See
+            the mark “conflict” below.
           </p>
         </div>
       )}
@@ -133,17 +133,17 @@ function NextTry({ at }: { at: string }) {
   return (
     <>
       Next try at <Time at={at} />
-      {ms > 1_000 ? `, in ${duration(ms)}` : ', any moment'}.
+      {ms > 1_000 ? `, in ${duration(ms)}` : ', at any moment'}.
     </>
   );
 }
 
 function Deadline({ at }: { at: string }) {
   const ms = Date.parse(at) - now.value;
-  if (ms < 0) return <>Its deadline has passed: it is not sent any more, and fails.</>;
+  if (ms < 0) return <>The deadline has passed: the order is not sent any more, and fails.</>;
   return (
     <>
-      Unless the POS has it by <Time at={at} />, in {duration(ms)}, it fails for good.
+      If the POS does not have it by <Time at={at} /> (in {duration(ms)}), the order fails, which is final.
     </>
   );
 }
@@ -154,16 +154,16 @@ function RetryDialog({
   onClose,
 }: {
   story: ShownOrder;
-  onDone: (said: string) => void;
+  onDone: (message: string) => void;
   onClose: () => void;
 }) {
   const retry = async (): Promise<void> => {
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/retry`;
     const { retry } = await ask<Retried>('POST', path).catch(throwWithHelp);
-    onDone(retry === 'due' ? 'The order is tried now.' : 'A worker has the order this moment, which is as good.');
+    onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
   };
   return (
-    <Confirm title="Try this order now?" action="Try it now" onConfirm={retry} onClose={onClose}>
+    <Confirm title="Retry this order now?" action="Retry it now" onConfirm={retry} onClose={onClose}>
       {retryMeans(story, now.value).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}

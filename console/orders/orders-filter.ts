@@ -3,7 +3,7 @@ import { MEMBER_STATE_TONES, PLACEMENT_TONES } from '../parts/tones.ts';
 export const PLACEMENT_STATES = Object.keys(PLACEMENT_TONES);
 export const MEMBER_STATES = Object.keys(MEMBER_STATE_TONES);
 
-/** The filter of a list of orders, in the address and for the service. */
+/** The filter of the list of orders, as in the address and the API. */
 export type OrdersFilter = {
   location?: string;
   integration?: string;
@@ -16,8 +16,8 @@ export type OrdersFilter = {
 };
 
 const ALLOWED: Record<keyof OrdersFilter, (value: string) => boolean> = {
-  location: isSaid,
-  integration: isSaid,
+  location: isSet,
+  integration: isSet,
   state: (value) => PLACEMENT_STATES.includes(value),
   memberState: (value) => MEMBER_STATES.includes(value),
   open: (value) => value === 'true' || value === 'false',
@@ -38,7 +38,7 @@ export function ordersFilter(query: Record<string, string | undefined>): OrdersF
   );
 }
 
-function isSaid(value: string): boolean {
+function isSet(value: string): boolean {
   return value !== '';
 }
 

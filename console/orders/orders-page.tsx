@@ -18,7 +18,6 @@ import { readOn } from './read-on.ts';
 
 type Row = ListedOrders['orders'][number];
 
-/** Filtered orders, newest first. */
 export function OrdersPage() {
   const [asked, change] = useFilters(...FILTERS);
   const filter = ordersFilter(asked);
@@ -58,11 +57,11 @@ function List({
   const [isReading, setReading] = useState(false);
   const body = useRef<HTMLTableSectionElement>(null);
   const firstNew = useRef<number | undefined>(undefined);
-  // Older pages of another list do not belong to this one.
+  // Older pages of a previous list do not belong to this one.
   const read = older?.behind === first ? older : { orders: [], next: first.next };
   const orders = [...first.orders, ...read.orders];
   const { next } = read;
-  // The focus moves to the first order that was loaded last.
+  // Focuses the first of the newly loaded orders.
   useEffect(() => {
     if (firstNew.current === undefined) return;
     body.current?.rows[firstNew.current]?.querySelector('a')?.focus();
@@ -76,7 +75,7 @@ function List({
       const page = await readOrders(filter, next ?? undefined);
       if (page.orders.length > 0) firstNew.current = orders.length;
       setOlder({ behind: first, orders: [...read.orders, ...page.orders], next: page.next });
-      announce(page.orders.length === 0 ? 'No older ones so far' : `${page.orders.length} older orders`);
+      announce(page.orders.length === 0 ? 'No older orders found so far' : `${page.orders.length} older orders`);
     } catch (error) {
       setProblem((error as Error).message);
     }
@@ -103,14 +102,14 @@ function List({
           </tbody>
         </table>
       )}
-      {orders.length === 0 && <p>{next === null ? 'No order is like that.' : LOOKED}</p>}
+      {orders.length === 0 && <p>{next === null ? 'No order matches the filter.' : NONE_AMONG_NEWEST}</p>}
       <p class="problem" role="alert">
         {problem}
       </p>
       <div class="buttons">
         {next !== null && (
           <button type="button" disabled={isReading} onClick={() => void readOlder()}>
-            {orders.length === 0 ? 'Look further back' : 'Older'}
+            {orders.length === 0 ? 'Search further back' : 'Older'}
           </button>
         )}
         <button type="button" class="quiet" onClick={again}>
@@ -118,14 +117,14 @@ function List({
         </button>
         <span class="faint orders-count">
           {orders.length} {orders.length === 1 ? 'order' : 'orders'}
-          {next === null ? ', all there are' : ' so far'}
+          {next === null ? ' in total' : ' so far'}
         </span>
       </div>
     </div>
   );
 }
 
-const LOOKED = 'None of the newest orders is like that. There are older ones, which were not looked at yet.';
+const NONE_AMONG_NEWEST = 'None of the newest orders matches the filter. Older orders were not searched yet.';
 
 function OrderRow({ order }: { order: Row }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;

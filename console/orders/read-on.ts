@@ -1,11 +1,11 @@
 import type { ListedOrders } from '../wire.ts';
 
-/** Empty pages read at a time; each has scanned up to 2,000 orders. */
+/** Empty pages read at a time. For each, up to 2,000 orders were scanned. */
 const EMPTY_PAGES = 5;
 
 /**
  * Reads pages of a list until one has orders: a page may be empty although the list continues.
- * @returns an empty `orders` with a `next` if much was scanned in vain
+ * @returns an empty `orders` with a `next` if many orders were scanned and none matched
  */
 export async function readOn(
   readPage: (cursor: string | undefined) => Promise<ListedOrders>,

@@ -7,14 +7,14 @@ import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
-/** Asks what somebody saw at the POS about an order in doubt. */
+/** Records whether the ticket of an order in doubt is at the POS. */
 export function ResolveDialog({
   story,
   onDone,
   onClose,
 }: {
   story: ShownOrder;
-  onDone: (said: string) => void;
+  onDone: (message: string) => void;
   onClose: () => void;
 }) {
   const [isThere, setThere] = useState<boolean>();
@@ -27,9 +27,9 @@ export function ResolveDialog({
       : { there: false };
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/resolve`;
     const { state, late } = await ask<Resolved>('POST', path, { body }).catch(throwWithHelp);
-    if (state === 'sent') onDone('The order counts as sent, and goes on.');
-    else if (state === 'withdrawn') onDone('The order is withdrawn, as it was to be cancelled.');
-    else onDone(late ? 'Its deadline has passed: the order fails now.' : 'The order is sent again now.');
+    if (state === 'sent') onDone('The order counts as sent and continues.');
+    else if (state === 'withdrawn') onDone('The order is withdrawn, because its cancellation was requested.');
+    else onDone(late ? 'The deadline has passed: the order fails now.' : 'The order is sent again now.');
   };
   return (
     <Confirm
@@ -41,7 +41,7 @@ export function ResolveDialog({
       onClose={onClose}
     >
       <p>
-        Look for order <code>{story.serviceOrderId}</code> at the POS of <b>{story.order?.locationId}</b> first.
+        First look for order <code>{story.serviceOrderId}</code> at the POS of <b>{story.order?.locationId}</b>.
       </p>
       <fieldset class="orders-answers">
         <legend class="unseen">What you saw</legend>
@@ -53,7 +53,7 @@ export function ResolveDialog({
         >
           {isThere && (
             <div class="orders-pos-id">
-              <label htmlFor="orders-pos-id">Its id at the POS, where you know it</label>
+              <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>
               <input
                 id="orders-pos-id"
                 class="mono"
@@ -67,7 +67,7 @@ export function ResolveDialog({
           )}
         </Answer>
         <Answer
-          name="It is not there"
+          name="The ticket is not there"
           means={mean.notThere}
           isChosen={isThere === false}
           onChoose={() => setThere(false)}
@@ -77,7 +77,7 @@ export function ResolveDialog({
   );
 }
 
-/** One of several answers, with its consequence. */
+/** An answer with its consequence. */
 export function Answer({
   name,
   means,
@@ -86,7 +86,6 @@ export function Answer({
   children,
 }: {
   name: string;
-  /** The consequence. */
   means: string;
   isChosen: boolean;
   onChoose: () => void;

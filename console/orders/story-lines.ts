@@ -2,19 +2,19 @@ import type { Happening, ShownOrder } from '../wire.ts';
 import { describeHappening, type StoryLine } from './describe-happening.ts';
 
 export type Line = StoryLine & {
-  /** The same whenever the story is loaded again, whatever else has happened. */
+  /** Stays the same when the timeline is loaded again. */
   key: string;
   at: string;
   what: Happening['what'];
-  /** Its place in the whole story. */
+  /** Its index in the full timeline. */
   nth: number;
-  /** Of the live message that it made, or is. */
+  /** The sequence of the live message that it is, or caused. */
   sequence: number | undefined;
-  /** Time since the line before; undefined within the same millisecond, or without one. */
+  /** Time since the previous line. Undefined for the first line, or within a millisecond. */
   waitMs: number | undefined;
 };
 
-/** Makes the lines of an order's story, oldest first. */
+/** The lines of an order's timeline, oldest first. */
 export function storyLines(story: ShownOrder): Line[] {
   const seen = new Map<string, number>();
   return story.timeline.map((happening, i) => {

@@ -1,7 +1,7 @@
 import { Refused } from '../api.ts';
 import { helpWith } from './help-with.ts';
 
-/** A handler for `.catch` that adds to the service's refusal what to do now. */
+/** A handler for `.catch` that adds the next steps to the service's refusal. */
 export function throwWithHelp(error: unknown): never {
   if (!(error instanceof Refused) || error.reason === null) throw error;
   const toDo = helpWith(error.reason, { locationId: null, integration: null }).map(({ say }) => say);

@@ -11,14 +11,14 @@ import { locationOf } from './location-of.ts';
 import { foldTries } from './fold-tries.ts';
 import { storyLines, type Line } from './story-lines.ts';
 
-/** Lines shown at first. A POS that repeats itself for ever makes thousands. */
+/** Lines shown at first. A POS that repeats its webhooks can cause thousands. */
 const NEWEST = 300;
-/** A wait that is worth showing. */
+/** A wait that is highlighted. */
 const LONG_MS = 10_000;
-/** Lines of little interest, shown less prominently. */
+/** Lines that are shown less prominently. */
 const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];
 
-/** What happened, oldest first, so that new ones appear at the end and nothing moves while one reads. */
+/** What happened, oldest first: new lines appear at the end, and nothing moves while the operator reads. */
 export function Timeline({ story, onReplayed }: { story: ShownOrder; onReplayed: () => void }) {
   const [replaying, setReplaying] = useState<string>();
   const [isWhole, setWhole] = useState(false);
@@ -28,10 +28,10 @@ export function Timeline({ story, onReplayed }: { story: ShownOrder; onReplayed:
   return (
     <section class="sheet" aria-labelledby="orders-story">
       <div class="orders-story-head">
-        <h2 id="orders-story">Its story</h2>
+        <h2 id="orders-story">Timeline</h2>
         {(isWhole || lines.length < all.length) && (
           <button type="button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
-            {isWhole ? 'In short' : `Show all ${all.length} steps`}
+            {isWhole ? 'Show fewer steps' : `Show all ${all.length} steps`}
           </button>
         )}
       </div>
@@ -52,7 +52,7 @@ function StoryLine({
   onReplay,
 }: {
   line: Essential;
-  /** Undefined for whoever may not. */
+  /** Undefined without permission. */
   onReplay: ((webhookId: string) => void) | undefined;
 }) {
   const { at, what, waitMs, tone, sentence, more, webhookId, isConflict, told } = line;

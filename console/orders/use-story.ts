@@ -8,8 +8,8 @@ import { refreshAfterMs } from './what-to-do.ts';
 const GATHER_MS = 40;
 
 /**
- * An order's story, reloaded whenever something happens to it, and now and then for changes without a live message.
- * Only while the page is visible: a browser has few connections to a service, and a stream holds one.
+ * Loads an order, and reloads it after each live message and periodically, for changes without a message. Only while the
+ * page is visible: a browser has few connections to a service, and a stream holds one.
  */
 export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
@@ -28,9 +28,9 @@ export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   useEffect(() => (isOpen ? follow(`${API}${path}/live`, onMessage) : undefined), [path, isOpen]);
 
   useEffect(() => {
-    const look = (): void => void (isInSight() && again());
-    document.addEventListener('visibilitychange', look);
-    return () => document.removeEventListener('visibilitychange', look);
+    const refresh = (): void => void (isInSight() && again());
+    document.addEventListener('visibilitychange', refresh);
+    return () => document.removeEventListener('visibilitychange', refresh);
   }, []);
   return loaded;
 }
@@ -39,7 +39,7 @@ function isInSight(): boolean {
   return document.visibilityState === 'visible';
 }
 
-/** @param onMessage gets the highest sequence of what came together @returns a function that ends it */
+/** @param onMessage gets the highest sequence of messages that arrived together @returns a function that ends it */
 function follow(url: string, onMessage: (sequence: number) => void): () => void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -60,7 +60,7 @@ function follow(url: string, onMessage: (sequence: number) => void): () => void 
     if (source !== undefined) return;
     source = new EventSource(url);
     source.addEventListener('orderStatusChanged', gather);
-    // An EventSource would reconnect after the end, and start again.
+    // Otherwise the EventSource would reconnect after the end.
     source.addEventListener('end', close);
   };
   followInSight();

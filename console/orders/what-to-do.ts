@@ -3,36 +3,34 @@ import type { Step } from '../webhooks/explanation.ts';
 import type { ShownOrder } from '../wire.ts';
 import { helpWith } from './help-with.ts';
 
-/** The state of an order at its POS, and what a person can do about it. */
+/** The state of an order at its POS, and what an operator can do. */
 export type Standing = {
   tone: Tone;
-  /** A headline. */
   sentence: string;
-  /** The reason, in the service's words. */
+  /** The reason, as the service states it. */
   problem: string | null;
-  /** Steps against the problem. */
   toDo: readonly Step[];
-  /** The consequence, or why nothing can be done here. */
+  /** The consequence, or why no action is possible. */
   advice: string;
-  /** When the next try is; undefined if there is none. */
+  /** When the next try is. Undefined if there is none. */
   nextAt?: string;
-  /** When it fails if it is not at the POS by then. */
+  /** When the order fails unless the POS has it by then. */
   failsAt?: string;
   canRetry: boolean;
   canResolve: boolean;
 };
 
-/** @returns undefined if all is well and nothing is left to do */
+/** @returns undefined if nothing is wrong */
 export function whatToDo({ placement, order, told }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
-  /** It was never read, so no ticket can exist. */
-  const canBeginAgain = state === 'failed' && order === null;
+  // It was never fetched, so no ticket can exist.
+  const canRestart = state === 'failed' && order === null;
   const canTryAgain = isOpen && nextAttemptAt !== null;
   const about = {
     problem,
     toDo: helpWith(cause, { locationId: placement.locationId, integration: order?.integration ?? null }),
-    canRetry: canTryAgain || canBeginAgain,
+    canRetry: canTryAgain || canRestart,
     canResolve: isOpen && state === 'in_doubt',
     ...(canTryAgain && { nextAt: nextAttemptAt }),
     // An order in doubt never fails by its deadline, since it may be at the POS.
@@ -40,38 +38,36 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
   };
   if (state === 'sent' || state === 'withdrawn') return undefined;
   if (state === 'failed') {
-    const sentence = canBeginAgain ? 'It failed before it could be read' : 'It failed, which is final';
-    const next = canBeginAgain
-      ? 'It begins again when you retry it, or the platform signals it.'
-      : 'The platform places a new order.';
+    const sentence = canRestart ? 'The order failed before it could be fetched' : 'The order failed, which is final';
+    const next = canRestart
+      ? 'It starts again when you retry it, or when the platform signals it.'
+      : 'To order again, the platform must place a new order.';
     return { ...about, tone: 'bad', sentence, advice: `${told} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
-    const advice =
-      'A call about it is under way. When that is over, mostly within half a minute, you can say what you saw.';
+    const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can enter what you saw.';
     return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
-    const advice =
-      'It is not repeated blindly, so nothing more happens by itself. Look at the POS, and say what you saw.';
-    return { ...about, tone: 'bad', sentence: 'It needs you: the POS may have the order', advice };
+    const advice = 'It is not sent again automatically, because that could make a second ticket.';
+    return { ...about, tone: 'bad', sentence: 'Your answer is needed: the POS may have the order', advice };
   }
   if (state === 'in_doubt') {
-    const advice = 'The POS is asked again by itself. If you can look there, you can settle it sooner.';
+    const advice = 'The POS is queried again automatically. If you can check the POS, you can resolve it sooner.';
     return { ...about, tone: 'warn', sentence: IN_DOUBT, advice };
   }
-  if (underWay) return { ...about, tone: 'busy', sentence: 'It is being tried this moment', advice: '' };
+  if (underWay) return { ...about, tone: 'busy', sentence: 'The order is being sent', advice: '' };
   if (state === 'held') {
-    const advice = 'Until that is mended, nothing works; it is tried again by itself now and then.';
-    return { ...about, tone: 'warn', sentence: 'Held: one of us has to mend something', advice };
+    const advice = 'The order waits until this is fixed. It is retried automatically at intervals.';
+    return { ...about, tone: 'warn', sentence: 'Held: an operator has to fix something', advice };
   }
-  const sentence = problem === null ? 'It is on its way to the POS' : 'It did not work yet, and is tried again';
+  const sentence =
+    problem === null ? 'The order is on its way to the POS' : 'The last try failed. The order is retried';
   return { ...about, tone: problem === null ? 'busy' : 'warn', sentence, advice: '' };
 }
 
 const IN_DOUBT = 'In doubt: the POS may have the order';
 
-/** Counts the POS's contradictions. */
 export function conflictsOf({ history }: ShownOrder): number {
   return history.filter((event) => event.conflict).length;
 }
@@ -83,31 +79,33 @@ export function conflictsOf({ history }: ShownOrder): number {
 export function retryMeans({ placement, order }: ShownOrder, now: number): string[] {
   const { state, problem } = placement;
   if (state === 'failed') {
-    return [
-      'It begins again, with its whole time before it: it is fetched from the platform, and then sent to its POS.',
-    ];
+    return ['The order starts again with a new deadline: it is fetched from the platform, then sent to the POS.'];
   }
   if (state === 'in_doubt') {
     return [
-      'The POS is asked now instead of later. It makes no second ticket: it knows a repeat by its key, or is asked first ' +
-        'whether it has the order.',
+      'The POS is queried now instead of later. This makes no second ticket: the POS recognises a repeat by its key, or is ' +
+        'first queried for the order.',
     ];
   }
   if (Date.parse(placement.deadlineAt) < now) {
     return [
-      `Its deadline has passed: it is not sent any more. It fails at once${order === null ? '' : ', for good'}, and its member is told.`,
-      ...(state === 'held' ? ['Only while its location is paused it stays held.'] : []),
+      `The deadline has passed: the order is not sent any more. It fails at once${order === null ? '' : ', which is final'}, and the member is notified.`,
+      ...(state === 'held' ? ['While the location is paused, it stays held.'] : []),
     ];
   }
-  const final = 'If the POS refuses it, it has failed, and one that failed is final: the platform places a new order.';
+  const final = 'If the POS refuses the order, it fails, which is final. The platform would have to place a new order.';
   if (state === 'held') {
     return [
-      `It is tried now. Unless that is mended (${problem ?? 'see above'}), it is held again.`,
+      `The order is retried now. If the cause is not fixed (${problem ?? 'see above'}), it is held again.`,
       ...(order === null ? [] : [final]),
     ];
   }
-  if (order === null) return ['It is fetched from the platform now instead of later, and then sent to its POS.', final];
-  return ['It is sent to the POS now instead of later. If the POS cannot be reached, it waits as before.', final];
+  if (order === null)
+    return ['The order is fetched from the platform now instead of later, then sent to the POS.', final];
+  return [
+    'The order is sent to the POS now instead of later. If the POS cannot be reached, it waits as before.',
+    final,
+  ];
 }
 
 /**
@@ -118,25 +116,26 @@ export function answersMean(
   { placement, order, cancellation }: ShownOrder,
   now: number,
 ): { there: string; notThere: string } {
-  const there =
-    'The order goes on as if the POS had answered: its member is told that it was sent. If you are wrong, nobody cooks it.';
+  const there = 'The order continues as sent, and the member is notified. If this is wrong, nobody cooks it.';
   if (order !== null && order.endedAt !== null) {
     return {
-      there: 'It counts as sent.',
-      notThere: 'The order has ended meanwhile: it is not sent. It fails at once, for good, and its member is told.',
+      there: 'The order counts as sent.',
+      notThere:
+        'The order has ended in the meantime: it is not sent. It fails at once, which is final, and the member is notified.',
     };
   }
   if (cancellation !== null)
-    return { there, notThere: 'It is to be cancelled: it is withdrawn, and its member is told.' };
+    return { there, notThere: 'A cancellation was requested: the order is withdrawn, and the member is notified.' };
   if (Date.parse(placement.deadlineAt) < now) {
     return {
       there,
-      notThere: 'Its deadline has passed: it is not sent any more. It fails at once, for good, and its member is told.',
+      notThere:
+        'The deadline has passed: the order is not sent any more. It fails at once, which is final, and the member is notified.',
     };
   }
   return {
     there,
-    notThere: 'It is sent again at once. If you are wrong, the kitchen gets a second ticket and cooks it twice.',
+    notThere: 'The order is sent again at once. If this is wrong, the kitchen gets a second ticket and cooks it twice.',
   };
 }
 
@@ -145,7 +144,7 @@ const UNPUBLISHED_MS = 1_000;
 const OPEN_MS = 15_000;
 const ENDED_MS = 60_000;
 
-/** Time until the next reload: tries, holds and webhooks that move nothing send no live message. */
+/** Time until the next reload. Not every change sends a live message: tries and holds do not. */
 export function refreshAfterMs(story: ShownOrder | undefined): number {
   if (story === undefined) return OPEN_MS;
   if (story.live.some((message) => message.publishedAt === null)) return UNPUBLISHED_MS;

@@ -4,7 +4,7 @@ import type { ShownOrder } from '../wire.ts';
 type Ordered = NonNullable<ShownOrder['ordered']>;
 type Item = Ordered['items'][number];
 
-/** Items and money, for whoever need not know for whom. */
+/** Items and money, without member data. */
 export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered }) {
   const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);
   return (
@@ -13,7 +13,7 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
         {items.map((item, i) => (
           <li key={i}>
             <ItemLine item={item} price={price} />
-            {item.ageRestricted && <p class="orders-age">Age to be checked</p>}
+            {item.ageRestricted && <p class="orders-age">Check the customer's age</p>}
             <Modifiers of={item.modifiers} price={price} />
           </li>
         ))}
@@ -30,7 +30,6 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
   );
 }
 
-/** Modifiers, with theirs. */
 function Modifiers({ of, price }: { of: Item['modifiers']; price: (minorUnits: number) => string }) {
   if (of.length === 0) return null;
   return (
@@ -45,7 +44,6 @@ function Modifiers({ of, price }: { of: Item['modifiers']; price: (minorUnits: n
   );
 }
 
-/** One line, or one of its modifiers. */
 function ItemLine({
   item: { quantity, name, unitPrice },
   price,

@@ -3,8 +3,8 @@ import { signal } from '@preact/signals';
 /** The sentence for a screen reader. */
 export const announced = signal('');
 
-/** Announces a change on the page to those who cannot see it. To be used sparingly. */
+/** Announces a change to screen readers. Use it sparingly. */
 export function announce(sentence: string): void {
-  // A repeated sentence is announced again only if it differs.
+  // A screen reader repeats a sentence only if the text differs.
   announced.value = announced.value === sentence ? `${sentence}\u00a0` : sentence;
 }

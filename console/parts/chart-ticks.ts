@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Distances of the labels on the time axis, by its length, so that they fit on a phone. */
+/** Distances between labels on the time axis, by its length. They fit on a phone. */
 const APART = [
   { uptoMs: HOUR_MS, everyMs: 15 * MINUTE_MS },
   { uptoMs: 6 * HOUR_MS, everyMs: HOUR_MS },
@@ -8,7 +8,7 @@ const APART = [
 ];
 
 /**
- * Chooses the steps with a label: the first in each full quarter of an hour, hour or four hours by the reader's clock.
+ * Chooses the steps with a label: the first in each quarter of an hour, hour or four hours of the reader's time zone.
  * @param at the beginning of each step
  * @param offsetMinutes of the reader's clock at an instant, as `getTimezoneOffset` returns it
  */

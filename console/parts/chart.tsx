@@ -5,9 +5,9 @@ import { drawChart, type Drawing } from './draw-chart.ts';
 import { showValue, tableRows, type Measure, type Series } from './series.ts';
 
 /**
- * Values over time, described in words and as a table: counts as stacked bars, durations as lines on a logarithmic
- * axis. The drawing is reused for new values, and nothing moves by itself.
- * @param chart.at the beginning of each step; the last step is not over
+ * Values over time with a summary and a table: counts as stacked bars, durations as lines on a logarithmic axis. New
+ * values reuse the drawing, without animation.
+ * @param chart.at the beginning of each step; the last step has not ended
  */
 export function Chart({
   title,
@@ -65,7 +65,7 @@ function AsTable({
   at: readonly string[];
   series: readonly Series[];
 }) {
-  // Hundreds of rows are made only when they are shown.
+  // Hundreds of rows are rendered only when they are shown.
   const [isOpen, setOpen] = useState(false);
   const rows = isOpen ? tableRows(at, series) : [];
   const last = at.at(-1);
@@ -78,7 +78,7 @@ function AsTable({
         <section
           class="chart-table"
           aria-label={`${title}, as a table`}
-          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by the keyboard
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrolling needs the keyboard
           tabIndex={0}
         >
           <table>
@@ -103,9 +103,7 @@ function AsTable({
               ))}
             </tbody>
           </table>
-          <p class="faint">
-            {rows.length === 0 ? 'There was nothing.' : 'Newest first; what is not here had nothing.'}
-          </p>
+          <p class="faint">{rows.length === 0 ? 'No values.' : 'Newest first. Steps without values are left out.'}</p>
         </section>
       )}
     </details>

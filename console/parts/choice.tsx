@@ -1,4 +1,3 @@
-/** A choice of a few options, with its label, for a page's filters. */
 export function Choice({
   id,
   label,

@@ -1,12 +1,12 @@
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: 'numeric' });
 
-/** Formats an instant to the minute, by the reader's clock, where the day is clear. */
+/** Formats an instant to the minute in the reader's time zone, without the day. */
 export function clockTime(at: string): string {
   return CLOCK.format(new Date(at));
 }
 
-/** Formats the beginning of a period that is not over. */
+/** Formats the beginning of a period that has not ended. */
 export function soFar(at: string): string {
   return `${clockTime(at)}, so far`;
 }

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 /**
- * Asks before an action, and explains it. Uses the browser's own dialog: it holds the focus, Escape closes it, and the
- * focus returns to where it was.
+ * Explains an action and asks for confirmation. The browser's own dialog traps the focus, closes on Escape, and returns
+ * the focus.
  */
 export function Confirm({
   title,
@@ -15,12 +15,11 @@ export function Confirm({
   children,
 }: {
   title: string;
-  /** The text of the button. */
   action: string;
   isDangerous?: boolean;
   /** False while required input is missing. */
   isReady?: boolean;
-  /** Does the action. An error is shown in the dialog; so is the result, in place of the question. */
+  /** Runs the action. The dialog shows an error, or the result in place of the question. */
   onConfirm: () => Promise<ComponentChildren | void>;
   onClose: () => void;
   children: ComponentChildren;
@@ -47,7 +46,7 @@ export function Confirm({
     }
   };
 
-  // The button that had the focus is gone.
+  // The focused button was removed.
   useEffect(() => {
     if (answer !== undefined) close.current?.focus();
   }, [answer]);

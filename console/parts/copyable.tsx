@@ -3,7 +3,6 @@ import { announce } from './announce.ts';
 
 const SHOWN_MS = 2_000;
 
-/** A command or an address with a button to copy it. */
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <div class="copyable">
@@ -13,9 +12,9 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** Only the button, for a text that is shown in another way. */
+/** Only the button, for a text that is shown elsewhere. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
-  const [result, setResult] = useState<'Copied' | 'Not copied: select it'>();
+  const [result, setResult] = useState<'Copied' | 'Not copied: select the text'>();
   useEffect(() => {
     if (result === undefined) return undefined;
     const timer = setTimeout(() => setResult(undefined), SHOWN_MS);
@@ -26,9 +25,9 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // A page by plain http has no clipboard, and a browser may refuse it to any page.
-      setResult('Not copied: select it');
-      announce(`${label} could not be copied: select it and copy it by hand`);
+      // A page by plain http has no clipboard, and a browser may deny it to any page.
+      setResult('Not copied: select the text');
+      announce(`${label} could not be copied. Select the text and copy it by hand`);
       return;
     }
     setResult('Copied');

@@ -36,7 +36,7 @@ export type Drawing = {
 type Values = (number | null)[];
 type Dataset = ChartDataset<'bar' | 'line', Values>;
 
-/** Draws a chart that takes new values without a redraw from scratch, and follows light and dark mode. */
+/** Draws a chart that is updated in place and follows light and dark mode. */
 export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing {
   let series: readonly Series[] = [];
   let steps: readonly string[] = [];
@@ -48,7 +48,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
     type: measure === 'counts' ? 'bar' : 'line',
     data: { labels: [], datasets: [] },
     options: {
-      // Without animation: a page that is being read must not move every ten seconds.
+      // No animation: a page must not move every ten seconds while it is read.
       animation: false,
       maintainAspectRatio: false,
       interaction: { mode: 'index', intersect: false },
@@ -87,7 +87,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
 
   const update = (): void => {
     paint(chart, series);
-    // Not 'none', which keeps the old colours of bars.
+    // Not 'none', which would leave bars in their old colours.
     chart.update();
   };
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -124,7 +124,7 @@ function newDataset(label: string, data: Values, measure: Measure): Dataset {
     label,
     data,
     borderWidth: 2,
-    // A value between two gaps has no line, so it gets a point.
+    // A value between two gaps has no line, so it is drawn as a point.
     pointRadius: ({ dataIndex: nth, dataset }) =>
       (dataset.data[nth - 1] ?? null) === null && (dataset.data[nth + 1] ?? null) === null ? 2 : 0,
   };
@@ -136,7 +136,7 @@ function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Se
     const dataset = chart.data.datasets[nth];
     if (dataset === undefined) continue;
     const painted = colour(name);
-    // The step that is not over is paler, or it would look like a drop.
+    // The running step is paler: otherwise it would look like a drop.
     const pale = `color-mix(in srgb, ${painted} 50%, transparent)`;
     const filled = dataset.data.map((_, step) => (step === dataset.data.length - 1 ? pale : painted));
     Object.assign(dataset, {

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Loaded } from './use-loaded.ts';
 
-/** Shows what was loaded, or that it is loading, or why it failed. */
 export function Loading<Value>({
   loaded,
   children,

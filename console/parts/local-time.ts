@@ -1,4 +1,4 @@
-/** The value of an `<input type="datetime-local">` for an instant: the reader's time, to the minute. Empty for none. */
+/** The value of an `<input type="datetime-local">` for an instant, to the minute. Empty if invalid. */
 export function toLocalTime(instant: string): string {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime())) return '';
@@ -7,7 +7,7 @@ export function toLocalTime(instant: string): string {
   return `${day}T${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
 
-/** The instant of such an input, RFC 3339 in UTC, without characters that an address would encode. Empty for none. */
+/** The instant of such an input, RFC 3339 in UTC, safe in an address. Empty if invalid. */
 export function fromLocalTime(local: string): string {
   const date = new Date(local);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().replace(/\.000Z$/, 'Z');

@@ -2,13 +2,13 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 export function usePageTitle(title: string): void {
-  // A layout effect comes before the effects of the page's parts, which may add to the title.
+  // A layout effect runs before the effects of the page's parts, which may add to the title.
   useLayoutEffect(() => {
     document.title = `${title} · The pass`;
   }, [title]);
 }
 
-/** A page with its one h1, which takes the focus on navigation, so that a screen reader announces the page. */
+/** A page with its h1, which gets the focus on navigation, so that a screen reader announces the page. */
 export function Page({
   title,
   children,
@@ -16,7 +16,7 @@ export function Page({
 }: {
   title: string;
   children: ComponentChildren;
-  /** Actions on the line of the title. */
+  /** Content next to the title. */
   beside?: ComponentChildren;
 }) {
   const heading = useRef<HTMLHeadingElement>(null);

@@ -5,7 +5,6 @@ import type { Loaded } from './use-loaded.ts';
 
 /**
  * One page of a list, with links to the next one and back to the newest.
- * @param name of the list, for its classes
  * @param at the address of the page after a cursor
  */
 export function Paged<Value extends { next: string | null }>(about: {
@@ -19,7 +18,7 @@ export function Paged<Value extends { next: string | null }>(about: {
   const { name, found, cursor, at, isEmpty, children } = about;
   const list = useRef<HTMLDivElement>(null);
   const shownFrom = useRef(cursor);
-  // The link to another page, which had the focus, is gone.
+  // The focused link was removed.
   useEffect(() => {
     if (found.value === undefined || shownFrom.current === cursor) return;
     shownFrom.current = cursor;
@@ -38,7 +37,7 @@ export function Paged<Value extends { next: string | null }>(about: {
             )}
             {value.next !== null && (
               <a class="button" href={at(value.next)}>
-                {isEmpty(value) ? 'Look further back' : 'Older'}
+                {isEmpty(value) ? 'Search further back' : 'Older'}
               </a>
             )}
           </nav>

@@ -1,4 +1,4 @@
-/** Formats a share such as `0.4 %`, so that one of a thousand is not none; `–` if there is none. */
+/** Formats a share such as `0.4 %`. A small share is never `0 %`. `–` without a share. */
 export function percent(share: number | undefined): string {
   if (share === undefined) return '–';
   const hundred = share * 100;

@@ -3,7 +3,6 @@ import type { ListedLocations } from '../wire.ts';
 import { useLoaded } from './use-loaded.ts';
 import { Written } from './written.tsx';
 
-/** Filters of a page by location, integration, or both. */
 export function PlaceFilters({
   page,
   location = '',
@@ -15,7 +14,7 @@ export function PlaceFilters({
   integration: string | undefined;
   change: (some: { location?: string; integration?: string }) => void;
 }) {
-  // Only suggestions: a filter may be about a location that no longer exists.
+  // Only suggestions: a filter may name a location that no longer exists.
   const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const locations = value?.locations ?? [];
   return (

@@ -2,20 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { WithRole } from './with-role.tsx';
 
-/** Member data, not loaded before somebody wants to see it. Who reads it is in the audit. */
-export function Reveal({
-  what,
-  at,
-  children,
-}: {
-  what: string;
-  /** Its location. */
-  at: string | null;
-  children: () => ComponentChildren;
-}) {
+/** Member data, loaded only on request. The audit records who reads it. */
+export function Reveal({ what, at, children }: { what: string; at: string | null; children: () => ComponentChildren }) {
   const [isShown, setShown] = useState(false);
   const revealed = useRef<HTMLElement>(null);
-  // The button that had the focus is gone.
+  // The focused button was removed.
   useEffect(() => {
     if (isShown) revealed.current?.focus({ preventScroll: true });
   }, [isShown]);
@@ -34,7 +25,7 @@ export function Reveal({
         <button type="button" onClick={() => setShown(true)}>
           Reveal {what}
         </button>
-        <span class="faint">It is written down that you read it.</span>
+        <span class="faint">The audit records that you read it.</span>
       </WithRole>
     </div>
   );

@@ -21,7 +21,7 @@ export function showValue(value: number | null, measure: Measure): string {
   return measure === 'counts' ? NUMBER.format(value) : duration(value * 1_000);
 }
 
-/** The steps with any value, newest first, as rows of a table. */
+/** The steps with values, newest first, as rows of a table. */
 export function tableRows(
   at: readonly string[],
   series: readonly Series[],

@@ -1,8 +1,8 @@
-/** Characters of an id that there is room for. Of a longer one the end tells it from others. */
+/** Characters of an id that fit. A longer id is shown by its end, which differs most. */
 const CHARS = 12;
 const END_CHARS = 9;
 
-/** An id: the whole of it for who copies it or has it read out, and the end of a long one for the eye. */
+/** An id. A long one is shown by its end, but copied and read out in full. */
 export function ShortId({ id }: { id: string }) {
   if (id.length <= CHARS) return <span>{id}</span>;
   return (

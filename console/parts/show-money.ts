@@ -1,6 +1,6 @@
 import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 
-/** One of them takes longer to make than a hundred sums to write. */
+/** Creating a format takes longer than formatting a hundred sums. */
 const formats = new Map<string, Intl.NumberFormat>();
 
 /** Formats minor units for `locale` (the reader's by default): 1290 EUR is `€12.90`, 1290 JPY `¥1,290`. */

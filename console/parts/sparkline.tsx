@@ -4,10 +4,9 @@ const STEP = 6;
 const HEIGHT = 24;
 
 /**
- * A few counts or shares as bars of a text line's height, drawn as one path: cheap enough for hundreds of them on a
- * page.
- * @param sparkline.label a description for those who cannot see it
- * @param sparkline.isUnderWay draws the last bar paler, since its step is not over
+ * A few counts or shares as small bars in one path: cheap enough for hundreds on a page.
+ * @param sparkline.label a description for screen readers
+ * @param sparkline.isUnderWay draws the last bar paler, because its step has not ended
  * @param sparkline.most the value of the full height; the highest value by default
  */
 export function Sparkline({
@@ -31,7 +30,7 @@ export function Sparkline({
       viewBox={`0 0 ${width} ${HEIGHT}`}
       width={width}
       height={HEIGHT}
-      // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role -- an <img> would be one more request for each
+      // oxlint-disable-next-line jsx-a11y/prefer-tag-over-role -- an <img> would need a request each
       role="img"
       aria-label={label}
     >
@@ -42,7 +41,7 @@ export function Sparkline({
   );
 }
 
-/** Draws a bar. Any value above 0 is visible. */
+/** Draws a bar. Every value above 0 is visible. */
 function bar(nth: number, share: number): string {
   if (share <= 0) return '';
   const height = Math.max(2, Math.round(share * HEIGHT));

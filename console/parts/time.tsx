@@ -7,7 +7,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 
-/** An instant by the reader's clock: the time of day, with the date if it is not today; in full on hover. */
+/** An instant in the reader's time zone, with the date unless it is today. In full on hover. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -19,11 +19,11 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** The time since an instant, updated live. @param isBrief where there is little room */
+/** The time since an instant, updated live. @param isBrief for little space */
 export function Ago({ at, isBrief = false }: { at: string; isBrief?: boolean }) {
   const date = new Date(at);
-  // A signal's text: hundreds of them on a page cost nothing while they stay the same.
-  const said = useMemo(
+  // A signal as text: hundreds on a page cost nothing while they do not change.
+  const text = useMemo(
     () =>
       computed(() => {
         const ms = now.value - Date.parse(at);
@@ -34,7 +34,7 @@ export function Ago({ at, isBrief = false }: { at: string; isBrief?: boolean }) 
   );
   return (
     <time dateTime={at} title={LONG.format(date)}>
-      {said}
+      {text}
     </time>
   );
 }

@@ -1,9 +1,8 @@
 import type { BoardOrder, WebhookOutcome } from '../wire.ts';
 
-/** The importance of a message. Colour is never the only sign of it. */
+/** The importance of a message. Colour is never its only sign. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad';
 
-/** The tone of a placement's state. */
 export const PLACEMENT_TONES: Record<BoardOrder['placement'], Tone> = {
   waiting: 'busy',
   held: 'warn',

@@ -3,9 +3,9 @@ import { useCallback } from 'preact/hooks';
 import { query } from '../api.ts';
 
 /**
- * The filters of a page, stored in its address: a link can be shared, and back removes the last filter.
- * @returns each filter by name, empty if it is not set, and a function that changes some: `typed` for changes with
- *   every key, which are not added to the history
+ * The filters of a page, stored in its address: links can be shared, and Back removes the last filter.
+ * @returns each filter by name, empty if not set, and a function that changes some. `typed` changes are not added to the
+ *   history.
  */
 export function useFilters<Name extends string>(
   ...names: Name[]

@@ -1,17 +1,17 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 export type Loaded<Value> = {
-  /** The last value, also while it is loaded again. */
+  /** The last value, also during a reload. */
   value: Value | undefined;
   /** The error of the last try. */
   problem: Error | undefined;
   isLoading: boolean;
-  /** Loads again. The screen stays until then. */
+  /** Reloads. The current value stays until then. */
   again(): void;
 };
 
 /**
- * Loads something when the component appears, and again when `keys` change; an earlier request is aborted.
+ * Loads a value when the component appears and when `keys` change. Aborts an earlier request.
  * @param everyMs reloads at this interval after each answer, while the page is visible
  */
 export function useLoaded<Value>(
@@ -29,7 +29,7 @@ export function useLoaded<Value>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     const isOther = previous.current.some((key, i) => key !== keys[i]);
     previous.current = keys;
-    // The screen stays until there is something newer, even an error.
+    // The current value stays until a newer value or an error arrives.
     setLoaded((before) => (isOther ? NOTHING : { ...before, isLoading: true }));
     load(giveUp.signal)
       .then(

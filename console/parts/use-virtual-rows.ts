@@ -9,7 +9,7 @@ import {
 import { useLayoutEffect, useReducer, useState } from 'preact/hooks';
 
 /**
- * Chooses the visible rows of a long list: thousands cost as little as dozens.
+ * Chooses the visible rows of a long list. Thousands of rows cost as little as dozens.
  * @param list.rowHeight pixels, the same for every row
  * @returns the position of each row, and the height of all
  */

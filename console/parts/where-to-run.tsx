@@ -1,9 +1,8 @@
-/** Says where the commands of a page work. */
 export function WhereToRun() {
   return (
     <p class="faint">
-      Run it where <code>expediter</code> is the service's command line, with the service's environment: docs/cli.md
-      says how to get there.
+      Run commands with the service's command line, <code>expediter</code>, in the environment of the service. See
+      docs/cli.md.
     </p>
   );
 }

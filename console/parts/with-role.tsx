@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../may.ts';
 import type { Role } from '../wire.ts';
 
-/** What takes a role, or which one it takes for whoever does not have it there. */
+/** Shows `children`, or the required role if the operator does not have it there. */
 export function WithRole({
   needs,
   at,
@@ -11,14 +11,14 @@ export function WithRole({
 }: {
   needs: Role;
   at: Parameters<typeof may>[1];
-  /** What cannot be done without it. */
+  /** The action, such as `To retry it`. */
   to: string;
   children: ComponentChildren;
 }) {
   if (may(needs, at)) return children;
   return (
     <span class="faint">
-      {to} takes the role {needs} here.
+      {to}, you need the role {needs} here.
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { fromLocalTime, toLocalTime } from './local-time.ts';
 
-/** A text input with its label, for a page's filters. The text takes effect on leaving it, or at Enter. */
+/** A text input of a filter. The text takes effect on blur or Enter. */
 export function Written({
   id,
   label,
@@ -43,7 +43,7 @@ export function Written({
   );
 }
 
-/** A time input with its label, by the reader's clock. @param value an instant, as for `onSay`; empty for none */
+/** A time input in the reader's time zone. @param value an instant, or empty */
 export function When({
   id,
   label,

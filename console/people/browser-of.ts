@@ -13,7 +13,7 @@ const SYSTEMS = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-/** Says which browser it is, as far as it tells, so that a person knows it again. */
+/** Names a browser, so that its user recognises it. */
 export function browserOf(userAgent: string | null): string {
   if (userAgent === null) return 'A browser';
   const find = (names: readonly (readonly [string, RegExp])[]): string | undefined =>

@@ -11,7 +11,7 @@ import { RightFields } from './right-fields.tsx';
 import { rightInWords } from './right-in-words.ts';
 import { NOTHING, rightOf } from './right-of.ts';
 
-/** The roles of people who sign in without a token. */
+/** The roles of people who sign in by OIDC. */
 export function GivenRoles() {
   const loaded = useLoaded((signal) => ask<{ grants: OperatorGrant[] }>('GET', '/operators/grants', { signal }), []);
   const [isGiving, setGiving] = useState(false);
@@ -24,11 +24,13 @@ export function GivenRoles() {
           Give roles …
         </button>
       </div>
-      <p class="faint">Of people who sign in: those of their address and of all their groups. Within five seconds.</p>
+      <p class="faint">
+        A person has the roles of their address and of all their groups. Changes take effect within five seconds.
+      </p>
       <Loading loaded={loaded}>
         {({ grants }) =>
           grants.length === 0 ? (
-            <p>Nobody was given any yet.</p>
+            <p>No roles were given yet.</p>
           ) : (
             <ul class="people-list" aria-labelledby="people-roles">
               {grants.map((grant) => (
@@ -66,7 +68,7 @@ export function GivenRoles() {
           }}
           onClose={() => setTaken(undefined)}
         >
-          <p>{rightInWords(taken)}. Sessions go on with what is left; with nothing left they are over.</p>
+          <p>{rightInWords(taken)}. Sessions continue with the remaining roles. Without any, they end.</p>
         </Confirm>
       )}
     </section>
@@ -97,13 +99,13 @@ function GiveDialog({ onDone, onClose }: { onDone: () => void; onClose: () => vo
           label="To"
           value={to}
           options={[
-            ['email', 'whoever has this address'],
-            ['group', 'all of this group'],
+            ['email', 'a person, by address'],
+            ['group', 'all members of a group'],
           ]}
           onChoose={(to) => setTo(to === 'group' ? 'group' : 'email')}
         />
         <div class="field">
-          <label htmlFor="people-name">{to === 'email' ? 'Address' : 'Group, as the issuer names it'}</label>
+          <label htmlFor="people-name">{to === 'email' ? 'Address' : 'Group, as named by the issuer'}</label>
           <input
             id="people-name"
             value={name}

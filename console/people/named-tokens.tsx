@@ -16,7 +16,7 @@ import { NOTHING, rightOf } from './right-of.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Tokens of programs, and of people where there is no other way to sign in. */
+/** Tokens of programs, and of people who cannot sign in otherwise. */
 export function NamedTokens() {
   const loaded = useLoaded((signal) => ask<{ tokens: OperatorToken[] }>('GET', '/operators/tokens', { signal }), []);
   const [isIssuing, setIssuing] = useState(false);
@@ -32,7 +32,7 @@ export function NamedTokens() {
       <Loading loaded={loaded}>
         {({ tokens }) =>
           tokens.length === 0 ? (
-            <p>There is none yet.</p>
+            <p>There are no named tokens yet.</p>
           ) : (
             <ul class="people-list" aria-labelledby="people-tokens">
               {tokens.map((token) => (
@@ -80,7 +80,7 @@ export function NamedTokens() {
           }}
           onClose={() => setRevoked(undefined)}
         >
-          <p>Within five seconds it opens nothing, and the sessions that it opened are over. It cannot be undone.</p>
+          <p>Within five seconds the token is invalid, and the sessions that it opened end. This cannot be undone.</p>
         </Confirm>
       )}
     </section>
@@ -101,7 +101,7 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
     onDone();
     return (
       <>
-        <p>This is the token, shown this once: copy it now to where it is used.</p>
+        <p>This token is shown only once. Copy it now.</p>
         <Copyable label="the token" text={token} />
       </>
     );
@@ -116,7 +116,7 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
     >
       <div class="people-form">
         <div class="field">
-          <label htmlFor="people-name">Name, which stands in the audit</label>
+          <label htmlFor="people-name">Name, shown in the audit</label>
           <input
             id="people-name"
             value={name}

@@ -10,7 +10,7 @@ import './people.css';
 import { rightInWords } from './right-in-words.ts';
 import { OthersSessions, OwnSessions } from './sessions.tsx';
 
-/** Where somebody is signed in; and for admins who may what. */
+/** Own sessions. For admins also roles, tokens and all sessions. */
 export function PeoplePage() {
   const [isAsked, setAsked] = useState(false);
   if (session.value.state !== 'in') return null;
@@ -54,7 +54,7 @@ export function PeoplePage() {
           onConfirm={everywhere}
           onClose={() => setAsked(false)}
         >
-          <p>Every browser in which {name} is signed in is out within five seconds, this one too.</p>
+          <p>All sessions of {name} end within five seconds, including this one.</p>
         </Confirm>
       )}
     </Page>

@@ -9,13 +9,13 @@ const ROLES: readonly (readonly [role: Role, means: string])[] = [
   ['admin', 'tokens, roles, sessions, the audit'],
 ];
 
-/** The inputs for roles, and where they hold. */
+/** The inputs for roles and their locations. */
 export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const own = adminOf();
   return (
     <>
       <fieldset class="people-roles">
-        <legend>Roles, beside reading what is not member data (viewer)</legend>
+        <legend>Roles, in addition to reading without member data (viewer)</legend>
         {ROLES.map(([role, means]) => (
           <label key={role}>
             <input
@@ -38,14 +38,14 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
         value={draft.where}
         options={[
           ['', 'Choose …'],
-          ...(own === null ? ([['all', 'at all locations, new ones too']] as const) : []),
+          ...(own === null ? ([['all', 'at all locations, also future ones']] as const) : []),
           ['some', 'only at these locations'],
         ]}
         onChoose={(where) => onChange({ ...draft, where: where as Draft['where'] })}
       />
       {draft.where === 'some' && (
         <div class="field">
-          <label htmlFor="people-locations">Their ids, one in each line</label>
+          <label htmlFor="people-locations">Location ids, one per line</label>
           <textarea
             id="people-locations"
             class="mono"

@@ -10,7 +10,7 @@ import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { OpenSession, OwnSession } from '../wire.ts';
 import { browserOf } from './browser-of.ts';
 
-/** The browsers in which somebody is signed in themselves. */
+/** The operator's own sessions. */
 export function OwnSessions() {
   const loaded = useLoaded((signal) => call<{ sessions: OwnSession[] }>('GET', '/console/sessions', { signal }), []);
   return (
@@ -25,14 +25,14 @@ export function OwnSessions() {
   );
 }
 
-/** All of them, for an admin of all locations. */
+/** All sessions, for an admin of all locations. */
 export function OthersSessions() {
   const loaded = useLoaded((signal) => ask<{ sessions: OpenSession[] }>('GET', '/operators/sessions', { signal }), []);
   return (
     <section class="sheet" aria-labelledby="people-sessions">
       <h2 id="people-sessions">Who is signed in</h2>
       <p class="faint">
-        Of a lost laptop, end the session: it is out within five seconds. Whoever it is may sign in again.
+        If a laptop is lost, end its session. It ends within five seconds. The person can still sign in again.
       </p>
       <Sessions
         loaded={loaded}
@@ -89,12 +89,12 @@ function Sessions({
               isDangerous
               onConfirm={async () => {
                 await end(asked);
-                announce('The session is over');
+                announce('The session has ended');
                 loaded.again();
               }}
               onClose={() => setAsked(undefined)}
             >
-              <p>{inWords(asked)}. It opens nothing any more within five seconds.</p>
+              <p>{inWords(asked)}. The session ends within five seconds.</p>
             </Confirm>
           )}
         </>

@@ -2,8 +2,6 @@ import { percent } from '../parts/percent.ts';
 import { showValue, sum, type Series } from '../parts/series.ts';
 import { ERRORS, type IntegrationTraffic } from './traffic-series.ts';
 
-/** Describes a chart in a sentence. */
-
 export function describeWebhooks({ webhooks }: IntegrationTraffic): string {
   const all = sum(Object.values(webhooks).flat());
   if (all === 0) return 'None.';

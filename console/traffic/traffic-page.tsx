@@ -39,10 +39,7 @@ export function TrafficPage() {
           id="traffic-integration"
           label="Integration"
           value={integration}
-          options={[
-            ['', 'each of them'],
-            ...integrations(known.value, integration).map((name) => [name, name] as const),
-          ]}
+          options={[['', 'all'], ...integrations(known.value, integration).map((name) => [name, name] as const)]}
           onChoose={(integration) => change({ integration })}
         />
         <Written
@@ -58,7 +55,7 @@ export function TrafficPage() {
   );
 }
 
-/** Keeps the last value while another is loading, so that the page does not jump. */
+/** Shows the last value while the next one loads, so that the page does not jump. */
 function useLastValue<Value>(loaded: Loaded<Value>): Loaded<Value> {
   const last = useRef<Value | undefined>(undefined);
   if (loaded.value !== undefined) last.current = loaded.value;
@@ -71,7 +68,7 @@ function integrations(known: ListedLocations | undefined, chosen: string): strin
 }
 
 function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
-  if (integrations.length === 0) return <p class="sheet">Nothing went through in this time.</p>;
+  if (integrations.length === 0) return <p class="sheet">No traffic in this period.</p>;
   return (
     <>
       {integrations.map((each) => (
@@ -96,7 +93,7 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
     <section class="sheet" aria-labelledby={id}>
       <h2 id={id}>{traffic.integration}</h2>
       {traffic.integration === 'unknown' && (
-        <p class="faint">What named no integration of ours, and orders whose location was not known yet.</p>
+        <p class="faint">Requests that named no known integration, and orders whose location was not known yet.</p>
       )}
       <div class="traffic-charts">
         <Chart
@@ -107,7 +104,7 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
           series={series.webhooks}
         />
         <Chart
-          title="Orders, by what came of them"
+          title="Orders, by outcome"
           summary={describePlacements(series.placements)}
           measure="counts"
           at={at}

@@ -6,7 +6,7 @@ export type IntegrationTraffic = Traffic['integrations'][number];
 type WebhookOutcome = keyof IntegrationTraffic['webhooks'];
 type PlacementOutcome = keyof IntegrationTraffic['placements'];
 
-/** Colours from the bottom up: what moved an order, what changed nothing, what somebody should look at. */
+/** Colours from the bottom up: updates, no change, then outcomes that need attention. */
 const WEBHOOKS: Record<WebhookOutcome, string> = {
   applied: '--good',
   parked: '--busy',

@@ -9,8 +9,8 @@ type Score = Scorecard['day'];
 const ROWS: readonly { name: string; of: (score: Score) => ComponentChildren; isBad?: (score: Score) => boolean }[] = [
   { name: 'Orders', of: ({ orders }) => orders },
   { name: 'Accepted', of: ({ accepted, orders }) => percent(orders === 0 ? undefined : accepted / orders) },
-  { name: 'Accepted within, half of them', of: ({ acceptanceSeconds: { p50 } }) => seconds(p50) },
-  { name: 'Accepted within, 95 %', of: ({ acceptanceSeconds: { p95 } }) => seconds(p95) },
+  { name: 'Time to accept, median', of: ({ acceptanceSeconds: { p50 } }) => seconds(p50) },
+  { name: 'Time to accept, 95 %', of: ({ acceptanceSeconds: { p95 } }) => seconds(p95) },
   { name: 'Missing webhooks', of: ({ missing }) => missing, isBad: ({ missing }) => missing > 0 },
   { name: 'Duplicates', of: ({ duplicates }) => duplicates },
   { name: 'Late', of: ({ late }) => late },
@@ -39,7 +39,6 @@ function seconds(value: number | null): string {
   return value === null ? '–' : duration(value * 1_000);
 }
 
-/** What a vendor was like, in the last day and week. */
 export function ScoreTable({ scorecard: { day, week } }: { scorecard: Scorecard }) {
   return (
     <table class="vendors-scores">

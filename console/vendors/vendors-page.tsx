@@ -9,7 +9,7 @@ import { ScoreTable } from './score-table.tsx';
 
 const EVERY_MS = 60_000;
 
-/** What each vendor was like; with an integration in the address, at each of its locations. */
+/** The scorecard of each vendor. With an integration in the address: of each of its locations. */
 export function VendorsPage() {
   const [{ integration }] = useFilters('integration');
   const loaded = useLoaded(

@@ -3,28 +3,26 @@ import type { DropCause, ShapeIssue } from '../wire.ts';
 import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
-/** Headlines for codes of other people's providers, whose own sentence is all there is. */
-export const NOT_PROVEN = 'It does not prove that the POS sent it';
-export const NOT_READ = 'What it says cannot be read';
+/** Headlines for codes of third-party providers. The provider's own sentence follows. */
+export const NOT_PROVEN = 'It could not be authenticated';
+export const NOT_READ = 'Its contents cannot be read';
 export const NOT_KNOWN = 'It could not be used';
 
 type SignedAtWrongTime = Extract<DropCause, { code: 'signature_too_old' | 'signature_ahead' }>;
 
 const TRY_DRY: Step = {
-  say: 'Then replay it: the dry run says first whether it is enough. It is verified with the settings of that moment.',
+  say: 'Then replay it. A dry run first shows whether the change was enough. A replay uses the current settings.',
 };
 const NOT_BY_REPLAY: Step = {
-  say: 'No replay changes this. Ask for the order at the POS, or have the POS send it again.',
+  say: 'A replay does not help. Check the order at the POS, or have the POS send the webhook again.',
 };
 
 function putSettings(about: About): Step[] {
   const { show, putSettings } = commandsOf(about);
   return [
-    { say: 'See which settings the location has. Their values are never shown.', run: show },
+    { say: 'List the settings of the location. Values are never shown.', run: show },
     {
-      say:
-        'Put the right ones into a file settings.json and store them. All of them: what the location had before is ' +
-        'replaced.',
+      say: 'Write all settings, corrected, to a file settings.json and store them. They replace all earlier settings.',
       run: putSettings,
     },
   ];
@@ -32,8 +30,8 @@ function putSettings(about: About): Step[] {
 
 const impostor = ({ locationId }: About): Step => ({
   say:
-    `If nobody changed anything at either side, somebody else may know the address: give ${locationId} a new webhook ` +
-    'token, and revoke the old one on the page of the location.',
+    `If neither side was changed, an attacker may know the address. Give ${locationId} a new webhook token, then revoke ` +
+    'the old one on the page of the location.',
 });
 
 /** The secret's name in the settings. */
@@ -42,32 +40,30 @@ function secretOf({ webhookAuth }: About): string {
 }
 
 /** The connect command, if it exchanges the secret with the POS. */
-function connectsItself(about: About, say: string): Step[] {
+function connectStep(about: About, say: string): Step[] {
   return about.webhookAuth?.byConnect === true ? [{ say, run: commandsOf(about).connect }] : [];
 }
 
 function wrongSignature({ header }: { header: string }, about: About): Explanation {
   const { urlSetting, previousSetting } = about.webhookAuth ?? {};
   return {
-    what: 'It is signed with another secret than ours',
+    what: 'It is signed with a different secret',
     details: [
-      `Its header ${header} does not fit ${secretOf(about)} of the location's settings: the secret was changed ` +
-        'at one side alone, or never was the same.',
+      `The signature in its header ${header} does not match ${secretOf(about)} of the location's settings. The secret was ` +
+        'changed on one side only, or was never the same.',
       ...(urlSetting === undefined
         ? []
         : [
-            `This POS signs the URL it calls as well: it has to be the ${urlSetting} of the settings, or ours by PUBLIC_URL.`,
+            `This POS also signs the URL that it calls. The URL must equal ${urlSetting} in the settings, or the one made from PUBLIC_URL.`,
           ]),
     ],
     toDo: [
-      ...connectsItself(about, 'Let the POS say what it signs with:'),
-      { say: `Compare the secret at the POS with the one that you stored as ${secretOf(about)}.` },
+      ...connectStep(about, 'Fetch the current secret from the POS:'),
+      { say: `Compare the secret at the POS with the one that is stored as ${secretOf(about)}.` },
       ...putSettings(about),
       ...(previousSetting === undefined
         ? []
-        : [
-            { say: `While the POS changes over, the old secret may stay beside the new one, as “${previousSetting}”.` },
-          ]),
+        : [{ say: `During the change, the old secret can stay valid: store it as “${previousSetting}”.` }]),
       TRY_DRY,
       impostor(about),
     ],
@@ -78,16 +74,16 @@ function unsigned({ header }: { header: string }, about: About): Explanation {
   return {
     what: 'It is not signed',
     details: [
-      `Its header ${header} is missing. Webhooks of this location have to be signed with the secret that its settings call ${secretOf(about)}.`,
+      `Its header ${header} is missing. Webhooks of this location must be signed with the secret in the setting ${secretOf(about)}.`,
     ],
     toDo: [
-      { say: 'Switch signing on at the POS, with the same secret.' },
+      { say: 'Enable signing at the POS, with the same secret.' },
       ...(about.webhookAuth?.optional === true
         ? [
             {
               say:
-                'If this POS cannot sign, store the settings without a secret, from a file settings.json: the token in the ' +
-                'address alone then says who sent it.',
+                'If this POS cannot sign, store the settings without a secret, from a file settings.json. Then only the ' +
+                'token in the address authenticates the POS.',
               run: commandsOf(about).putSettings,
             },
           ]
@@ -99,10 +95,12 @@ function unsigned({ header }: { header: string }, about: About): Explanation {
 
 function otherScheme({ header }: { header: string }, about: About): Explanation {
   return {
-    what: 'It is signed in another way than we know',
-    details: [`Its header ${header} does not look as this POS documents it.`],
+    what: 'Its signature has an unknown format',
+    details: [`Its header ${header} does not have the format that this POS documents.`],
     toDo: [
-      { say: 'See at the POS which way of signing is chosen, and whether a proxy before us changes headers.' },
+      {
+        say: 'Check which signature method is selected at the POS, and whether a proxy in front of the service changes headers.',
+      },
       TRY_DRY,
       impostor(about),
     ],
@@ -111,11 +109,11 @@ function otherScheme({ header }: { header: string }, about: About): Explanation 
 
 function noPassword({ header }: { header: string }, about: About): Explanation {
   return {
-    what: 'It came without a user name and a password',
-    details: [`This POS signs nothing: ${secretOf(about)} of the settings have to come with each webhook.`],
+    what: 'It has no user name and password',
+    details: [`This POS does not sign. Each webhook must carry ${secretOf(about)} of the settings.`],
     toDo: [
-      ...connectsItself(about, 'Register the webhook at the POS anew, with both:'),
-      { say: `See whether a proxy before us takes the header ${header} away.` },
+      ...connectStep(about, 'Register the webhook at the POS again, with both:'),
+      { say: `Check whether a proxy in front of the service removes the header ${header}.` },
       NOT_BY_REPLAY,
       impostor(about),
     ],
@@ -124,11 +122,11 @@ function noPassword({ header }: { header: string }, about: About): Explanation {
 
 function wrongPassword(_cause: object, about: About): Explanation {
   return {
-    what: 'Its user name or password is not ours',
-    details: [`The POS sends others than ${secretOf(about)} of the location's settings.`],
+    what: 'Its user name or password is wrong',
+    details: [`The POS sends values that differ from ${secretOf(about)} of the location's settings.`],
     toDo: [
-      ...connectsItself(about, 'Give the POS those of the settings:'),
-      { say: 'Or store the settings with those that the POS has:' },
+      ...connectStep(about, 'Send the values of the settings to the POS:'),
+      { say: 'Or store the values that the POS has in the settings:' },
       ...putSettings(about),
       TRY_DRY,
       impostor(about),
@@ -141,14 +139,12 @@ function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
   const isAhead = code === 'signature_ahead';
   return {
     what: isAhead
-      ? `It says that it was signed more than ${minutes} minutes after it came`
-      : `It was signed more than ${minutes} minutes before it came`,
-    details: [`So says its header ${header}. An old one may be a copy that somebody sends again.`],
+      ? `Its signature is dated more than ${minutes} minutes after it arrived`
+      : `It was signed more than ${minutes} minutes before it arrived`,
+    details: [`The time is in its header ${header}. An old webhook may be a copy sent by an attacker.`],
     toDo: [
-      { say: 'Set the clock of the machine that sends it, and see that it stays right.' },
-      ...(isAhead
-        ? []
-        : [{ say: 'If the sender repeats what it could not send before, it has to sign each try anew.' }]),
+      { say: 'Correct the clock of the sending machine, and synchronise it.' },
+      ...(isAhead ? [] : [{ say: 'If the sender retries webhooks, it must sign each try again.' }]),
       NOT_BY_REPLAY,
     ],
   };
@@ -156,18 +152,18 @@ function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
 
 function noTime({ header }: { header: string }): Explanation {
   return {
-    what: 'It does not say when it was signed',
-    details: [`Its header ${header} should be a count of seconds since 1970, and is something else.`],
-    toDo: [{ say: 'Whoever makes the bridge to this POS has to mend it.' }, NOT_BY_REPLAY],
+    what: 'The time of its signature is missing',
+    details: [`Its header ${header} must be a number of seconds since 1970, and is not.`],
+    toDo: [{ say: 'Ask the developer of the bridge to this POS to fix it.' }, NOT_BY_REPLAY],
   };
 }
 
 function noTimeInside({ field }: { field: string }, about: About): Explanation {
   return {
-    what: 'It does not say when it was signed',
-    details: [`Its body has no “${field}”, without which its signature cannot be checked: this POS always sends one.`],
+    what: 'The time of its signature is missing',
+    details: [`Its body has no “${field}”, which this POS always sends. Without it, the signature cannot be checked.`],
     toDo: [
-      { say: 'Look at its body: somebody else than the POS may have sent it, or something on the way has cut it off.' },
+      { say: 'Check its body: it may be truncated, or an attacker may have sent it.' },
       NOT_BY_REPLAY,
       impostor(about),
     ],
@@ -176,7 +172,7 @@ function noTimeInside({ field }: { field: string }, about: About): Explanation {
 
 function noKeyYet({ setting }: { setting: string }, about: About): Explanation {
   return {
-    what: 'We do not know yet what the POS signs with',
+    what: 'The signing key of the POS is not stored yet',
     details: [`The settings of the location have no ${setting}.`],
     toDo: [{ say: 'Fetch it from the POS:', run: commandsOf(about).connect }, TRY_DRY],
   };
@@ -184,10 +180,10 @@ function noKeyYet({ setting }: { setting: string }, about: About): Explanation {
 
 function noUrl({ setting }: { setting: string }, about: About): Explanation {
   return {
-    what: 'We do not know which address the signature covers',
-    details: [`This POS signs the URL it calls. The settings have no ${setting}, and the service no PUBLIC_URL.`],
+    what: 'The signed address is not known',
+    details: [`This POS signs the URL that it calls. The settings have no ${setting}, and PUBLIC_URL is not set.`],
     toDo: [
-      { say: `Set PUBLIC_URL for the service, to the address that the POS calls; or store ${setting}:` },
+      { say: `Set PUBLIC_URL of the service to the address that the POS calls, or store ${setting}:` },
       ...putSettings(about),
       TRY_DRY,
     ],
@@ -197,142 +193,136 @@ function noUrl({ setting }: { setting: string }, about: About): Explanation {
 function notProven(_cause: object, about: About, said: string | null): Explanation {
   return {
     what: NOT_PROVEN,
-    details: [`What verifies webhooks of ${about.integration} says: ${said}.`],
-    toDo: [
-      { say: 'Compare what the POS signs with and the settings of the location.' },
-      ...putSettings(about),
-      TRY_DRY,
-    ],
+    details: [`The provider of ${about.integration} reports: ${said}.`],
+    toDo: [{ say: 'Compare the secret at the POS with the settings of the location.' }, ...putSettings(about), TRY_DRY],
   };
 }
 
-const lookAtIt: Step = {
-  say: 'Look at its body below. If the POS, or what is between it and us, sends something new, the provider has to learn it.',
+const CHECK_BODY: Step = {
+  say: 'Check its body below. If the POS or a proxy now sends another format, the provider must be updated.',
 };
-const TELL_US: Step = {
+const REPORT_IT: Step = {
   say:
-    'Report it to whoever maintains the service, with the id of the webhook; a body only without what tells of the ' +
-    'member. Once a new version reads it, replay it.',
+    'Report the webhook id to the maintainers of the service. Remove member data before you send a body. When a new ' +
+    'version can read it, replay it.',
 };
 
 function tooDeep({ limit }: { limit: number }): Explanation {
   return {
-    what: 'Its JSON is nested too deep to be a webhook',
-    details: [`At most ${limit} levels are read; those of a POS have some ten.`],
-    toDo: [lookAtIt, NOT_BY_REPLAY],
+    what: 'Its JSON is nested too deeply',
+    details: [`At most ${limit} levels are read. A webhook of a POS has about ten.`],
+    toDo: [CHECK_BODY, NOT_BY_REPLAY],
   };
 }
 
 function notText(): Explanation {
   return {
-    what: 'Its body is no text',
-    details: ['It should be JSON in UTF-8. It may be compressed, or in another encoding.'],
-    toDo: [lookAtIt, TELL_US],
+    what: 'Its body is not text',
+    details: ['It must be JSON in UTF-8. It may be compressed, or in another encoding.'],
+    toDo: [CHECK_BODY, REPORT_IT],
   };
 }
 
 function notJson({ wanted }: { wanted: string }): Explanation {
   return {
     what: 'Its body is not JSON',
-    details: [`It should be ${wanted}.`],
+    details: [`It must be ${wanted}.`],
     toDo: [
-      { say: 'See whether the POS, or the bridge to it, is set to send JSON, and whether the address belongs to it.' },
-      lookAtIt,
-      TELL_US,
+      { say: 'Check that the POS or its bridge is configured to send JSON, and that it calls the right address.' },
+      CHECK_BODY,
+      REPORT_IT,
     ],
   };
 }
 
 function namesNoOrder({ fields }: { fields: readonly string[] }): Explanation {
   return {
-    what: 'It does not say which order it is about',
-    details: [`Nothing is in ${fields.join(', nor in ')}.`],
-    toDo: [
-      { say: 'If the POS sends such webhooks about something else than orders, it can be told not to.' },
-      lookAtIt,
-      TELL_US,
-    ],
+    what: 'It does not name an order',
+    details: [`These fields are missing or empty: ${fields.join(', ')}.`],
+    toDo: [{ say: 'If such webhooks are not about orders, disable them at the POS.' }, CHECK_BODY, REPORT_IT],
   };
 }
 
 function tooMany({ count, limit }: { count: number; limit: number }): Explanation {
   return {
-    what: `It reports ${count} changes at once, and at most ${limit} are taken`,
-    toDo: [{ say: 'Have the POS send fewer in one webhook.' }, NOT_BY_REPLAY],
+    what: `It has ${count} status changes, and at most ${limit} are accepted`,
+    toDo: [{ say: 'Configure the POS to send fewer in one webhook.' }, NOT_BY_REPLAY],
   };
 }
 
 function otherShape({ issues }: { issues: readonly ShapeIssue[] }): Explanation {
   return {
-    what: 'It is not what this POS usually sends',
+    what: 'It does not have the format of this POS',
     details: issues.map((issue) => `${issueInWords(issue)}.`),
-    toDo: [lookAtIt, TELL_US],
+    toDo: [CHECK_BODY, REPORT_IT],
   };
 }
 
 function notRead(_cause: object, { integration }: About, said: string | null): Explanation {
   return {
     what: NOT_READ,
-    details: [`What reads webhooks of ${integration} says: ${said}.`],
-    toDo: [lookAtIt, TELL_US],
+    details: [`The provider of ${integration} reports: ${said}.`],
+    toDo: [CHECK_BODY, REPORT_IT],
   };
 }
 
 function ourMistake({ error }: { error: string }, { integration }: About): Explanation {
   return {
-    what: 'What reads it has a mistake',
-    details: [`The provider of ${integration} failed with a ${error}. Neither the POS nor the settings are to blame.`],
-    toDo: [TELL_US],
+    what: 'The provider has a bug',
+    details: [`The provider of ${integration} failed with a ${error}. The POS and the settings are not the cause.`],
+    toDo: [REPORT_IT],
   };
 }
 
 function tooLarge({ limit }: { limit: number }): Explanation {
   return {
     what: 'It is too large',
-    details: [`It is over ${limit.toLocaleString('en')} bytes, and only its beginning is kept.`],
+    details: [`It has more than ${limit.toLocaleString('en')} bytes. Only its beginning is stored.`],
     toDo: [
-      { say: 'If it is a real one, raise WEBHOOK_BODY_LIMIT of the service.' },
-      { say: 'It cannot be replayed: have the POS send it again.' },
+      { say: 'If it is genuine, raise WEBHOOK_BODY_LIMIT of the service.' },
+      { say: 'It cannot be replayed. Have the POS send it again.' },
     ],
   };
 }
 
 function cannotBeStored({ sqlstate }: { sqlstate: string }): Explanation {
   return {
-    what: 'It holds something that cannot be stored',
-    details: [`Postgres refused it with the code ${sqlstate}.`],
-    toDo: [lookAtIt, TELL_US],
+    what: 'It contains a value that cannot be stored',
+    details: [`Postgres rejected it with the code ${sqlstate}.`],
+    toDo: [CHECK_BODY, REPORT_IT],
   };
 }
 
 function tokenRevoked(_cause: object, about: About): Explanation {
   return {
-    what: 'Its token was not valid any more when it came',
-    details: ['It came while Postgres was away, so nobody could tell; it was judged when Postgres was back.'],
-    toDo: [{ say: 'If the POS still calls with this token, give it a new one.' }, impostor(about)],
+    what: 'Its token was no longer valid when it arrived',
+    details: ['It arrived while Postgres was unavailable. Its token was checked when Postgres was back.'],
+    toDo: [{ say: 'If the POS still uses this token, give it a new one.' }, impostor(about)],
   };
 }
 
 function locationGone(): Explanation {
   return {
-    what: 'Its location was removed before it was read',
-    details: ['It came while Postgres was away, and was read when Postgres was back.'],
-    toDo: [{ say: 'If the location is to be served, configure it again and replay the webhook.' }],
+    what: 'Its location was removed before it was processed',
+    details: ['It arrived while Postgres was unavailable, and was processed when Postgres was back.'],
+    toDo: [{ say: 'If the location is still needed, configure it again and replay the webhook.' }],
   };
 }
 
 function otherIntegration({ integration: now }: { integration: string }, { integration }: About): Explanation {
   return {
-    what: `Its location is served by ${now} now`,
-    details: [`It came through ${integration} while Postgres was away, and was read when Postgres was back.`],
-    toDo: [{ say: 'Nothing, if the location was to be moved. Its old POS still sends.' }],
+    what: `Its location now uses ${now}`,
+    details: [
+      `It arrived for ${integration} while Postgres was unavailable, and was processed when Postgres was back.`,
+    ],
+    toDo: [{ say: 'If the location was moved on purpose, no action is needed. Its former POS still sends webhooks.' }],
   };
 }
 
 const OLD_TOKEN: Record<Extract<DropCause, { code: 'old_token' }>['state'], string> = {
   revoked: 'was revoked',
   expired: 'had expired',
-  'of another integration': 'is for this integration, and the location has another since',
+  'of another integration': 'is for this integration, but the location now has another one',
 };
 
 function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>, about: About): Explanation {
@@ -340,17 +330,19 @@ function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>,
   return {
     what: 'Refused: old token',
     details: [
-      `It was answered 401, and is kept for a day. Its token ${tokenId} ${OLD_TOKEN[state]}: ` +
-        'this POS was not given the new one.',
+      `It was answered with 401 and is stored for a day. Its token ${tokenId} ${OLD_TOKEN[state]}. ` +
+        'The POS still uses it.',
     ],
     toDo: [
       hasMoved
-        ? { say: 'If the location was to be moved, end the webhooks at its former POS. It cannot be replayed.' }
-        : { say: 'Give the POS a new token, with the address that it calls.', run: commandsOf(about).connect },
+        ? {
+            say: 'If the location was moved on purpose, disable the webhooks at its former POS. This webhook cannot be replayed.',
+          }
+        : { say: 'Give the POS a new token, as part of the address that it calls.', run: commandsOf(about).connect },
       ...(hasMoved
         ? []
-        : [{ say: 'Then replay it. A replay of all that match leaves it out, unless it is asked for.' }]),
-      { say: 'Replay nothing that you do not know to be of the POS: whoever has the old token could have sent it.' },
+        : [{ say: 'Then replay it. A replay of all that match skips it, unless the filter “Old token” selects it.' }]),
+      { say: 'Replay it only if you are sure that the POS sent it: anyone with the old token could have.' },
     ],
   };
 }
@@ -358,8 +350,8 @@ function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>,
 function notKnown({ webhookId }: About, reason: string | null): Explanation {
   return {
     what: NOT_KNOWN,
-    details: [reason === null ? 'No reason is kept.' : `The service says: ${reason}.`],
-    toDo: [{ say: 'All that is known of it:', run: `expediter webhook show ${webhookId}` }, TELL_US],
+    details: [reason === null ? 'No reason is stored.' : `The service reports: ${reason}.`],
+    toDo: [{ say: 'Show everything that is known about it:', run: `expediter webhook show ${webhookId}` }, REPORT_IT],
   };
 }
 

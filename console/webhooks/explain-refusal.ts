@@ -7,79 +7,79 @@ export const NOT_REPLAYABLE = 'It cannot be replayed';
 
 const WORDS: Words<ReplayCause> = {
   only_beginning_stored: () => ({
-    what: 'It cannot be replayed: only its beginning is kept',
-    toDo: [{ say: 'If it is a real one, raise WEBHOOK_BODY_LIMIT of the service, and have the POS send it again.' }],
+    what: 'It cannot be replayed: only its beginning is stored',
+    toDo: [{ say: 'If it is genuine, raise WEBHOOK_BODY_LIMIT of the service, and have the POS send it again.' }],
   }),
-  erased: () => ({ what: 'It cannot be replayed: its body was erased with what told of the member', toDo: [] }),
-  not_stored: () => ({ what: 'It cannot be replayed: the webhook itself is no longer kept', toDo: [] }),
+  erased: () => ({ what: 'It cannot be replayed: its body was erased with the data of the member', toDo: [] }),
+  not_stored: () => ({ what: 'It cannot be replayed: its contents are no longer stored', toDo: [] }),
   no_location: (_cause, about) => ({
-    what: `It cannot be replayed: there is no location ${about.locationId} any more`,
+    what: `It cannot be replayed: the location ${about.locationId} was removed`,
     toDo: [
       {
-        say: 'If there should be, put it in place again, with its settings in a file settings.json:',
+        say: 'If the location is still needed, configure it again, with its settings in a file settings.json:',
         run: commandsOf(about).putSettings,
       },
     ],
   }),
   other_integration: ({ integration: now }, { integration, locationId }) => ({
-    what: `It cannot be replayed: it came through ${integration}, and ${locationId} is served by ${now} now`,
-    toDo: [{ say: `It would be read as what ${now} sends, which it is not. Look for the order at the POS.` }],
+    what: `It cannot be replayed: it arrived for ${integration}, but ${locationId} now uses ${now}`,
+    toDo: [{ say: `${now} cannot read it. Check the order at the POS.` }],
   }),
   settings_sealed: ({ keyId }, about) => ({
-    what: 'The settings of its location cannot be opened',
+    what: 'The settings of its location cannot be decrypted',
     details: [sealedWith(keyId)],
     toDo: [
-      { say: 'Give the service the SETTINGS_KEY that they are encrypted with; or store the settings anew:' },
+      { say: 'Add the key that encrypted them to SETTINGS_KEY, or store the settings again:' },
       {
-        say: 'All of them, in a file settings.json: what the location had before is replaced.',
+        say: 'Write all settings to a file settings.json. They replace all earlier settings.',
         run: commandsOf(about).putSettings,
       },
     ],
   }),
   settings_of_another: (_cause, about) => ({
-    what: 'The settings of its location are those of another one',
+    what: 'The settings of its location belong to another location',
     toDo: [
-      { say: 'Find out who wrote to the database past the service.' },
+      { say: 'Find out who changed the database directly.' },
       {
-        say: 'Then store the settings anew, all of them, in a file settings.json:',
+        say: 'Then store all settings again, from a file settings.json:',
         run: commandsOf(about).putSettings,
       },
     ],
   }),
   credentials_sealed: ({ keyId }) => ({
-    what: 'What is encrypted of it cannot be opened',
+    what: 'Its encrypted headers cannot be decrypted',
     details: [sealedWith(keyId)],
-    toDo: [{ say: 'Give the service the SETTINGS_KEY of the time at which it came.' }],
+    toDo: [{ say: 'Add the key that was used when it arrived to SETTINGS_KEY.' }],
   }),
   sealed_for_another: () => ({
-    what: 'What is encrypted of it is of another webhook',
-    toDo: [{ say: 'Find out who wrote to the database past the service.' }],
+    what: 'Its encrypted headers belong to another webhook',
+    toDo: [{ say: 'Find out who changed the database directly.' }],
   }),
   unknown_integration: ({ integration }) => ({
-    what: `The service does not know the integration ${integration} any more`,
-    toDo: [{ say: 'See that PROVIDER_MODULES names its module, for each process of the service.' }],
+    what: `The service no longer has the integration ${integration}`,
+    toDo: [{ say: 'Check that PROVIDER_MODULES of every process names its module.' }],
   }),
   wrong_settings: ({ issues }, about) => ({
     what: 'The settings of its location cannot be used',
     details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [
-      { say: 'See what they have to be:', run: commandsOf(about).schema },
-      { say: 'Store them anew, all of them, in a file settings.json:', run: commandsOf(about).putSettings },
+      { say: 'Read the schema of the settings:', run: commandsOf(about).schema },
+      { say: 'Store all settings again, from a file settings.json:', run: commandsOf(about).putSettings },
     ],
   }),
   no_public_url: () => ({
-    what: 'We do not know which address the signature covers',
-    toDo: [{ say: 'Set PUBLIC_URL for the service, to the address that the POS calls.' }],
+    what: 'The signed address is not known',
+    toDo: [{ say: 'Set PUBLIC_URL of the service to the address that the POS calls.' }],
   }),
   postgres_gave_up: ({ sqlstate }) => ({
-    what: 'Something else held it up',
-    details: [`Postgres gave up with the code ${sqlstate}.`],
-    toDo: [{ say: 'Try it again.' }],
+    what: 'The database was busy',
+    details: [`Postgres aborted the replay with the code ${sqlstate}.`],
+    toDo: [{ say: 'Try again.' }],
   }),
 };
 
 function sealedWith(keyId: string): string {
-  return `The key “${keyId}” is not in SETTINGS_KEY, or is another one there.`;
+  return `The key “${keyId}” is not in SETTINGS_KEY, or has another value there.`;
 }
 
 /** Explains to an operator why a webhook cannot be replayed. */
@@ -90,8 +90,8 @@ export function explainRefusal(
   return (
     explainBy(WORDS, cause, about, refused) ?? {
       what: NOT_REPLAYABLE,
-      details: [`The service says: ${refused}.`],
-      toDo: [{ say: 'All that is known of it:', run: `expediter webhook show ${about.webhookId}` }],
+      details: [`The service reports: ${refused}.`],
+      toDo: [{ say: 'Show everything that is known about it:', run: `expediter webhook show ${about.webhookId}` }],
     }
   );
 }

@@ -3,7 +3,7 @@ import { Copyable } from '../parts/copyable.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { Explanation } from './explanation.ts';
 
-/** Shows what is wrong and what to do, step by step. @param isOver folds the steps away: the problem is solved */
+/** Shows what is wrong and what to do. @param isOver folds the steps, because the problem is solved */
 export function Explained({
   explanation,
   isOver = false,
@@ -25,7 +25,7 @@ export function Explained({
       </div>
       {toDo.length > 0 && isOver && (
         <details>
-          <summary>What was to do</summary>
+          <summary>Steps that solved it</summary>
           <Steps toDo={toDo} />
         </details>
       )}

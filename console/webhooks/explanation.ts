@@ -1,12 +1,11 @@
 import type { WebhookAuth } from '../wire.ts';
 
-/** What is wrong and what to do about it, for somebody who runs a club and has never seen the code. */
+/** What is wrong and what to do, for an operator who does not know the code. */
 export type Explanation = {
   /** The problem in one sentence. */
   what: string;
   /** Details, one sentence each. */
   details?: readonly string[];
-  /** Steps, in order. */
   toDo: readonly Step[];
 };
 
@@ -21,11 +20,11 @@ export type About = {
   webhookId: string;
   locationId: string;
   integration: string;
-  /** How its POS authenticates, if the provider says so. */
+  /** How its POS authenticates, if the provider declares it. */
   webhookAuth?: WebhookAuth | null;
 };
 
-/** Explanations by code of a closed list; `said` is the service's sentence. */
+/** Explanations by code. `said` is the service's sentence. */
 export type Words<Cause extends { code: string }> = {
   readonly [Code in Cause['code']]: (
     cause: Extract<Cause, { code: Code }>,
@@ -34,7 +33,7 @@ export type Words<Cause extends { code: string }> = {
   ) => Explanation;
 };
 
-/** @returns undefined without a cause, or for one of a newer service that this page does not know */
+/** @returns undefined without a cause, or for a cause of a newer service */
 export function explainBy<Cause extends { code: string }>(
   words: Words<Cause>,
   cause: { code: string } | null,

@@ -1,11 +1,11 @@
 const INDENT = '  ';
-/** The deepest indentation: 1 MB of brackets would become more than a page can hold. */
+/** The deepest indentation: otherwise 1 MB of brackets would be too large for a page. */
 const DEEPEST = 20;
 
 /**
- * Formats JSON with a line for each value, and every value unchanged: parsing and writing it would change numbers
- * beyond 2^53, which some POS systems use as ids, and drop duplicate fields.
- * @returns undefined if it is not JSON
+ * Formats JSON with a line for each value. Does not parse and write it, which would change numbers beyond 2^53 (some POS
+ * systems use them as ids) and drop duplicate fields.
+ * @returns undefined if the text is not JSON
  */
 export function prettyJson(text: string): string | undefined {
   try {

@@ -8,7 +8,7 @@ import { replayOf, type WebhookFilter } from './webhook-filter.ts';
 import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
 import { OutcomeCounts, RunTable } from './run-table.tsx';
 
-/** Remaining webhooks are counted up to this number. */
+/** The service counts remaining webhooks up to this number. */
 const COUNTED = 10_000;
 
 type Stage = {
@@ -21,7 +21,7 @@ type Stage = {
 };
 
 /**
- * Replays all matching webhooks: first a dry run, whose result is to be confirmed; then the same webhooks in earnest.
+ * Replays all matching webhooks: a dry run, a confirmation, then the replay of the same webhooks.
  */
 export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
   const [stage, setStage] = useState<Stage>();
@@ -31,7 +31,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const heading = useRef<HTMLHeadingElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
-  // The pressed button is gone.
+  // The pressed button was removed.
   useEffect(() => {
     if (stage !== undefined) heading.current?.focus({ preventScroll: true });
     else if (stageBefore.current !== undefined) begin.current?.focus();
@@ -39,7 +39,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   }, [stage?.is]);
   const asked = may('operator', filter.location || { anywhere: true })
     ? replayOf(filter)
-    : { why: 'That takes the role operator here.' };
+    : { why: 'To replay them, you need the role operator here.' };
 
   if ('why' in asked) {
     return (
@@ -80,7 +80,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
         <button ref={begin} type="button" onClick={() => void go(true, NOTHING_YET)}>
           Replay all that match …
         </button>
-        <span class="faint">A dry run first shows what would become of each. Nothing is changed by it.</span>
+        <span class="faint">A dry run first shows the result for each webhook, and changes nothing.</span>
       </p>
     );
   }
@@ -91,12 +91,12 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const all = countOf(run) + run.left;
   const orMore = orMoreOf(run);
   const toReplay = `${orMore}${run.replayed.length + run.left}`;
-  // A replay is pointless if all would be dropped again.
+  // A replay is useless if all would be dropped again.
   const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
   return (
     <section class="sheet webhooks-run" aria-labelledby="webhooks-run" aria-busy={isUnderWay}>
       <h2 id="webhooks-run" ref={heading} tabIndex={-1}>
-        {isDry ? 'Dry run: what would become of them' : 'Replay: what became of them'}
+        {isDry ? 'Dry run: expected results' : 'Replay: results'}
       </h2>
       {isUnderWay && (
         <div class="webhooks-progress">
@@ -113,12 +113,10 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
           </button>
         </div>
       )}
-      {is === 'replaying' && (
-        <p>It goes on while this page is open: to leave it, or to change what matches, stops it.</p>
-      )}
+      {is === 'replaying' && <p>Keep this page open. The replay stops if you leave the page or change the filter.</p>}
       {problem !== undefined && (
         <p class="problem" role="alert">
-          {problem} Until then: {countOf(run)} of {all === 0 ? 'those that match' : `${orMore}${all}`}.
+          {problem} Done before that: {countOf(run)} of {all === 0 ? 'all that match' : `${orMore}${all}`}.
         </p>
       )}
       <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
@@ -132,7 +130,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
           )}
           {isCut && (
             <button type="button" onClick={() => void go(isDry, run)}>
-              Go on
+              Continue
             </button>
           )}
           <button type="button" onClick={() => setStage(undefined)}>
@@ -148,19 +146,19 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
           onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
         >
           <p>
-            Each is applied anew, oldest first, as a webhook of its own. Members hear of what is new. What came since
-            the dry run began is left alone.
+            Each is applied again, oldest first, as a new webhook. Members are notified of new statuses. Webhooks that
+            arrived after the dry run began are skipped.
           </p>
           <OutcomeCounts outcomes={run.outcomes} />
-          {run.left > 0 && <p>The dry run has not looked at {orMore + run.left} of them; they are replayed as well.</p>}
-          {run.refused.length > 0 && <p>{run.refused.length} cannot be replayed, and stay as they are.</p>}
+          {run.left > 0 && <p>The dry run did not check {orMore + run.left} of them. They are replayed too.</p>}
+          {run.refused.length > 0 && <p>{run.refused.length} cannot be replayed and do not change.</p>}
         </Confirm>
       )}
     </section>
   );
 }
 
-/** The word before a count that has reached its limit. */
+/** The word in front of a count that has reached its limit. */
 function orMoreOf({ left }: ReplayRun): string {
   return left < COUNTED ? '' : 'over ';
 }
@@ -183,8 +181,8 @@ function Summary({
   if (countOf(run) === 0 && !isCut) {
     return isUnderWay ? null : (
       <p>
-        Nothing to replay: of all that match, a replay has made something else already, or their contents are not kept,
-        or they were refused for an old token, and are replayed only where that is chosen above.
+        Nothing to replay. The matching webhooks were replayed already, or their contents are no longer stored, or they
+        were refused for an old token: to replay those, choose “Old token” above.
       </p>
     );
   }
@@ -193,13 +191,14 @@ function Summary({
       <OutcomeCounts outcomes={run.outcomes} refused={run.refused.length} />
       {!isUnderWay && run.left > 0 && (
         <p>
-          {orMoreOf(run) + run.left} were not {isDry ? 'looked at' : 'reached'}.
-          {isCut && !isDry && ' Some of them may have been replayed all the same; a repeat moves nothing.'}
+          {orMoreOf(run) + run.left} were not {isDry ? 'checked' : 'replayed'}.
+          {isCut && !isDry && ' A few of them may have been replayed. Replaying them again changes nothing.'}
         </p>
       )}
       {!isUnderWay && isDry && (run.outcomes.dropped ?? 0) > 0 && (
         <p class="faint">
-          What would be dropped again is not mended yet: open one and see why. Replaying it does no harm, and no good.
+          Some would be dropped again: their cause is not fixed yet. Open one to see the cause. Replaying them now
+          changes nothing.
         </p>
       )}
     </>

@@ -12,9 +12,8 @@ import { outcomeMeaning } from './outcome-meaning.ts';
 import { WebhookLink, OrderName } from './run-table.tsx';
 
 /**
- * Replays one webhook: first a dry run, which shows the result by event; then in earnest, with a link to the new
- * webhook.
- * @param onReplayed called when it is done; the dialog stays with the answer until it is closed
+ * Replays one webhook after a dry run that shows the result of each event.
+ * @param onReplayed called after the replay. The dialog shows the result until it is closed.
  */
 export function ReplayDialog({
   webhookId,
@@ -36,7 +35,7 @@ export function ReplayDialog({
     return (
       <>
         <p>
-          It is done
+          The webhook was replayed
           {replayed.webhookId !== null && (
             <>
               : the new webhook is <WebhookLink webhookId={replayed.webhookId} />
@@ -44,7 +43,7 @@ export function ReplayDialog({
           )}
           .
         </p>
-        <Became replayed={replayed} />
+        <Result replayed={replayed} />
       </>
     );
   };
@@ -58,14 +57,14 @@ export function ReplayDialog({
       onClose={onClose}
     >
       <p class="faint">
-        It is applied anew by today's settings, as a webhook of its own. A repeat moves nothing. This is a dry run: what
-        would become of it now.
+        A replay applies it again with the current settings, as a new webhook. A known status changes nothing. The dry
+        run below shows the expected result.
       </p>
       <Loading loaded={dry}>
         {(replayed) => (
           <>
-            <Became replayed={replayed} />
-            {replayed.outcome === 'dropped' && <p>To replay it now would do no harm, and no good.</p>}
+            <Result replayed={replayed} />
+            {replayed.outcome === 'dropped' && <p>Replaying it now would change nothing.</p>}
           </>
         )}
       </Loading>
@@ -73,7 +72,7 @@ export function ReplayDialog({
   );
 }
 
-function Became({ replayed }: { replayed: Replayed }) {
+function Result({ replayed }: { replayed: Replayed }) {
   const { outcome, reason, events, redriven } = replayed;
   const about = { ...replayed, webhookId: replayed.replayOf };
   return (
@@ -103,7 +102,7 @@ function Became({ replayed }: { replayed: Replayed }) {
                   <td>{words(event.status)}</td>
                   <td>
                     <Badge tone={OUTCOME_TONES[event.outcome]}>{event.outcome}</Badge>{' '}
-                    {event.conflict && <Badge tone="bad">conflict: a person should look</Badge>}
+                    {event.conflict && <Badge tone="bad">conflict: check it with the restaurant</Badge>}
                   </td>
                 </tr>
               ))}
@@ -113,8 +112,8 @@ function Became({ replayed }: { replayed: Replayed }) {
       )}
       {redriven > 0 && (
         <p>
-          {redriven} {redriven === 1 ? 'event' : 'events'} of other webhooks waited for a POS id that this one told, and
-          went on.
+          {redriven} {redriven === 1 ? 'event' : 'events'} of other webhooks waited for the POS id in this webhook, and{' '}
+          {redriven === 1 ? 'was' : 'were'} applied.
         </p>
       )}
     </div>

@@ -8,11 +8,11 @@ export type ReplayRun = {
   outcomes: Partial<Record<WebhookOutcome, number>>;
   replayed: ReplayedMany['replayed'];
   refused: ReplayedMany['refused'];
-  /** Webhooks that were not reached yet. */
+  /** Webhooks that are not replayed yet. */
   left: number;
-  /** The end of the run, from the first answer: later webhooks are not part of it. */
+  /** The end of the period, from the first answer. Later webhooks are not replayed. */
   until: string | undefined;
-  /** The place to continue; null at the end. */
+  /** Where to continue. Null at the end. */
   next: string | null;
 };
 

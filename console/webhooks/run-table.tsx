@@ -35,7 +35,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   const count = run.refused.length + run.replayed.length;
   if (count === 0) return null;
   const limit = isAll ? count : SHOWN;
-  // Refused ones need somebody, so they come first.
+  // Refused webhooks need a person, so they come first.
   const refused = run.refused.slice(0, limit);
   const replayed = run.replayed.slice(0, limit - refused.length);
   return (
@@ -46,8 +46,8 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
             <tr>
               <th scope="col">Webhook</th>
               <th scope="col">Location</th>
-              <th scope="col">{isDry ? 'Would be' : 'Became'}</th>
-              <th scope="col">What it says</th>
+              <th scope="col">{isDry ? 'Expected outcome' : 'Outcome'}</th>
+              <th scope="col">Contents</th>
             </tr>
           </thead>
           <tbody>
@@ -76,7 +76,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                   {each.outcome === 'dropped' ? (
                     explainDrop(each, { ...each, webhookId: each.replayOf }).what
                   ) : (
-                    <Said events={each.events} />
+                    <Events events={each.events} />
                   )}
                 </td>
               </tr>
@@ -93,7 +93,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   );
 }
 
-/** A link with the end of the id. Its beginning is the time, and so alike. */
+/** A link with the end of the id: the beginning is the time, so it hardly differs. */
 export function WebhookLink({ webhookId }: { webhookId: string }) {
   return (
     <a class="mono" href={pageOf.webhook(webhookId)} title={webhookId}>
@@ -102,8 +102,8 @@ export function WebhookLink({ webhookId }: { webhookId: string }) {
   );
 }
 
-function Said({ events }: { events: Replayed['events'] }) {
-  if (events.length === 0) return <span class="faint">nothing about an order</span>;
+function Events({ events }: { events: Replayed['events'] }) {
+  if (events.length === 0) return <span class="faint">no order status</span>;
   return (
     <>
       {events.map(({ status, serviceOrderId, providerOrderId, conflict }, nth) => (
@@ -118,7 +118,7 @@ function Said({ events }: { events: Replayed['events'] }) {
   );
 }
 
-/** The order of an event: ours as a link, or the POS's id. */
+/** The order of an event: a link, or the POS id. */
 export function OrderName({
   serviceOrderId,
   providerOrderId,

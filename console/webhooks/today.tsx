@@ -5,7 +5,7 @@ import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { OrderName } from './run-table.tsx';
 
-/** The events that a replay would read, by today's settings and translator. */
+/** The events that a replay would read with the current settings and provider. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
   if ('refused' in today) return <p>{explainRefusal(today, shown).what}.</p>;
@@ -17,16 +17,16 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
       </>
     );
   }
-  if (today.pausedUntil === null) return <p>It says that the POS takes orders.</p>;
+  if (today.pausedUntil === null) return <p>The POS reports that it takes orders.</p>;
   if (today.pausedUntil !== undefined) {
     return (
       <p>
-        It says that the POS takes no orders: they wait until <Time at={today.pausedUntil} />.
+        The POS reports that it takes no orders. They wait until <Time at={today.pausedUntil} />.
       </p>
     );
   }
   if (today.events.length === 0) {
-    return <p>It is read, and says nothing about how far an order is: there is nothing to apply.</p>;
+    return <p>It can be read but contains no order status. A replay changes nothing.</p>;
   }
   return (
     <ol class="webhooks-events">
@@ -37,7 +37,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
           <dl>
             <dt>Status</dt>
             <dd>
-              <b>{words(event.status)}</b> <span class="faint">({event.nativeStatus} in the words of the POS)</span>
+              <b>{words(event.status)}</b> <span class="faint">(POS status {event.nativeStatus})</span>
             </dd>
             <dt>Order</dt>
             <dd>

@@ -6,7 +6,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownWebhook } from '../wire.ts';
 import { prettyJson } from './pretty-json.ts';
 
-/** Headers and body as they came. @param onLoaded gets the whole webhook, whose events have their reasons */
+/** Headers and body as received. @param onLoaded gets the whole webhook, with the reasons of its events */
 export function WebhookContents({
   webhookId,
   onLoaded,
@@ -39,7 +39,7 @@ function Headers({ headers }: { headers: Record<string, string> }) {
         <CopyButton text={lines.join('\n')} label="the headers" />
       </div>
       {lines.length === 0 ? (
-        <p class="faint">None are kept.</p>
+        <p class="faint">No headers are stored.</p>
       ) : (
         <dl class="webhooks-headers mono">
           {Object.entries(headers).flatMap(([name, value]) => [
@@ -58,10 +58,10 @@ const SHOWN = 500_000;
 function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
   const [isRaw, setRaw] = useState(false);
   const { text, base64 } = body;
-  const asItCame = text ?? base64;
-  const isLarge = asItCame.length > SHOWN;
+  const received = text ?? base64;
+  const isLarge = received.length > SHOWN;
   const pretty = useMemo(() => (text === undefined || isLarge ? undefined : prettyJson(text)), [text, isLarge]);
-  const shown = isRaw || pretty === undefined ? asItCame : pretty;
+  const shown = isRaw || pretty === undefined ? received : pretty;
   return (
     <section aria-labelledby="webhook-body">
       <div class="webhooks-heading">
@@ -69,21 +69,21 @@ function Body({ body }: { body: NonNullable<ShownWebhook['body']> }) {
         <span class="buttons">
           {pretty !== undefined && (
             <button type="button" aria-pressed={isRaw} onClick={() => setRaw(!isRaw)}>
-              As it came
+              As received
             </button>
           )}
           <CopyButton text={shown} label="the body" />
         </span>
       </div>
-      {text === undefined && <p class="faint">It is no text: in base64.</p>}
+      {text === undefined && <p class="faint">It is not text. Shown in base64.</p>}
       {text !== undefined && pretty === undefined && text !== '' && !isLarge && (
-        <p class="faint">It is no JSON: as it came.</p>
+        <p class="faint">It is not JSON. Shown as received.</p>
       )}
-      {shown.length > SHOWN && <p class="faint">It is large: this is its beginning. What is copied is all of it.</p>}
+      {shown.length > SHOWN && <p class="faint">Only the beginning is shown. Copy copies all of it.</p>}
       {shown === '' ? (
         <p class="faint">It is empty.</p>
       ) : (
-        // A scrolling element has to be reachable by keyboard.
+        // A scrolling element must be reachable by keyboard.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         <pre class="webhooks-body" tabIndex={0}>
           {shown.slice(0, SHOWN)}

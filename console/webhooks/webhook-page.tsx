@@ -24,10 +24,10 @@ import { ReplayDialog } from './replay-dialog.tsx';
 import { WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
-/** One webhook as it came: its outcome and why, its contents, what is read in it today. */
+/** One webhook: its outcome and cause, its contents, and what a replay would read. */
 export function WebhookPage() {
   const webhookId = useRoute().params['webhookId'] ?? '';
-  // The key makes another webhook another page, where nothing is revealed yet.
+  // The key makes each webhook a new page, with its contents hidden.
   return <LoadedWebhook key={webhookId} webhookId={webhookId} />;
 }
 
@@ -40,7 +40,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
   const again = (): void => {
     found.again();
-    // The revealed contents include today's reading, which has changed.
+    // The revealed contents include the current reading, which has changed.
     setReplays((before) => before + 1);
   };
   return (
@@ -59,9 +59,9 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
             <Head shown={shown} />
             <Standing shown={shown} canReplay={canReplay} onReplay={() => setAsked(true)} />
             <section class="sheet" aria-labelledby="webhook-contents">
-              <h2 id="webhook-contents">As it came</h2>
+              <h2 id="webhook-contents">As received</h2>
               {shown.erased ? (
-                <p>Headers and body went with what told of the member of its order.</p>
+                <p>Headers and body were erased with the data of the member.</p>
               ) : (
                 <Reveal what="headers and body" at={shown.locationId}>
                   {() => <WebhookContents key={replays} webhookId={webhookId} onLoaded={setRevealed} />}
@@ -69,7 +69,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
               )}
             </section>
             <section class="sheet" aria-labelledby="webhook-today">
-              <h2 id="webhook-today">What is read in it today</h2>
+              <h2 id="webhook-today">What a replay would read</h2>
               <Today shown={revealed ?? shown} isRevealed={revealed !== undefined} />
             </section>
           </div>
@@ -83,7 +83,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
 function Head({ shown }: { shown: ShownWebhook }) {
   const { outcome, reason, locationId, integration, replays } = shown;
   return (
-    <section class="sheet webhooks-head" aria-label="What became of it">
+    <section class="sheet webhooks-head" aria-label="Outcome">
       <p class="webhooks-outcome">
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge> {outcomeMeaning(outcome, reason)}
       </p>
@@ -96,11 +96,11 @@ function Head({ shown }: { shown: ShownWebhook }) {
         </Fact>
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
-        {shown.truncated && <Fact name="Cut off">only its beginning is kept</Fact>}
-        {shown.polled && <Fact name="Polled">nobody sent it: it is what the POS said when it was polled</Fact>}
+        {shown.truncated && <Fact name="Cut off">only its beginning is stored</Fact>}
+        {shown.asked && <Fact name="Asked">nobody sent it: it is what the POS said when it was asked</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
-            <WebhookLink webhookId={shown.replayOf} />, which came <Time at={shown.firstReceivedAt} />
+            <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />
           </Fact>
         )}
         {replays.length > 0 && (
@@ -129,7 +129,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** Why it was dropped, or cannot be replayed; and the button that replays it. */
+/** Why it was dropped or cannot be replayed, and the button that replays it. */
 function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canReplay: boolean; onReplay: () => void }) {
   const { outcome, reason, today, replays } = shown;
   const isWorthIt = outcome === 'dropped' && 'events' in today && replays.every((each) => each.outcome === 'dropped');
@@ -148,30 +148,31 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
           <Explained explanation={explainRefusal(today, shown)} />
         ) : (
           <p>
-            Applies it anew, as a webhook of its own. A repeat moves nothing. A dry run shows what would become of it.
+            A replay applies it again, as a new webhook. A known status changes nothing. A dry run first shows the
+            result.
           </p>
         )}
         {button}
       </section>
     );
   }
-  const better = replays.find((replay) => replay.outcome !== 'dropped');
-  const isMended = better !== undefined || 'events' in today;
+  const success = replays.find((replay) => replay.outcome !== 'dropped');
+  const isFixed = success !== undefined || 'events' in today;
   return (
     <section class="sheet webhooks-standing" aria-labelledby="webhook-why">
       <h2 id="webhook-why">Why was this dropped?</h2>
-      {isMended && (
-        <p class="webhooks-mended">
-          {better === undefined ? (
-            'What was wrong has been mended since: today it can be read. Replay it.'
+      {isFixed && (
+        <p class="webhooks-fixed">
+          {success === undefined ? (
+            'The cause has been fixed. Replay it now.'
           ) : (
             <>
-              It was mended: its replay <WebhookLink webhookId={better.webhookId} /> is {better.outcome}.
+              Solved: the outcome of its replay <WebhookLink webhookId={success.webhookId} /> is {success.outcome}.
             </>
           )}
         </p>
       )}
-      <Explained explanation={explainDrop(shown, shown)} isOver={isMended}>
+      <Explained explanation={explainDrop(shown, shown)} isOver={isFixed}>
         {reason !== null && <p class="faint mono">{reason}</p>}
         {button}
       </Explained>

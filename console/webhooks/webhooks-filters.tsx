@@ -29,7 +29,7 @@ export function WebhooksFilters({
         value={filter.oldToken}
         options={[
           ['', 'any'],
-          ['true', 'refused for it'],
+          ['true', 'refused for an old token'],
           ['false', 'all others'],
         ]}
         onChoose={(oldToken) => change({ oldToken })}

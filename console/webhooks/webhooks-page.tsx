@@ -18,7 +18,6 @@ import { ReplayAll } from './replay-all.tsx';
 
 const LIMIT = 50;
 
-/** Filtered webhooks as they came, newest first. */
 export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
   const asked = query({ ...filter, cursor, limit: LIMIT });
@@ -49,8 +48,8 @@ export function WebhooksPage() {
 }
 
 function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean }) {
-  if (isStretch) return <p>Nothing in this stretch of time. There are older ones, which were not looked at yet.</p>;
-  return <p>{isLater ? 'There are no older ones.' : 'No webhook that is kept is like that.'}</p>;
+  if (isStretch) return <p>None of these webhooks matches the filter. Older webhooks were not searched yet.</p>;
+  return <p>{isLater ? 'There are no older webhooks.' : 'No stored webhook matches the filter.'}</p>;
 }
 
 function Rows({ webhooks }: { webhooks: readonly ListedWebhook[] }) {

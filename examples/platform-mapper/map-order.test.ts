@@ -8,7 +8,7 @@ const [berlin, tokyo] = purchases as [Purchase, Purchase];
 const map = (purchase: Purchase) => toCanonicalOrder({ purchase });
 
 describe('a purchase of Feast', () => {
-  it('is an order of ours with nothing left out', () => {
+  it('becomes a canonical order with nothing left out', () => {
     for (const purchase of purchases) {
       const { order, leftOut } = readCanonicalOrder(map(purchase), { serviceOrderId: purchase.code });
       equal(order.items.length, purchase.positions.length);
@@ -16,45 +16,45 @@ describe('a purchase of Feast', () => {
     }
   });
 
-  it('has its amounts in minor units, of as many digits as the currency has', () => {
+  it('has amounts in minor units of its currency', () => {
     deepEqual(map(berlin).money, { subtotal: 3360, tax: 536, tip: 300, fee: 0, total: 3660, currency: 'EUR' });
     deepEqual(map(tokyo).money, { subtotal: 1290, tax: 117, tip: 0, fee: 350, total: 1640, currency: 'JPY' });
     equal(map(berlin).items[0]?.modifiers?.[0]?.unitPrice, 150);
   });
 
-  it("has its times by the restaurant's clocks", () => {
+  it("has times in the restaurant's time zone", () => {
     equal(map(berlin).fulfillment.requestedAt, '2026-11-21T18:30:00+01:00');
     equal(map(berlin).placedAt, '2026-11-21T17:30:00.000Z');
     equal(map(tokyo).fulfillment.requestedAt, null);
   });
 
-  it('is for a member and an address of one line each', () => {
+  it('has one line for the name and one for the address', () => {
     equal(map(berlin).member.name, 'Ada Lovelace');
     equal(map(berlin).member.phone, '+493012345678');
     equal(map(tokyo).member.name, 'Murasaki');
     equal(map(tokyo).fulfillment.destination?.line1, '1-8-5 Jingumae');
   });
 
-  it('asks for the age of whoever takes what is not for children', () => {
+  it('requires an age check for items with a minimum age', () => {
     deepEqual(
       map(berlin).items.map((item) => item.ageRestricted),
       [false, true],
     );
   });
 
-  it('from a restaurant or for a handover that nobody mapped is held, and says which field it was', () => {
+  it('is held if its restaurant or handover is not mapped, and the error names the field', () => {
     const elsewhere = { ...berlin, restaurant: { ...berlin.restaurant, id: 99 } };
     throws(() => map(elsewhere), { code: 'location_unmapped', field: 'restaurant' });
     throws(() => map({ ...berlin, handover: 'DINE_IN' }), { code: 'enum_unmapped', field: 'handover' });
   });
 
-  it('with an amount that is none is held', () => {
+  it('is held if an amount is unreadable', () => {
     throws(() => map({ ...berlin, totals: { ...berlin.totals, grand: '36,60' } }), { code: 'amount_unreadable' });
   });
 });
 
 describe('an error of Feast', () => {
-  it('about our key holds orders, and any other is left to its own code', () => {
+  it('about our key holds orders; other errors keep their own code', () => {
     equal(errorCode({ message: 'which key?', extensions: { code: 'WRONG_KEY' } }), 'UNAUTHENTICATED');
     equal(errorCode({ message: 'the kitchen burns' }), undefined);
   });

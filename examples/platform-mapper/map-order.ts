@@ -1,4 +1,4 @@
-/** Makes canonical orders of Feast's purchases: `ORDER_MODULE=examples/platform-mapper/map-order.ts`. */
+/** Turns Feast's purchases into canonical orders: `ORDER_MODULE=examples/platform-mapper/map-order.ts`. */
 import {
   joinName,
   joinStreet,
@@ -32,24 +32,26 @@ export const query = `query Purchase($code: String!) {
 /** Feast calls an order's id its code. */
 export const variables = (orderId: string) => ({ code: orderId });
 
-/** Feast wants a key, and no bearer token. */
+/** Feast wants a key, not a bearer token. */
 export const headers = (token: string | undefined) => ({ 'x-api-key': token ?? '' });
 
-/** Feast answers 200 and a code of its own where it refuses us. */
+/** Feast refuses with 200 and its own error code. */
 const CODES: Record<string, ErrorCode> = { WRONG_KEY: 'UNAUTHENTICATED' };
 export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensions?.['code'])];
 
-/** Where Feast's restaurants are to us. A restaurant that is missing here holds its orders until it is not. */
+/**
+ * Our location of each of Feast's restaurants. The orders of an unmapped restaurant are held until it is added here.
+ */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };
 const CURRENCIES = { CH: 'CHF', DE: 'EUR', JP: 'JPY' } as const;
-/** Feast serves at tables, too. No such order comes to us, and one that does is held. */
+/** Feast also serves at tables. Such an order is not mapped, so it would be held. */
 const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
 
 type Product = { sku: string; title: string; minimumAge?: number | null };
 type Priced = { product: Product; count: number; unitPrice: string };
 /** Feast nests extras once. */
 type Extra = Priced & { extras?: Extra[] | null };
-/** What the query yields. */
+/** The query's result. */
 export type Purchase = {
   code: string;
   handover: string;

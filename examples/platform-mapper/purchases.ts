@@ -1,6 +1,6 @@
 import type { Purchase } from './map-order.ts';
 
-/** Purchases as Feast tells them: one that is fetched in Berlin, one that is brought in Tokyo. */
+/** Sample purchases in Feast's format: a pickup in Berlin and a delivery in Tokyo. */
 export const purchases: readonly Purchase[] = [
   {
     code: 'B-1001',

@@ -1,7 +1,4 @@
-/**
- * Feast, as far as an order is made of it: answers its schema over HTTP with the sample purchases, and wants its key.
- * `node examples/platform-mapper/serve-platform.ts` serves it until Ctrl-C.
- */
+/** Serves the sample purchases: `node examples/platform-mapper/serve-platform.ts`, until Ctrl-C. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +11,6 @@ export const API_KEY = 'feast-key';
 const schema = buildSchema(readFileSync(new URL('schema.graphql', import.meta.url), 'utf8'));
 const byCode = new Map<string, object>(purchases.map((purchase) => [purchase.code, purchase]));
 
-/** @returns where it serves, and how to end it */
 export async function servePlatform(): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     void (async () => {

@@ -8,13 +8,13 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.
 export const SCHEMA = 'expediter';
 /** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
-/** The end of a migration's name if it takes away what the version before needs. */
+/** The end of a migration's name if it removes something that the previous version needs. */
 const BREAKING = '.breaking';
 
 /** The database does not fit this version of the service. */
 export class WrongSchema extends Error {
   override readonly name = 'WrongSchema';
-  /** The fault in half a sentence, and what to do about it. */
+  /** The fault in half a sentence; `toDo` says how to fix it. */
   readonly found: string;
   readonly toDo: string;
 
@@ -27,9 +27,9 @@ export class WrongSchema extends Error {
 
 /**
  * @param pool of `openDatabase`
- * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, a migration of ours is missing,
- *   an unknown one took away what this version needs, or the role's `search_path` does not find the tables. Any other
- *   unknown migration is the next version's, which may run beside this one.
+ * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, the role's `search_path`
+ *   does not find the tables, one of our migrations is missing, or an unknown one removed something that this version
+ *   needs. Any other unknown migration is the next version's, which may run at the same time.
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ arrived: boolean; finds: boolean; path: string; role: string; database: string }>(
@@ -41,7 +41,7 @@ export async function checkSchema(pool: Pool): Promise<void> {
   if (arrived !== true) {
     throw new WrongSchema(
       'The settings of our connections do not reach Postgres: a pooler drops them, and a webhook answered 200 could be lost',
-      'Let DATABASE_URL name Postgres itself.',
+      'Let DATABASE_URL name Postgres itself, without a pooler.',
     );
   }
   const ours = await migrationsIn(MIGRATIONS);

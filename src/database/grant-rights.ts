@@ -2,12 +2,12 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
 import { SCHEMA } from './check-schema.ts';
 
-/** Of an act. Its id and its times are Postgres's own. */
+/** Columns of an audit event. Postgres sets its id and its times. */
 const ACT =
   'actor_kind actor_id actor_name source request_id action location_id service_order_id webhook_id subject before';
 const insert = (columns: string): string[] => columns.split(' ').map((column) => `INSERT (${column})`);
 
-/** What the service does with each table of ours. It owns none. Tests compare the list with the schema and the code. */
+/** The service's rights on each table. It owns none. Tests compare this list with the schema and the code. */
 export const RIGHTS = {
   audit: ['SELECT', ...insert(ACT)],
   audit_outcomes: ['SELECT', ...insert('audit_id outcome after')],
@@ -41,14 +41,14 @@ export const RIGHTS = {
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
-  // Append-only, but that the words in it are erased.
+  // Append-only, except that its free texts are erased.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhooks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 } as const satisfies Record<string, readonly string[]>;
 
-/** What it asks the owner's functions for. */
+/** The owner's functions that the service calls. */
 export const FUNCTIONS = [
   'ensure_webhook_partition(date)',
   'drop_webhook_partition(date)',
@@ -58,10 +58,10 @@ export const FUNCTIONS = [
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Gives the role of `serviceUrl` what the service needs, and makes that role where there is none, with that URL's
- * password. Of a table with rights on columns it takes away what an earlier version gave on the whole of it.
+ * Grants the role of `serviceUrl` the service's rights, and creates that role with that URL's password if it does not
+ * exist. On tables with rights per column it first revokes what an earlier version granted on the whole table.
  * @param owner a connection of the role that owns the tables
- * @throws Error that says what to do if it may not make the role
+ * @throws Error that says what to do if it may not create the role
  */
 export async function grantRights(owner: ClientBase, serviceUrl: string): Promise<void> {
   const { user = '', password } = new pg.Client({ connectionString: serviceUrl });
@@ -86,20 +86,20 @@ export async function grantRights(owner: ClientBase, serviceUrl: string): Promis
 }
 
 async function makeRole(owner: ClientBase, role: string, password: string): Promise<void> {
-  // Whoever connects without a password, as over a socket, gets a role without one.
+  // A connection without a password, as over a socket, gets a role without one.
   const withPassword = password === '' ? '' : ` PASSWORD ${pg.escapeLiteral(scramVerifier(password))}`;
   await owner.query(`CREATE ROLE ${role} LOGIN${withPassword}`).catch((error: { code?: string }) => {
     if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new Error(
-      `the role ${role} of DATABASE_URL does not exist, and that of OWNER_DATABASE_URL may not make it: ` +
-        `CREATE ROLE ${role} LOGIN PASSWORD '…', and run this again`,
+      `the role ${role} of DATABASE_URL does not exist, and the role of OWNER_DATABASE_URL may not create it: run ` +
+        `CREATE ROLE ${role} LOGIN PASSWORD '…', then run this again`,
       { cause: error },
     );
   });
 }
 
 /**
- * @returns what Postgres keeps of a password, so that the password itself is in no statement, which a server may log
+ * @returns the verifier that Postgres stores for a password: a server may log statements, so the password is in none
  * @see RFC 5802, section 3, and the system catalog `pg_authid` in Postgres's documentation
  */
 function scramVerifier(password: string): string {

@@ -14,9 +14,9 @@ import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 
-/** Time to wait for a lock. Webhooks queue behind a waiting migration and have to be committed within 1.5 s. */
+/** Wait for a lock. Webhooks queue behind a waiting migration and must be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Time for the service to continue before the next try. */
+/** Pause before the next try, in which the service continues. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const CONNECT_MS = 10_000;
@@ -25,15 +25,14 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and finds
- * nothing left to do. Each migration is one transaction: if it fails, the schema is as before, and the next run continues
- * there.
- * @param databaseUrl of the role that owns the tables, or will
- * @param about.serviceUrl of the role that the service runs as, which is given what it needs
- * @param about.lockPatienceMs time for one migration to lock what it changes
- * @returns the migrations that were applied
- * @throws Error that says what to do about the connection or the service's role, names the failed migration, or that an
- *   empty database has another encoding than UTF8
+ * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and finds nothing left to do. Each migration is one
+ * transaction: if it fails, the schema is unchanged, and the next run continues there.
+ * @param databaseUrl of the role that owns the tables or will own them
+ * @param about.serviceUrl of the service's role, which gets its rights
+ * @param about.lockPatienceMs time for one migration to get its locks
+ * @returns the applied migrations
+ * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty
+ *   database in another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -43,7 +42,7 @@ export async function migrate(
   const client = await connect(databaseUrl);
   const done: string[] = [];
   try {
-    // A role's limits are for the service; an index over millions of rows may take longer.
+    // A role's limits are for the service. An index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -89,7 +88,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
-  // The query that needs a dead connection reports it.
+  // The next query on a dead connection reports the error.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
     const { found, toDo } = explainDatabaseError(error);
@@ -124,7 +123,7 @@ async function findSchema(client: ClientBase): Promise<void> {
   await client.query(`SET search_path = ${SCHEMA}`);
 }
 
-/** Refuses encodings that lack characters of members and POS systems: orders would fail and webhooks be dropped. */
+/** Refuses encodings that lack characters of members or POS systems: orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; name: string }>(
     `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,
@@ -132,12 +131,12 @@ async function requireUtf8(client: ClientBase): Promise<void> {
   const { encoding, name } = rows[0] ?? {};
   if (encoding === 'UTF8') return;
   throw new Error(
-    `the database ${name} is in ${encoding}, and it takes UTF8: make it with ` +
+    `the database ${name} is in ${encoding}, but Expediter needs UTF8: create it with ` +
       `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`,
   );
 }
 
-/** Refuses the service's own role, which owns nothing, before it changes something. */
+/** Refuses the service's own role, which owns nothing, before any change. */
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     `SELECT quote_ident(current_user) AS role,
@@ -180,8 +179,8 @@ async function apply(
       if (!isLocked) throw new Error(`migration ${name} failed and changed nothing: ${message}`, { cause: error });
       if (performance.now() > deadline) {
         throw new Error(
-          `migration ${name} changed nothing: what it changes was locked for ${lockPatienceMs / 1_000} s. ` +
-            'End the long transaction (see pg_stat_activity), then run it again',
+          `migration ${name} changed nothing: its tables were locked for ${lockPatienceMs / 1_000} s. ` +
+            'End the long transaction (see pg_stat_activity), then run the migration again',
           { cause: error },
         );
       }

@@ -1,18 +1,18 @@
 import pg, { type Pool } from 'pg';
 
-/** Flushers that share the webhooks. */
+/** Number of batch writers. */
 export const BATCH_WRITERS = 2;
-/** Their connections, and that of the webhooks that wait aside, within the pool's size. */
+/** Connections of the batch writers and of the lock-wait queue, within the pool's size. */
 export const WRITER_CONNECTIONS = BATCH_WRITERS + 1;
-/** Seconds of silence until either side asks whether the other is still there. */
+/** Seconds of silence until either side probes the connection. */
 const QUIET_S = 5;
 
 /** SQL that is true if a connection's settings reached Postgres. A pooler may drop them. */
 export const SETTINGS_ARRIVED = `current_setting('synchronous_commit') = 'on' AND current_setting('lock_timeout') <> '0'`;
 
 /**
- * Opens two pools of at most `poolSize` connections in all. Settings travel with the connection, so that a role's or
- * database's own cannot weaken the promise that an answered webhook is on disk.
+ * Opens two pools of at most `poolSize` connections in all. Each connection carries its settings, so that those of a
+ * role or database cannot weaken the promise that an answered webhook is on disk.
  */
 export function openDatabase(
   url: string,
@@ -35,28 +35,28 @@ export function openDatabase(
       connectionTimeoutMillis: connectMs,
       // The server's own time-out cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
-      // Those of the writers are looked at every two seconds, and so kept.
+      // The batch writers' connections are checked every two seconds, so they never idle this long.
       idleTimeoutMillis: 10_000,
-      // A host that is gone answers nothing, and a failover must not be found out by a webhook. The system then asks
-      // every second, ten times.
+      // A lost host answers nothing, and a webhook must not be the first to notice a failover. After the delay the
+      // system probes every second, ten times.
       keepAlive: true,
       keepAliveInitialDelayMillis: QUIET_S * 1_000,
       application_name: 'expediter',
-      // Trimmed: a pooler may take an empty word at either end for a setting.
+      // Trimmed: a pooler may read an empty word at either end as a setting.
       options: (
         `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${lockMs} ` +
-        // A plan made while a table was empty (the outbox mostly is) would scan it whole once it is full.
+        // A plan made while a table was empty (the outbox mostly is) would scan the whole table once it is full.
         // Without such scans, plans look so costly that Postgres 15 to 17 would compile each one.
         `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off -c jit=off ` +
-        // The same from Postgres's side: what a process that is gone had locked is free again in seconds.
+        // The same on Postgres's side: the locks of a dead process are free again in seconds.
         `-c tcp_keepalives_idle=${QUIET_S} -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 ` +
         `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`
       ).trim(),
     });
     // A dying idle connection emits this error. Without a listener it would end the process.
     pool.on('error', onError);
-    // A connection being handed over has neither the pool's listener nor the borrower's. An error in that moment would
-    // end the process; so it is ignored here, and the borrower's next query fails.
+    // During hand-over a connection has neither the pool's listener nor the borrower's, and an error would end the
+    // process. It is ignored here, and the borrower's next query fails.
     pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
   };
@@ -70,7 +70,7 @@ export function openDatabase(
     flushPool: open(WRITER_CONNECTIONS, {
       connectMs: 1_000,
       statementMs: 4_000,
-      // Whatever is in the same batch waits as long, and a sender's patience is 1.5 s.
+      // All webhooks of a batch wait for this lock, and a sender waits 1.5 s.
       // guard: brief-lock-wait
       lockMs: 150,
       // Arrays of one element would be planned again at every call.

@@ -63,7 +63,7 @@ function remedyOf(webhook: StoredWebhook, location: Location): string {
 
 /** What the provider itself can tell of it. */
 function mend(webhook: StoredWebhook, { provider, settings }: Location): string | undefined {
-  return provider.builtForUs?.mend(asItCame(webhook), settings);
+  return provider.builtForUs?.suggestFix(asItCame(webhook), settings);
 }
 
 /** Other ways in which libraries write the same JSON: without blanks, with some, with all. */

@@ -13,9 +13,9 @@ const SEVERITIES: Record<string, string> = {
 };
 
 /**
- * Makes the log: one JSON object a line, without secrets and member data. A URL holds a token, so of a request only the
- * method is logged. Postgres quotes values in its errors, so of those only the code. The names `severity`, `message`
- * and `time` are those that Google's log reads; other tools use the level's number.
+ * Makes the log: one JSON object a line, without secrets and member data. A URL contains a token, so only a request's
+ * method is logged. Postgres quotes values in its errors, so only their code is logged. Google's log reads the names
+ * `severity`, `message` and `time`; other tools use the level's number.
  */
 export function createLog(level: string, destination: DestinationStream): Logger {
   return pino(
@@ -33,7 +33,7 @@ export function createLog(level: string, destination: DestinationStream): Logger
 type SerializedError = { type: string; message: string; code?: string; stack?: string; cause?: SerializedError };
 
 function serializeError(error: unknown): SerializedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'something that is no Error was thrown' };
+  if (!(error instanceof Error)) return { type: typeof error, message: 'a value that is not an Error was thrown' };
   const message = isDataError(error) ? 'Postgres refuses a value' : error.message;
   const { code } = error as { code?: unknown };
   return {

@@ -9,14 +9,14 @@ import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
 import { metricsIn } from './metrics-in.ts';
 
-/** What waits, and for how many seconds something has kept Postgres from removing dead rows. */
+/** The backlog, and the seconds for which a session has kept Postgres from removing dead rows. */
 type Sampled = Backlog & { vacuumHeldS: number };
 
 type KeysOf<Value> = { [Key in keyof Sampled]: Sampled[Key] extends Value ? Key : never }[keyof Sampled];
 
 /**
- * Shows what Postgres held at the last sample. Every process shows the same, so an alert takes the largest.
- * @param sampled returns undefined if there is no sample, and then nothing is shown
+ * Shows the last sample of Postgres. Every process shows the same, so an alert takes the largest value.
+ * @param sampled returns undefined if there is no sample: then the gauges have no series
  */
 function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled: () => Sampled | undefined): void {
   const one = (name: string, help: string, key: KeysOf<number>): void =>
@@ -41,16 +41,16 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
     set(backlog.paused, { state: 'paused' });
     set(backlog.inDoubt, { state: 'in_doubt' });
   });
-  const silent = 'Since a webhook of any of its locations was accepted last.';
+  const silent = 'Since the last accepted webhook of any of its locations.';
   byIntegration('expediter_integration_silent_seconds', silent, 'silent');
   const lasts = 'Until the first connection of any of its locations ends, unless it is renewed.';
   byIntegration('expediter_connection_left_seconds', lasts, 'lasts');
-  one('expediter_placements_for_operator', 'In doubt until somebody looks at the POS.', 'forOperator');
-  one('expediter_cancellations_by_phone', 'To be cancelled by a person, on the telephone.', 'byPhone');
-  one('expediter_reconnect_needed', 'Held until a person renews a connection.', 'reconnectNeeded');
+  one('expediter_placements_for_operator', 'In doubt until an operator checks the POS.', 'forOperator');
+  one('expediter_cancellations_by_phone', 'To be cancelled by telephone.', 'byPhone');
+  one('expediter_reconnect_needed', 'Held until an operator renews a connection.', 'reconnectNeeded');
   gauge(
-    'expediter_operator_acts',
-    'Operator actions in the last hour. member_data: of the one operator with most.',
+    'expediter_operator_actions',
+    'Operator actions in the last hour. member_data: those of the operator with the most.',
     ['action'],
     (set) => {
       const { actions } = sampled() ?? {};
@@ -60,11 +60,11 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
       set(actions.operatorToken, { action: 'operator_token' });
     },
   );
-  one('expediter_placement_oldest_open_seconds', 'Since the oldest signal that waits.', 'oldestWaiting');
-  one('expediter_orders_unreceived', 'Sent 5 to 60 minutes ago, and no word since.', 'unreceived');
+  one('expediter_placement_oldest_open_seconds', 'Since the oldest waiting signal.', 'oldestWaiting');
+  one('expediter_orders_unreceived', 'Sent 5 to 60 minutes ago, without a report since.', 'unreceived');
   one('expediter_outbox_oldest_seconds', 'Age of the oldest unpublished message.', 'oldestUnpublished');
   one('expediter_parked_events', 'Events that wait for their POS id to become ours.', 'parked');
-  const held = 'For how long something has kept Postgres from removing dead rows.';
+  const held = 'Time for which a session has kept Postgres from removing dead rows.';
   one('expediter_vacuum_held_seconds', held, 'vacuumHeldS');
 }
 
@@ -72,7 +72,7 @@ export type Exposition = { contentType: string; body: string };
 
 export type Metrics = {
   observe: Observe;
-  /** Stores the latest sample of Postgres. Undefined means that Postgres cannot be asked, and its gauges disappear. */
+  /** Sets the latest sample of Postgres. Undefined if Postgres cannot be queried: then its gauges disappear. */
   sampled(backlog: Sampled | undefined): void;
   /** The text for Prometheus. It sends no query: the backlog is from the last sample. */
   render(): Promise<Exposition>;
@@ -80,10 +80,10 @@ export type Metrics = {
 
 type Connections = { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
 
-/** By itself it looks every 10 ms: most of what a process that rests was woken for. Each lag is so much more than none. */
+/** The default is 10 ms, which causes most wake-ups of an idle process. The interval adds to each measured lag. */
 const LAG_EVERY_MS = 50;
 
-/** What the metrics are about, apart from the events. Each function is called at a scrape. */
+/** The sources of the metrics besides the events. Each function is called at a scrape. */
 export type Measured = {
   integrations: Iterable<string>;
   version: string;
@@ -98,8 +98,8 @@ export type Measured = {
 };
 
 /**
- * Makes the service's metrics. Labels have few values, all known from the start, so that each series exists with 0
- * before anything happens. No label is a location, or text from a sender.
+ * Makes the service's metrics. Labels have few values, all known from the start, so that each series begins with 0. No
+ * label is a location, or text from a sender.
  */
 export function createMetrics(about: Measured): Metrics {
   const registry = new Registry();
@@ -140,15 +140,15 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
     const states = about.breakers();
     for (const integration of about.integrations) set(states.get(integration) === 'open' ? 1 : 0, { integration });
   });
-  gauge('expediter_ready', '1 while this process takes requests.', [], (set) => set(about.readiness().ready ? 1 : 0));
+  gauge('expediter_ready', '1 while this process accepts requests.', [], (set) => set(about.readiness().ready ? 1 : 0));
   gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(answers() ? 1 : 0));
-  gauge('expediter_database_read_only', '1 while Postgres answers this process and takes no writes.', [], (set) =>
+  gauge('expediter_database_read_only', '1 while Postgres answers this process but takes no writes.', [], (set) =>
     set(about.readiness().database === 'read_only' ? 1 : 0),
   );
-  gauge('expediter_info', 'Which version this is.', ['version'], (set) => set(1, { version: about.version }));
+  gauge('expediter_info', 'The version of the service.', ['version'], (set) => set(1, { version: about.version }));
   const lines = new Counter({
     name: 'expediter_log_lines_dropped_total',
-    help: 'Log lines that nobody read in time.',
+    help: 'Log lines dropped because their reader was too slow.',
     registers: [registry],
     collect() {
       lines.reset();
@@ -164,10 +164,12 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
       for (const of of WHOSE) set(open[of], { of });
     },
   );
-  gauge('expediter_http_connections_limit', 'The most of them at once.', [], (set) => set(about.connections().most));
+  gauge('expediter_http_connections_limit', 'The most connections at once.', [], (set) =>
+    set(about.connections().most),
+  );
   const closed = new Counter({
     name: 'expediter_http_connections_closed_total',
-    help: 'Connections that were closed to make room for others.',
+    help: 'Connections that were closed to free capacity for others.',
     labelNames: ['of'],
     registers: [registry],
     collect() {
@@ -179,10 +181,10 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
 }
 
 function spillGauges(gauge: GaugeBy, state: () => SpillState, now: Now): void {
-  gauge('expediter_spill_waiting', 'Webhooks that this process knows to wait in the spill.', [], (set) =>
+  gauge('expediter_spill_waiting', 'Webhooks in the spill, as far as this process knows.', [], (set) =>
     set(state().waiting),
   );
-  gauge('expediter_spill_oldest_seconds', 'Age of the oldest of them.', [], (set) => {
+  gauge('expediter_spill_oldest_seconds', 'Age of the oldest webhook in the spill.', [], (set) => {
     const { oldestAt } = state();
     set(oldestAt === null ? 0 : (now().getTime() - oldestAt.getTime()) / 1_000);
   });

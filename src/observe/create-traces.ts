@@ -11,7 +11,7 @@ import type { Now } from '../core/postgres/database-clock.ts';
 import { asking, serverOf, type Places, type Span } from './event.ts';
 import { readerOf } from './events.ts';
 
-/** Where the service is, and whom it asks. */
+/** The addresses of the service and of the systems that it calls. */
 export type TracedConfig = {
   STATUS_TOPIC: string;
   ORDER_API_URL: string;
@@ -25,10 +25,10 @@ export type Traces = {
   close(): Promise<void>;
 };
 
-/** The conventions that the attributes are of. */
+/** The version of the conventions of the attributes. */
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.44.0';
 
-/** Limits for a collector that is away: so many spans wait, and a call takes no longer. */
+/** Limits while the collector is away: waiting spans, and the time of a call. */
 const QUEUE = 4_096;
 const BATCH = 512;
 const EVERY_MS = 1_000;
@@ -38,12 +38,12 @@ const CLOSE_MS = 1_000;
 
 /**
  * Writes one trace per order. The trace id is derived from the order's id, so that spans of all processes, hours apart,
- * join one trace, and nothing has to be passed along or stored. Spans are made after the event: what is not traced
- * costs nothing. Names, kinds and attributes are those of OpenTelemetry's conventions for messaging and HTTP, where they
- * have one (https://opentelemetry.io/docs/specs/semconv/messaging/gcp-pubsub/,
- * https://opentelemetry.io/docs/specs/semconv/http/http-spans/), and ours elsewhere.
+ * join one trace, and no id has to be passed on or stored. Spans are made after the event, so an untraced order costs
+ * nothing. Names, kinds and attributes follow OpenTelemetry's conventions for messaging and HTTP, if there is one
+ * (https://opentelemetry.io/docs/specs/semconv/messaging/gcp-pubsub/,
+ * https://opentelemetry.io/docs/specs/semconv/http/http-spans/); the others are our own.
  * @param about.endpoint the collector's base URL, to which `/v1/traces` is added
- * @param about.ratio the share of orders that are traced; every process chooses the same ones
+ * @param about.ratio the share of traced orders; every process chooses the same orders
  */
 export function createTraces(about: {
   endpoint: string;
@@ -123,7 +123,7 @@ function placesOf(config: TracedConfig): Places {
     topic: config.STATUS_TOPIC,
     broker,
     platform: asking({ method: 'POST', origin: config.ORDER_API_URL }),
-    // What stands in front of the service may speak HTTPS for it.
+    // A proxy in front of the service may terminate HTTPS.
     endpoint: { 'http.request.method': 'POST', 'url.scheme': 'http', ...serverOf(config.PUBLIC_URL) },
   };
 }

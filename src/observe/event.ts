@@ -4,21 +4,21 @@ import type { Observed, RequestMade } from '../core/domain/observed.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 
 /**
- * How a kind of event is read, at most in three ways. Libraries for metrics and traces are loaded only where they are
- * configured, so a definition imports none of them.
+ * How a kind of event is read, in up to three ways. Libraries for metrics and traces are loaded only if configured, so a
+ * definition imports none of them.
  */
 export type EventReading<What extends Observed['what'] = Observed['what']> = {
-  /** Writes at most one line: ids and times, nothing of its payload. */
+  /** Writes at most one line, with ids and times but no payload. */
   log?: (log: Log, observed: Extract<Observed, { what: What }>, limited: Limited) => void;
-  /** Registers the metrics that it changes. Two kinds of events may name the same one. */
+  /** Registers the metrics that the event changes. Two kinds of events may share one. */
   metrics?: (make: MakeMetrics) => (observed: Extract<Observed, { what: What }>) => void;
   /** Makes the spans of one event. */
   spans?: (observed: Extract<Observed, { what: What }>, about: { now: Now; places: Places }) => SpanOf[];
 };
 
 /**
- * Writes a line of a kind that strangers can cause, or an outage: the first twenty in a second, and a second later how
- * many came beyond, in one line that says `more`.
+ * Writes a line of a kind that anonymous senders or an outage can cause in masses: the first twenty in a second, and a
+ * second later one line with the number of the others, as `more`.
  */
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 
@@ -43,10 +43,10 @@ export type GaugeBy = <Label extends string>(
   show: (set: (value: number, labels?: Record<Label, string>) => void) => void,
 ) => void;
 
-/** Makes metrics, whose names begin with `expediter_`. A name that is there already gives the same metric. */
+/** Makes metrics, whose names begin with `expediter_`. An existing name returns the same metric. */
 export type MakeMetrics = {
   counter(name: string, help: string, labels: Labels): Count;
-  /** Makes a counter of events by those of their fields that are the labels. Null is `unknown`. */
+  /** Makes a counter of events, with the events' fields of the same names as labels. Null is `unknown`. */
   countEach<Label extends string>(
     name: string,
     help: string,
@@ -69,18 +69,18 @@ export type Span = {
   milliseconds: number;
   attributes: Attributes;
   failed?: boolean;
-  /** Where others know it already. */
+  /** Set if other systems know it already. */
   id?: string;
   /** True for the parent of the trace's other spans. */
   isRoot?: boolean;
 };
 
-/** The attributes that all spans of a process have in common, each where it is apt. */
+/** Attributes that the spans of a process share. */
 export type Places = {
   topic: string;
   broker: Attributes;
   platform: Attributes;
-  /** Of a request to us. */
+  /** For a request to us. */
   endpoint: Attributes;
 };
 
@@ -92,7 +92,7 @@ export function atLocation({ locationId, integration }: { locationId: string; in
   return { 'expediter.location_id': locationId, 'expediter.integration': integration };
 }
 
-/** Makes the attributes of a request to others. */
+/** Makes the attributes of a request to another system. */
 export function asking(request: RequestMade | undefined): Attributes {
   if (request === undefined) return {};
   const { method, origin, status } = request;
@@ -103,7 +103,7 @@ export function asking(request: RequestMade | undefined): Attributes {
   };
 }
 
-/** Makes the attributes of a URL's server, which hold no key. */
+/** Makes the attributes of a URL's server, which contain no key. */
 export function serverOf(url: string | undefined): Attributes {
   const { protocol, hostname, port } = URL.parse(url ?? '') ?? {};
   if (protocol === undefined) return {};
@@ -114,7 +114,7 @@ export function serverOf(url: string | undefined): Attributes {
   };
 }
 
-/** The name of a gRPC status, which the library's error begins with, or the error's own. */
+/** The name of a gRPC status, with which the library's messages begin, or the error's own name. */
 export function errorType(error: unknown): string {
   const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: '' };
   return /^\d+ ([A-Z_]+):/.exec(message)?.[1] ?? name;

@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 import { terminalJson } from './terminal-text.ts';
 
-/** Bytes that wait for a reader that pauses: half a minute of a busy process. */
+/** The most bytes that wait for a slow reader: half a minute of a busy process. */
 const MOST_WAITING = 8 * 1_024 * 1_024;
 const AGAIN_MS = 20;
-/** Time for the last lines at exit, well within a platform's grace period. */
+/** The time for the last lines at exit, well within a platform's grace period. */
 const LAST_MS = 1_000;
 
 export type LogOutput = DestinationStream & {
@@ -14,11 +14,9 @@ export type LogOutput = DestinationStream & {
 };
 
 /**
- * Writes lines to standard output. A reader that pauses never stops the process: lines wait in memory, and beyond that
- * they are dropped and counted. All lines of a turn of the event loop are written at once, since a write costs more
- * than the lines.
- *
- * Not pino's own destination: on a full pipe it either puts the process to sleep, or at exit loses what it was writing.
+ * Writes lines to standard output. A slow reader never stops the process: lines wait in memory, and above the limit they
+ * are dropped and counted. All lines of a turn of the event loop are written at once, because a write costs more than the
+ * lines. Replaces pino's own destination: on a full pipe that either blocks the process, or loses its last lines at exit.
  * @param onRoom called with the number of lines dropped, once lines can be written again
  */
 export function logOutput(onRoom: (dropped: number) => void): LogOutput {
@@ -26,14 +24,14 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
   const { fd } = process.stdout;
   let lines: string[] = [];
   let linesLength = 0;
-  /** What is being written. */
+  /** The bytes that are being written. */
   let chunk = Buffer.alloc(0);
   let dropped = 0;
   let reported = 0;
   let isRead = true;
   let isScheduled = false;
 
-  /** @returns whether nothing is left to write, false if the reader has to read first */
+  /** @returns true if all is written, false if the reader has to read first */
   const writeAll = (): boolean => {
     for (;;) {
       if (chunk.length === 0) {
@@ -48,7 +46,7 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
       } catch (error) {
         // guard: unread-log
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
-        // The reader is gone, or the disk is full.
+        // The reader has closed the pipe, or the disk is full.
         isRead = false;
         dropped += chunk.toString().split('\n').length - 1;
         chunk = Buffer.alloc(0);

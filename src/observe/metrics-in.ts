@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { UNKNOWN, type Count, type GaugeBy, type Labels, type MakeMetrics, type Measure } from './event.ts';
 
-/** Registers counters and histograms, whose names begin with `expediter_`, each once, and gauges by their whole names. */
+/** Registers counters and histograms once each, with the prefix `expediter_`, and gauges by their full names. */
 export function metricsIn(registry: Registry): Pick<MakeMetrics, 'counter' | 'countEach' | 'histogram' | 'gauge'> {
   const counters = new Map<string, Count>();
   const counter = (name: string, help: string, labels: Labels): Count => {
@@ -25,7 +25,7 @@ export function metricsIn(registry: Registry): Pick<MakeMetrics, 'counter' | 'co
   };
 }
 
-/** A counter that is cheap to increase: the library's counter is set only at a scrape. Every series starts with 0. */
+/** A counter that is cheap to increase, because the library's counter is set only at a scrape. All series start at 0. */
 function countBy(registry: Registry, name: string, help: string, labels: Labels): Count {
   const cells: { values: Record<string, string>; count: number }[] = [];
   const cellOf = seriesOf(labels, (values) => {
@@ -71,7 +71,7 @@ function gaugeBy(registry: Registry): GaugeBy {
       labelNames,
       registers: [registry],
       collect() {
-        // Without labels, a reset would leave a 0.
+        // A reset would leave a 0 if there are no labels.
         if (labelNames.length === 0) gauge.remove();
         else gauge.reset();
         show((value, labels) => (labels === undefined ? gauge.set(value) : gauge.set(labels, value)));
@@ -80,10 +80,10 @@ function gaugeBy(registry: Registry): GaugeBy {
   };
 }
 
-/** Finds the series of these values. Undefined if there is none, not even for `unknown`. */
+/** Finds the series of these values, or of `unknown`. */
 type FindSeries<Series> = (first?: string, second?: string, third?: string) => Series | undefined;
 
-/** Makes a series for every combination of values in advance: finding one costs one look-up in a map. */
+/** Makes a series for every combination of values in advance, so that finding one costs one look-up in a map. */
 function seriesOf<Series>(labels: Labels, make: (values: Record<string, string>) => Series): FindSeries<Series> {
   const names = Object.keys(labels);
   const lists = Object.values(labels);

@@ -1,7 +1,7 @@
 import {
-  ASK_OUTCOMES,
+  POLL_OUTCOMES,
   CANCELLATION_OUTCOMES,
-  LOOK_OUTCOMES,
+  REFRESH_OUTCOMES,
   type PlacementObserved,
   type SignalObserved,
 } from '../core/domain/observed.ts';
@@ -27,21 +27,20 @@ const ATTEMPT_OUTCOMES = [
 ];
 const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 
-/** Upper bounds of the buckets, in seconds, for what may take until a time-out. */
+/** Upper bounds of the buckets in seconds, for calls that may reach their time-out. */
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 
-/** The way of an order from its signal to its POS, its changes and its cancellation. */
+/** Events of an order from its signal to its POS, of its changes and its cancellation. */
 export const orderEvents: EventReadings<
   'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'refresh' | 'poll'
 > = {
   signal: {
     log(log, observed, limited) {
       if (observed.outcome !== 'unauthorized') logSignal(log, observed);
-      else limited('warn', 'pushes refused, beside those that were logged', () => logSignal(log, observed));
+      else limited('warn', 'further pushes refused, not logged individually', () => logSignal(log, observed));
     },
-    metrics: (make) =>
-      make.countEach('signals_total', 'Push requests by what became of them.', { outcome: SIGNAL_OUTCOMES }),
+    metrics: (make) => make.countEach('signals_total', 'Push requests by outcome.', { outcome: SIGNAL_OUTCOMES }),
     spans(observed, { places }) {
       const { serviceOrderId, outcome, messageId, subscription, milliseconds } = observed;
       if (serviceOrderId === undefined) return [];
@@ -76,7 +75,7 @@ export const orderEvents: EventReadings<
 
   refetch: {
     metrics: (make) =>
-      make.countEach('refetches_total', 'Orders asked for at the ordering platform.', { outcome: REFETCH_OUTCOMES }),
+      make.countEach('refetches_total', 'Orders fetched from the ordering platform.', { outcome: REFETCH_OUTCOMES }),
     spans({ serviceOrderId, outcome, milliseconds }, { places }) {
       const failed = outcome !== 'fetched' && outcome !== 'missing';
       const attributes = {
@@ -89,9 +88,9 @@ export const orderEvents: EventReadings<
   },
 
   'left out': {
-    log: (log, { what: _what, ...about }) => log.warn(about, 'order read without what cannot be used'),
+    log: (log, { what: _what, ...about }) => log.warn(about, 'order read without its unusable parts'),
     metrics(make) {
-      const leftOut = make.counter('order_fields_left_out_total', 'What orders were read without, by why.', {
+      const leftOut = make.counter('order_fields_left_out_total', 'Parts that orders were read without, by cause.', {
         code: LEFT_OUT_CODES,
       });
       return (observed) => {
@@ -130,11 +129,11 @@ export const orderEvents: EventReadings<
     log: logPlacement,
     metrics(make) {
       const { integrations: integration } = make;
-      const placements = make.counter('placements_total', 'Placements that came into a state.', {
+      const placements = make.counter('placements_total', 'Placements that entered a state.', {
         integration,
         outcome: PLACEMENT_OUTCOMES,
       });
-      const causes = make.counter('placement_causes_total', 'Placements that came into a state, by why.', {
+      const causes = make.counter('placement_causes_total', 'Placements that entered a state, by cause.', {
         outcome: PLACEMENT_OUTCOMES.filter((outcome) => outcome !== 'sent' && outcome !== 'withdrawn'),
         cause: PLACEMENT_CODES,
       });
@@ -157,11 +156,11 @@ export const orderEvents: EventReadings<
       if (outcome === 'by_phone') log.error(about, 'cancel by telephone: an operator must call the restaurant');
       else if (outcome === 'held') log.error(about, 'not cancelled yet: needs an operator');
       else if (outcome === 'in_doubt') log.warn(about, 'in doubt: the POS may have cancelled the order');
-      else if (outcome === 'refused') log.warn(about, 'not cancelled: the order goes on, or was over');
+      else if (outcome === 'refused') log.warn(about, 'not cancelled: the order continues, or has ended');
       else log.info(about, 'cancellation');
     },
     metrics: (make) =>
-      make.countEach('cancellations_total', 'Orders to be cancelled at a POS, by what became of that.', {
+      make.countEach('cancellations_total', 'Orders to be cancelled at a POS, by outcome.', {
         integration: make.integrations,
         outcome: CANCELLATION_OUTCOMES,
       }),
@@ -171,15 +170,15 @@ export const orderEvents: EventReadings<
     log(log, { what: _what, ...about }) {
       const { outcome } = about;
       if (outcome === 'cancelled') log.info(about, 'the platform has cancelled an order');
-      else if (outcome === 'changed') log.info(about, 'the platform has changed an order: the newest is placed');
+      else if (outcome === 'changed') log.info(about, 'the platform has changed an order: the new version is placed');
       else if (outcome === 'changed_after_sent') log.warn(about, 'the platform has changed an order that its POS has');
       else if (outcome === 'given_up') {
-        log.error(about, 'a signalled order could not be read again: it goes on as it was');
+        log.error(about, 'a signalled order could not be refreshed: it continues unchanged');
       }
     },
     metrics: (make) =>
-      make.countEach('refreshes_total', 'Known orders that were signalled and fetched again, by what they said.', {
-        outcome: LOOK_OUTCOMES,
+      make.countEach('refreshes_total', 'Known orders that were signalled and fetched again, by outcome.', {
+        outcome: REFRESH_OUTCOMES,
       }),
   },
 
@@ -187,19 +186,19 @@ export const orderEvents: EventReadings<
     log(log, observed, limited) {
       const { serviceOrderId, locationId, integration, outcome, error: err } = observed;
       if (outcome === 'failed') {
-        limited('warn', 'questions without an answer, beside those logged', () => {
+        limited('warn', 'further polls failed, not logged individually', () => {
           const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed), err };
           log.warn(about, 'the POS could not be polled; it is polled again later');
         });
       } else if (outcome === 'said_more') {
         const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
-        log.warn(about, 'the POS said more than its webhooks when polled: a webhook is missing');
+        log.warn(about, 'the POS reported more than its webhooks when polled: a webhook is missing');
       }
     },
     metrics: (make) =>
       make.countEach('polls_total', 'Questions to a POS about an order that was quieter than it should be.', {
         integration: make.integrations,
-        outcome: ASK_OUTCOMES,
+        outcome: POLL_OUTCOMES,
       }),
     spans(observed) {
       const { serviceOrderId, outcome, request, milliseconds } = observed;
@@ -239,9 +238,9 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
   };
   if (outcome === 'sent') log.info(about, 'order sent');
   else if (outcome === 'withdrawn') log.info(about, 'order withdrawn: it was cancelled before it was sent');
-  else if (outcome === 'waiting') log.info(about, 'order not placed yet; tries again');
+  else if (outcome === 'waiting') log.info(about, 'order not placed yet; it will be retried');
   else if (outcome === 'failed') log.warn(about, 'order failed');
-  else if (cause?.code === 'location_paused_by_pos') log.info(about, 'order waits: its POS takes none now');
+  else if (cause?.code === 'location_paused_by_pos') log.info(about, 'order waits: its POS has paused the location');
   else if (outcome === 'held') log.error(about, 'order held: needs an operator');
   else if (!observed.forOperator) log.warn(about, 'in doubt: the POS may have the order');
   else log.error(about, 'in doubt: an operator must say whether the POS has the order');

@@ -7,11 +7,11 @@ import {
 } from '../core/domain/observed.ts';
 import { errorType, type EventReadings } from './event.ts';
 
-/** Upper bounds of the buckets, in seconds. Of the second: a member sees no difference below the first. */
+/** Upper bounds of the buckets in seconds. A member notices no difference below the first of `FOLLOW_LAG`. */
 const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
 const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
-/** What members and operators see of it, and what the service does without being asked. */
+/** Events of live messages, operators, members' streams and background work. */
 export const serviceEvents: EventReadings<
   'live message' | 'POS pause' | 'follow' | 'failed authentication' | 'background work'
 > = {
@@ -52,19 +52,19 @@ export const serviceEvents: EventReadings<
 
   follow: {
     log(log, observed, limited) {
-      if (observed.action === 'close' && observed.why === 'slow') {
-        limited('warn', 'followers that do not read, beside those that were logged', () =>
+      if (observed.did === 'close' && observed.why === 'slow') {
+        limited('warn', 'further followers do not read, not logged individually', () =>
           log.warn({}, 'follower dropped: it does not read'),
         );
       } else if (observed.action === 'refuse') {
         const { why, detail } = observed;
-        // Anybody can cause the others, and they should not hide these.
+        // Anybody can cause the other refusals. They must not hide these.
         if (why === 'no_keys' || why === 'too_many' || why === 'error') {
-          limited('warn', 'followers turned away, beside those that were logged', () =>
+          limited('warn', 'further followers turned away, not logged individually', () =>
             log.warn({ why, detail }, 'follower turned away'),
           );
         } else {
-          limited('info', 'followers refused, beside those that were logged', () =>
+          limited('info', 'further followers refused, not logged individually', () =>
             log.info({ why, detail }, 'follower refused'),
           );
         }
@@ -73,11 +73,11 @@ export const serviceEvents: EventReadings<
     metrics(make) {
       let streams = 0;
       make.gauge('expediter_follow_streams', 'Open streams to members.', [], (set) => set(streams));
-      const opened = make.counter('follow_opened_total', 'Streams to members that were opened.', {});
-      const refused = make.counter('follow_refused_total', 'Requests to follow an order that were refused, by why.', {
+      const opened = make.counter('follow_opened_total', 'Opened streams to members.', {});
+      const refused = make.counter('follow_refused_total', 'Refused requests to follow an order, by reason.', {
         reason: FOLLOW_REFUSALS,
       });
-      const closed = make.counter('follow_closed_total', 'Streams to members that were closed, by why.', {
+      const closed = make.counter('follow_closed_total', 'Closed streams to members, by reason.', {
         reason: FOLLOW_CLOSES,
       });
       const help = "From a message's commit to its write into a stream.";
@@ -98,7 +98,7 @@ export const serviceEvents: EventReadings<
 
   'failed authentication': {
     metrics: (make) =>
-      make.countEach('failed_authentications_total', 'Credentials that opened nothing; slowed were not looked at.', {
+      make.countEach('failed_authentications_total', 'Failed authentications; slowed were rejected unchecked.', {
         endpoint: AUTH_ENDPOINTS,
         outcome: FAILED_AUTH_OUTCOMES,
       }),
@@ -106,10 +106,11 @@ export const serviceEvents: EventReadings<
 
   'background work': {
     log(log, observed) {
-      if (observed.outcome === 'failed') log.warn({ err: observed.error }, `${observed.work} failed; comes again`);
+      if (observed.outcome === 'failed')
+        log.warn({ err: observed.error }, `${observed.work} failed; it runs again at its next interval`);
     },
     metrics: (make) =>
-      make.countEach('background_work_total', 'Rounds of what is done without being asked.', {
+      make.countEach('background_work_total', 'Rounds of background work.', {
         work: BACKGROUND_WORK,
         outcome: ['done', 'failed'],
       }),

@@ -12,23 +12,23 @@ import { version } from '../core/domain/version.ts';
 import type { Exposition, Measured, Metrics } from './create-metrics.ts';
 import { logJourneys } from './events.ts';
 
-/** Sources that are counted, and those of them that are told. What is beyond is told in one. */
+/** The most sources that are counted, and that are reported individually. The others are reported as one. */
 const MOST_COUNTED = 1_000;
-const MOST_TOLD = 20;
+const MOST_REPORTED = 20;
 const OTHERS = 'others';
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
-/** What is not an operators' door is not in their audit. */
+/** Endpoints that are not for operators, and so not in their audit. */
 const OUTSIDE: readonly AuthEndpoint[] = ['webhook', 'push', 'follow'];
 
 type Count = { refused: number; slowed: number };
 type Line = Count & { source: string; endpoint?: AuthEndpoint };
 
 /**
- * Counts wrong credentials by their source and door, to tell them together: a line in the log for each of the busiest and
- * one for the others, and of operators' doors a row in the audit for each source. So whoever sends a thousand a second
- * fills neither.
+ * Counts failed authentications by source and endpoint, and reports them together: in the log a line for each of the
+ * busiest and one for the others, and in the audit a row for each source at operators' endpoints. So a flood fills
+ * neither.
  */
-function reportFailures(pool: Pool, log: Log): { observe: Observe; tell(): Promise<void> } {
+function reportFailures(pool: Pool, log: Log): { observe: Observe; report(): Promise<void> } {
   let counts = new Map<string, Map<AuthEndpoint, Count>>();
   return {
     observe(observed) {
@@ -40,14 +40,14 @@ function reportFailures(pool: Pool, log: Log): { observe: Observe; tell(): Promi
       counts.set(source, endpoints.set(endpoint, count));
       count[outcome] += 1;
     },
-    async tell() {
-      const told = counts;
+    async report() {
+      const taken = counts;
       counts = new Map();
-      const lines = [...told].flatMap(([source, endpoints]) =>
+      const lines = [...taken].flatMap(([source, endpoints]) =>
         [...endpoints].map(([endpoint, count]) => ({ source, endpoint, ...count })),
       );
-      for (const line of busiest(lines)) log.warn(line, 'wrong credentials');
-      const ofOperators = [...told].flatMap(([source, endpoints]) => {
+      for (const line of busiest(lines)) log.warn(line, 'failed authentications');
+      const ofOperators = [...taken].flatMap(([source, endpoints]) => {
         const counted = [...endpoints].flatMap(([endpoint, count]) => (OUTSIDE.includes(endpoint) ? [] : [count]));
         return counted.length === 0 ? [] : [{ source, ...sum(counted) }];
       });
@@ -59,12 +59,12 @@ function reportFailures(pool: Pool, log: Log): { observe: Observe; tell(): Promi
   };
 }
 
-/** The busiest, and the others as one. */
+/** Returns the busiest lines, and one line for the others. */
 function busiest(lines: readonly Line[]): Line[] {
   const sorted = lines.toSorted((a, b) => b.refused + b.slowed - a.refused - a.slowed);
-  const rest = sorted.slice(MOST_TOLD);
-  const told = sorted.slice(0, MOST_TOLD);
-  return rest.length === 0 ? told : [...told, { source: OTHERS, ...sum(rest) }];
+  const rest = sorted.slice(MOST_REPORTED);
+  const first = sorted.slice(0, MOST_REPORTED);
+  return rest.length === 0 ? first : [...first, { source: OTHERS, ...sum(rest) }];
 }
 
 function sum(counts: readonly Count[]): Count {
@@ -72,26 +72,26 @@ function sum(counts: readonly Count[]): Count {
   return { refused: of('refused'), slowed: of('slowed') };
 }
 
-/** Time between two tellings of wrong credentials. */
-const TELL_MS = 60_000;
+/** The interval of reports of failed authentications. */
+const REPORT_MS = 60_000;
 
 export type Observing = {
   /** Reports an event to all readers. */
   observe: Observe;
-  /** Loads the readers beside the log that are configured. Loading takes a moment, so the process listens first. */
+  /** Loads the configured readers besides the log. This takes a moment, so the process listens first. */
   load(sources: MetricSources): Promise<void>;
   /** The text for Prometheus, once the metrics are loaded. */
   metrics(): Promise<Exposition>;
-  /** Work to run every few seconds, or as often as it says. */
+  /** Work to run every few seconds, or at its own interval. */
   tasks: readonly { name: BackgroundWorkName; work: () => Promise<void>; everyMs?: number }[];
-  /** Writes and sends what is left. */
+  /** Writes and sends the remaining data. */
   close(): Promise<void>;
 };
 
-/** What metrics read when they are scraped. */
+/** The sources that metrics read at a scrape. */
 export type MetricSources = Omit<Measured, 'integrations' | 'version' | 'now' | 'pools'>;
 
-/** Starts the readers: the log; with a door of operators metrics and traffic; with OTEL_EXPORTER_OTLP_ENDPOINT traces. */
+/** Starts the readers: the log; metrics and traffic if operators have an endpoint; traces if an exporter is configured. */
 export function startObserving(about: {
   config: TracedConfig &
     Parameters<typeof sampleBacklog>[1] & {
@@ -109,7 +109,7 @@ export function startObserving(about: {
   const { config, isRead, log, pool, flushPool, now } = about;
   const readers = fanOut(log);
   const lastSeen = recordLastSeen(pool);
-  const guesses = reportFailures(pool, log);
+  const failures = reportFailures(pool, log);
   const integrations = new Set(about.integrations);
   const traffic = isRead ? countTraffic(pool, { integrations, now }) : undefined;
   const loaded = Promise.withResolvers<Metrics>();
@@ -117,7 +117,7 @@ export function startObserving(about: {
   let traces: Traces | undefined;
   readers.add('log', logJourneys(log));
   readers.add('lastSeen', lastSeen.observe);
-  readers.add('guesses', guesses.observe);
+  readers.add('failures', failures.observe);
   if (traffic !== undefined) readers.add('traffic', traffic.observe);
 
   const loadMetrics = async (sources: MetricSources): Promise<void> => {
@@ -134,7 +134,7 @@ export function startObserving(about: {
 
   const sampleVacuum = vacuumHolder();
   const sample = async (): Promise<void> => {
-    // An old sample is not shown as the present.
+    // After a failure the old sample must not be shown as the present one.
     const sampled = await Promise.all([sampleBacklog(pool, config), sampleVacuum(pool)]).catch((error: unknown) => {
       metrics?.sampled(undefined);
       throw error;
@@ -151,14 +151,16 @@ export function startObserving(about: {
     metrics: async () => (await loaded.promise).render(),
     tasks: [
       { name: 'recording of last-seen times', work: lastSeen.write },
-      { name: 'telling of wrong credentials', work: guesses.tell, everyMs: TELL_MS },
+      { name: 'report of failed authentications', work: failures.report, everyMs: REPORT_MS },
       ...(traffic === undefined ? [] : [{ name: 'recording of traffic' as const, work: traffic.write }]),
-      ...(isRead ? [{ name: 'look at the backlog' as const, work: sample }] : []),
+      ...(isRead ? [{ name: 'measurement of the backlog' as const, work: sample }] : []),
     ],
     async close() {
       const written = [
         lastSeen.write().catch((error: unknown) => log.warn({ err: error }, 'last-seen times are lost')),
-        guesses.tell().catch((error: unknown) => log.warn({ err: error }, 'wrong credentials are not in the audit')),
+        failures
+          .report()
+          .catch((error: unknown) => log.warn({ err: error }, 'failed authentications are not in the audit')),
         traffic?.write().catch((error: unknown) => log.warn({ err: error }, 'traffic of the last seconds is lost')),
       ];
       await Promise.all([...written, traces?.close()]);
@@ -172,7 +174,7 @@ type Readers = {
   add(name: string, read: Observe): void;
 };
 
-/** Passes every event to all readers. A reader that throws affects nothing else, and is logged once. */
+/** Passes every event to all readers. A reader that throws does not affect the others, and is logged once. */
 export function fanOut(log: Pick<Log, 'error'>): Readers {
   const readers: { name: string; read: Observe; failed: boolean }[] = [];
   return {
@@ -181,7 +183,7 @@ export function fanOut(log: Pick<Log, 'error'>): Readers {
         try {
           reader.read(observed);
         } catch (error) {
-          if (!reader.failed) log.error({ err: error, reader: reader.name }, 'what happened could not be written down');
+          if (!reader.failed) log.error({ err: error, reader: reader.name }, 'a reader of events failed');
           reader.failed = true;
         }
       }

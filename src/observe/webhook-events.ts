@@ -9,35 +9,35 @@ const WEBHOOK_ROUTE = `${WEBHOOK_PATH}/:integration/:locationId`;
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 const webhooksTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_total', 'Webhooks by what became of them.', {
+  make.counter('webhooks_total', 'Webhooks by outcome.', {
     integration: make.integrations,
     outcome: [...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed'],
   });
 const droppedTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_dropped_total', 'Webhooks that were dropped, by why; old_token was refused.', {
+  make.counter('webhooks_dropped_total', 'Dropped webhooks by cause; old_token was refused.', {
     integration: make.integrations,
     cause: DROP_CODES,
   });
 const notStoredTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_not_stored_total', 'Those of them that were only counted.', {
+  make.counter('webhooks_not_stored_total', 'Dropped webhooks that were only counted.', {
     integration: make.integrations,
   });
 /** Without a spill, its metrics do not exist. */
 const drainedTotal = (make: MakeMetrics): Count | undefined =>
   make.hasSpill
-    ? make.counter('spill_drained_total', 'Messages of the spill by what became of them.', {
+    ? make.counter('spill_drained_total', 'Messages of the spill by outcome.', {
         outcome: [...WEBHOOK_OUTCOMES, 'known', 'put_back', 'unopened'],
       })
     : undefined;
 
-/** What arrives from a POS, and how it is applied. */
+/** Events of webhooks, from their arrival to their effects. */
 export const webhookEvents: EventReadings<
   'webhook' | 'webhook refused' | 'old token' | 'spill' | 'drain' | 'flush' | 'redrive' | 'conflict'
 > = {
   webhook: {
     log(log, observed, limited) {
       if (observed.webhookId !== null) logWebhook(log, observed);
-      else limited('warn', 'webhooks not kept, beside those that were logged', () => logWebhook(log, observed));
+      else limited('warn', 'further webhooks not stored, not logged individually', () => logWebhook(log, observed));
     },
     metrics(make) {
       const [webhooks, dropped, notStored] = [webhooksTotal(make), droppedTotal(make), notStoredTotal(make)];
@@ -58,7 +58,7 @@ export const webhookEvents: EventReadings<
       const attributes = {
         ...places.endpoint,
         'http.route': WEBHOOK_ROUTE,
-        // Without its query, which holds the token.
+        // Without the query, which contains the token.
         'url.path': webhookPath(observed),
         'http.response.status_code': 200,
         ...atLocation(observed),
@@ -76,11 +76,11 @@ export const webhookEvents: EventReadings<
       const { requestId: reqId, trace, outcome, locationId, error: err } = observed;
       // The URL may contain anything, so it is not logged.
       if (outcome === 'unauthorized') {
-        limited('info', 'webhooks refused, beside those that were logged', () =>
+        limited('info', 'further webhooks refused, not logged individually', () =>
           log.info({ reqId, trace, outcome, milliseconds: rounded(observed) }, 'webhook refused'),
         );
       } else if (err !== undefined) {
-        limited('error', 'webhooks not committed, beside those that were logged', () =>
+        limited('error', 'further webhooks not committed, not logged individually', () =>
           log.error(
             { reqId, trace, outcome, milliseconds: rounded(observed), locationId, err },
             'webhook not committed',
@@ -96,10 +96,10 @@ export const webhookEvents: EventReadings<
 
   'old token': {
     log: (log, observed, limited) =>
-      limited('warn', 'webhooks with an old token, beside those that were logged', () => {
+      limited('warn', 'further webhooks with an old token, not logged individually', () => {
         const { requestId, what: _what, error, ...rest } = observed;
         const about = { reqId: requestId, ...rest, milliseconds: rounded(observed), err: error };
-        log.warn(about, rest.webhookId === null ? 'old token, webhook not kept' : 'old token, webhook kept');
+        log.warn(about, rest.webhookId === null ? 'old token, webhook not stored' : 'old token, webhook stored');
       }),
     metrics(make) {
       const [dropped, notStored] = [droppedTotal(make), notStoredTotal(make)];
@@ -114,7 +114,7 @@ export const webhookEvents: EventReadings<
     log(log, observed, limited) {
       // A refused one is logged as a webhook that was not committed.
       if (observed.outcome !== 'spilled') return;
-      limited('warn', 'webhooks spilled, beside those that were logged', () => {
+      limited('warn', 'further webhooks spilled, not logged individually', () => {
         const { requestId: reqId, trace, locationId, integration, webhookId, why: err } = observed;
         const about = { reqId, trace, locationId, integration, webhookId, milliseconds: rounded(observed), err };
         log.warn(about, 'webhook spilled');
@@ -131,9 +131,10 @@ export const webhookEvents: EventReadings<
     log(log, observed, limited) {
       if (observed.outcome === 'known') return;
       const { outcome, error: err } = observed;
-      limited('error', 'messages not drained, beside those that were logged', () => {
-        if (outcome === 'put_back') log.warn({ err }, 'a spilled webhook could not be committed; comes again');
-        else log.error({ err }, 'a spilled webhook cannot be opened; goes to the dead-letter topic in the end');
+      limited('error', 'further messages not drained, not logged individually', () => {
+        if (outcome === 'put_back')
+          log.warn({ err }, 'a spilled webhook could not be committed; Pub/Sub delivers it again');
+        else log.error({ err }, 'a spilled webhook cannot be decrypted; finally it goes to the dead-letter topic');
       });
     },
     metrics(make) {
@@ -159,7 +160,7 @@ export const webhookEvents: EventReadings<
   conflict: {
     log: (log, { what: _what, ...about }) => log.error(about, 'conflict: a person should look'),
     metrics: (make) =>
-      make.countEach('conflicts_total', 'What a POS said that contradicts what we know.', {
+      make.countEach('conflicts_total', 'Reports of a POS that contradict the stored order.', {
         integration: make.integrations,
       }),
   },
@@ -167,7 +168,7 @@ export const webhookEvents: EventReadings<
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
   const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;
-  // What is undefined is not in the line.
+  // Undefined fields are not in the line.
   const about = {
     reqId: requestId,
     trace,
@@ -183,7 +184,7 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
     cause: dropped?.cause,
   };
   if (outcome !== 'dropped') log.info(about, 'webhook');
-  else log.warn(about, webhookId === null ? 'webhook dropped, and not kept' : 'webhook dropped');
+  else log.warn(about, webhookId === null ? 'webhook dropped, and not stored' : 'webhook dropped');
 }
 
 function applied(

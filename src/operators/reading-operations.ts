@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
-import { ASKED_OUTCOMES, ListedActs, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
+import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
@@ -22,7 +22,7 @@ const audit = operation({
       'is a 503. Rows are never changed, and kept for `AUDIT_RETENTION_DAYS`. What staff typed is in it where it names ' +
       'them: names of tokens, addresses and groups that were given roles. Of one operator a thousand refusals a minute ' +
       'are written down, and no more.',
-    output: ListedActs,
+    output: ListedActions,
     answer: 'A page of actions.',
   },
   query: z.strictObject({
@@ -30,7 +30,7 @@ const audit = operation({
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     order: Id.optional().meta({ description: 'About this order. Replays of its webhooks stand in its story.' }),
-    outcome: oneOf(ASKED_OUTCOMES, 'How it ended; `unknown`: it is under way, or its process died.').optional(),
+    outcome: oneOf(FILTER_OUTCOMES, 'How it ended; `unknown`: it is under way, or its process died.').optional(),
     since: When.optional().describe('Begun then or later.'),
     until: When.optional().describe('Begun before.'),
     ...paging(z.string().regex(/^\d{1,18}$/, { error: 'is not the `next` of a page' })),
@@ -46,7 +46,7 @@ const audit = operation({
       { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
       { flags: '--location <id>', about: 'at this location' },
       { flags: '--order <id>', about: 'about this order; replays of its webhooks stand in `order show`' },
-      { flags: '--outcome <outcome>', about: 'how it ended', choices: ASKED_OUTCOMES },
+      { flags: '--outcome <outcome>', about: 'how it ended', choices: FILTER_OUTCOMES },
       ...spanOptions('begun'),
       ...pagingOptions('auditId'),
     ],

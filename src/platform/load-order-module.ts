@@ -6,7 +6,7 @@ import { NeedsOperator } from '../core/domain/errors.ts';
 import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
 import { describeCause } from '../core/domain/placement-cause.ts';
 
-/** The query, with the canonical names. */
+/** The default query, with the canonical names. */
 const DEFAULT_QUERY = `query Order($id: ID!) {
   order(id: $id) {
     serviceOrderId
@@ -27,13 +27,13 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
   }
 }`;
 
-/** What modules import as `expediter/platform`, in `src` and in `dist`. */
+/** The module that `expediter/platform` resolves to, in `src` and in `dist`. */
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
- * Loads how orders are read: the module of `ORDER_MODULE`, or the query of `ORDER_QUERY_FILE` or our own, whose aliases
- * yield the canonical shape.
- * @throws Error that names the variable and what is wrong with what it names
+ * Loads the order module: the one of `ORDER_MODULE`, or one with the query of `ORDER_QUERY_FILE` or the default query,
+ * whose aliases give the canonical shape.
+ * @throws Error that names the variable and its problem
  */
 export async function loadOrderModule(config: {
   ORDER_MODULE?: string | undefined;
@@ -47,7 +47,7 @@ export async function loadOrderModule(config: {
 
 async function readQuery(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new Error(`ORDER_QUERY_FILE ${file} holds no GraphQL document: ${error.message}`, { cause: error });
+    throw new Error(`ORDER_QUERY_FILE ${file} is not a GraphQL document: ${error.message}`, { cause: error });
   });
   const problem = await problemOf(text, ['id']);
   if (problem !== undefined) throw new Error(`ORDER_QUERY_FILE ${file} ${problem}`);
@@ -57,7 +57,7 @@ async function readQuery(file: string): Promise<string> {
 /** @param name a package, or a path from the working directory that begins with `.` or `/` */
 async function importModule(name: string): Promise<OrderModule> {
   const specifier = /^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name;
-  // A mapper needs no package of ours beside it, and none of another version.
+  // A mapper then needs no copy of our package, and gets no other version of it.
   const hooks = registerHooks({
     resolve: (wanted, context, next) =>
       wanted === 'expediter/platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
@@ -75,7 +75,7 @@ async function importModule(name: string): Promise<OrderModule> {
   return module as OrderModule;
 }
 
-/** GraphQL takes a moment to load, and our own query needs no look. */
+/** GraphQL is imported only for a custom query: it takes a moment to load. */
 async function problemOf(query: string, given: readonly string[] | undefined): Promise<string | undefined> {
   const { problemWithQuery } = await import('./problem-with-query.ts');
   return problemWithQuery(query, given);
@@ -83,12 +83,12 @@ async function problemOf(query: string, given: readonly string[] | undefined): P
 
 async function problemWith(module: Partial<OrderModule>): Promise<string | undefined> {
   const { query, variables, headers, errorCode, toCanonicalOrder } = module;
-  if (typeof query !== 'string') return 'exports no text "query", the GraphQL document';
-  if (typeof toCanonicalOrder !== 'function') return 'exports no function "toCanonicalOrder"';
+  if (typeof query !== 'string') return 'must export a text "query", the GraphQL document';
+  if (typeof toCanonicalOrder !== 'function') return 'must export a function "toCanonicalOrder"';
   for (const [name, optional] of Object.entries({ variables, headers, errorCode, toCanonicalOrder })) {
     if (optional === undefined) continue;
-    if (typeof optional !== 'function') return `exports a "${name}" that is no function`;
-    if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: it cannot wait`;
+    if (typeof optional !== 'function') return `exports a "${name}" that is not a function`;
+    if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: make it synchronous`;
   }
   const problem = await problemOf(query, variables === undefined ? ['id'] : undefined);
   return problem && `has a "query" that ${problem}`;

@@ -1,17 +1,17 @@
 import { minorDigits } from '../core/domain/money.ts';
 import { toE164 } from '../core/domain/to-e164.ts';
 
-/** Years that a time of an order may have. What lies outside was read in the wrong unit. */
+/** Range of plausible order times. A time outside was read in the wrong unit. */
 const FIRST_MS = Date.UTC(2000);
 const LAST_MS = Date.UTC(2100);
-/** How far a number of JSON may be off its decimal, as 0.1 + 0.2 is. */
+/** Maximum error of a JSON number against its decimal, as of 0.1 + 0.2. */
 const FLOAT_ERROR = 1e-6;
 
-/** What the functions for mappers throw. `code` and `field` reach the operator; no value does, since it may be a member's. */
+/** What mappers' functions throw. `code` and `field` reach the operator, but not the value: it may be member data. */
 export class MappingError extends Error {
   override readonly name = 'MappingError';
   readonly code: MappingCode;
-  /** The field that was read, if the mapper named it. */
+  /** The field, if the mapper named it. */
   readonly field: string | undefined;
 
   constructor(code: MappingCode, field: string | undefined) {
@@ -22,14 +22,14 @@ export class MappingError extends Error {
 }
 
 const SENTENCES = {
-  amount_unreadable: 'is no decimal such as 12.90',
-  amount_too_exact: 'has more digits than its currency',
+  amount_unreadable: 'is not a decimal such as 12.90',
+  amount_too_exact: 'has more decimals than its currency',
   amount_too_large: 'is larger than any amount',
-  currency_unreadable: 'is no ISO 4217 code such as EUR',
-  enum_unmapped: 'has a value that the table lacks',
-  location_unmapped: 'is a location that the table lacks',
-  time_unreadable: 'is no time',
-  zone_unknown: 'is no time zone such as Europe/Berlin',
+  currency_unreadable: 'is not an ISO 4217 code such as EUR',
+  enum_unmapped: 'has a value that is not in the table',
+  location_unmapped: 'is a location that is not in the table',
+  time_unreadable: 'is not a time',
+  zone_unknown: 'is not a time zone such as Europe/Berlin',
 } as const;
 
 export type MappingCode = keyof typeof SENTENCES;
@@ -57,8 +57,8 @@ function asText(amount: string | number, digits: number): string {
 }
 
 /**
- * Looks a value of an enum up: `mapEnum(type, { DELIVERY: 'delivery', TAKEAWAY: 'pickup' }, 'type')`. A value that the
- * table lacks is an error, since a guess may send food to the wrong place.
+ * Maps a value of an enum: `mapEnum(type, { DELIVERY: 'delivery', TAKEAWAY: 'pickup' }, 'type')`. A value that is not
+ * in the table is an error: a default may send food to the wrong place.
  * @throws MappingError
  */
 export function mapEnum<const Table extends Readonly<Record<string, unknown>>>(
@@ -70,7 +70,7 @@ export function mapEnum<const Table extends Readonly<Record<string, unknown>>>(
 }
 
 /**
- * Looks up which of our locations one of the platform's is.
+ * Maps the platform's location id to ours.
  * @throws MappingError
  */
 export function mapLocation(
@@ -81,7 +81,7 @@ export function mapLocation(
   return lookUp(id, table, 'location_unmapped', field);
 }
 
-/** An object's own keys alone count: a value may be called "constructor". */
+/** Reads only an object's own keys: a value may be called "constructor". */
 function lookUp<Value>(
   key: string | number | null | undefined,
   table: Readonly<Record<string, Value>>,
@@ -93,26 +93,25 @@ function lookUp<Value>(
 }
 
 /**
- * Reads a telephone number as people of a country write it: "030 12345678" in DE is "+493012345678". The country of the
- * destination is looked at without this; that of a restaurant, for one, only a mapper knows.
+ * Reads a telephone number in a country's national format: "030 12345678" in DE is "+493012345678". The destination's
+ * country is tried without this; only the mapper knows a restaurant's, for example.
  * @param country ISO 3166-1 alpha-2
- * @returns E.164, or the text as it was where it is no number: it is left out then
+ * @returns E.164, or the unchanged text if it is not a number, which the order then leaves out
  */
 export function phoneInCountry(phone: string, country: string): string {
   return toE164(phone, country) ?? phone;
 }
 
 /**
- * Reads a time without a zone, such as "2026-11-21T18:00" or "2026-11-21 18:00:00", by the clocks of a zone. One with an
- * offset is the instant that it says. Of an hour that the clocks show twice it is the first, of one that they leave out
- * the one after.
+ * Reads a time without a zone, such as "2026-11-21T18:00" or "2026-11-21 18:00:00", as local time of a zone. A time
+ * with an offset is that instant. An ambiguous time is the earlier instant; a skipped time moves forward over the gap.
  * @param zone an IANA name, such as "Europe/Berlin"
  * @returns RFC 3339 with the offset
  * @throws MappingError
  */
 export function timeInZone(time: string, zone: string, field?: string): string {
   const text = time.trim();
-  // A date alone would be midnight.
+  // A date alone would become midnight.
   if (!/\d[t ]\d\d/i.test(text)) throw new MappingError('time_unreadable', field);
   let zoned: Temporal.ZonedDateTime;
   try {
@@ -126,9 +125,9 @@ export function timeInZone(time: string, zone: string, field?: string): string {
 }
 
 /**
- * Reads a count of seconds or milliseconds since 1970, as a number or as text.
+ * Reads seconds or milliseconds since 1970, as a number or as text.
  * @returns RFC 3339 in UTC
- * @throws MappingError also for a time before 2000 or after 2100: then the unit is the other one
+ * @throws MappingError also for a time before 2000 or after 2100, which has the other unit
  */
 export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?: string): string {
   const milliseconds = Number(count) * (unit === 's' ? 1000 : 1);
@@ -139,7 +138,7 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
 }
 
 function hasOffset(text: string): boolean {
-  // Behind the date, which has hyphens of its own.
+  // The search begins after the date, which has its own hyphens.
   return /(?:z|[+-]\d\d(?::?\d\d)?)$/i.test(text.slice(text.search(/[t ]/i)));
 }
 

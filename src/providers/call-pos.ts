@@ -2,29 +2,29 @@ import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import { parseRetryAfter } from '../core/domain/classify-error.ts';
 
-/** One request to a POS. `body` is sent as it is; the caller names its `content-type` in `headers`. */
+/** One request to a POS. `body` is sent unchanged; set its `content-type` in `headers`. */
 export type PosRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
   headers?: Record<string, string>;
   body?: string;
-  /** The header of a 429, beside `Retry-After`, that says when the limit ends: in seconds since the Unix epoch. */
+  /** A 429's header, other than `Retry-After`, that says when the limit ends: in seconds since the Unix epoch. */
   resetHeader?: string;
-  /** The context's, which ends the attempt; `obtain`'s for a token. */
+  /** The context's signal, which ends the attempt. For a token request, the signal that `obtain` gets. */
   signal: AbortSignal;
-  /** Milliseconds for this request, so that it leaves an attempt's others their time. */
+  /** Time limit of this request in milliseconds. It leaves time for the attempt's other requests. */
   withinMs?: number;
-  /** The context's. */
+  /** The context's `fetch`. */
   fetch: PosContext<unknown>['fetch'];
 };
 
-/** The answer of a POS: a 2xx, or a 4xx whose meaning only the provider knows. */
+/** A POS's answer: a 2xx, or a 4xx whose meaning only the provider knows. */
 export type PosAnswer = {
   status: number;
   headers: Headers;
   /**
-   * The body as JSON. Undefined if it is empty, not JSON, over 1 MiB or incomplete. The status holds all the same: a
-   * 2xx means that the POS did what it was asked, even if the body is lost.
+   * The body as JSON. Undefined if it is empty, not JSON, over 1 MiB or incomplete. The status still counts: a 2xx
+   * means that the POS carried out the request.
    */
   json: unknown;
 };
@@ -32,15 +32,15 @@ export type PosAnswer = {
 /**
  * Calls a POS and classifies every failure by one question: may the POS have taken the order? No error contains a
  * query, credentials, a body or member data.
- * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS says that it did not take it.
- *   The core believes those of 5xx only where a repeat is harmless
- * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and 502, 504 and the like of gateways
- * @throws NeedsOperator on 401 and 403, if the settings make no valid request or lead to a host that `fetch` refuses, and
- *   on a redirect: to follow it would turn a POST into a GET or send credentials elsewhere
+ * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS reports that it took
+ *   nothing. The core believes such a 5xx only if a repeat is harmless
+ * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and a gateway's 502, 504 and the like
+ * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, and a redirect, which would turn
+ *   a POST into a GET or send credentials to another host
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const name = `${call.method} ${withoutSecrets(call.url)}`;
-  if (call.signal.aborted) throw new TryAgain(`${name}: the attempt's time was up before the call`, { sent: false });
+  if (call.signal.aborted) throw new TryAgain(`${name}: the attempt timed out before this call`, { sent: false });
 
   const request = buildRequest(call, name);
   const signal =
@@ -54,20 +54,20 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
 
   const refusal = refusalOf(response, call.resetHeader, name);
   if (refusal !== undefined) {
-    // An unread answer would hold its connection.
+    // An unread body would block its connection.
     await response.body?.cancel().catch(() => {});
     throw refusal;
   }
   return { status: response.status, headers: response.headers, json: await readJson(response) };
 }
 
-/** Builds the request. `Request` quotes an invalid URL or header value in its error, and neither may reach a log. */
+/** Builds the request. `Request` quotes an invalid URL or header value in its error; a log must not show either. */
 function buildRequest(call: PosRequest, name: string): Request {
   const { url, method, headers = {}, body } = call;
   try {
     return new Request(url, { method, headers, ...(body === undefined ? {} : { body }) });
   } catch {
-    throw new NeedsOperator(`${name}: the URL or a header made from the settings is not valid`);
+    throw new NeedsOperator(`${name}: the settings give an invalid URL or header`);
   }
 }
 
@@ -81,7 +81,7 @@ function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
   if (error instanceof NeedsOperator) return error;
   const cause = causeOf(error);
   // fetch refuses the ports that browsers block: https://fetch.spec.whatwg.org/#port-blocking
-  if (cause.message === 'bad port') return new NeedsOperator(`${name}: fetch refuses to use this port`);
+  if (cause.message === 'bad port') return new NeedsOperator(`${name}: this port is blocked; use another port`);
   if (neverConnected(cause)) return new TryAgain(`${name}: ${cause.code}: no connection`, { sent: false });
   if (signal.aborted) return new TryAgain(`${name}: no answer in time`, { sent: true });
   return new TryAgain(`${name}: ${cause.code ?? 'the connection broke'}: no answer`, { sent: true });
@@ -89,7 +89,7 @@ function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
 
 type Cause = { code?: string; syscall?: string; message?: string };
 
-/** Returns the reason that fetch hides as `cause`: with several addresses, one AggregateError for all of them. */
+/** Returns the reason that fetch hides in `cause`. For several addresses it is one AggregateError. */
 function causeOf(error: unknown): Cause {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return {};
@@ -97,13 +97,13 @@ function causeOf(error: unknown): Cause {
   return last instanceof Error ? last : cause;
 }
 
-/** Error codes of OpenSSL about certificates, and of Node if the other end does not speak TLS with us. */
+/** OpenSSL's certificate errors, and Node's errors for a server that does not speak our TLS. */
 const TLS_HANDSHAKE =
   /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|ERR_TLS_CERT_ALTNAME_|ERR_TLS_HANDSHAKE_TIMEOUT$|ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAILABLE|.*ALERT_HANDSHAKE_FAILURE|.*ALERT_PROTOCOL_VERSION|.*UNRECOGNIZED_NAME)$)/;
 
 /**
- * True only if certainly no byte of the request was sent. A reset does not count, not even within the handshake: its
- * code does not say when it came.
+ * True only if no byte of the request can have been sent. A reset never counts: its code does not show whether the
+ * handshake was complete.
  */
 function neverConnected(cause: Cause): boolean {
   return (
@@ -121,7 +121,7 @@ function refusalOf(response: Response, resetHeader: string | undefined, name: st
   if (httpStatus === 401 || httpStatus === 403) return new NeedsOperator(message, { httpStatus });
   if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
   const refused = [429, 500, 501, 503].includes(httpStatus);
-  // Any answer may tell when its limit is reset; only a 429 says that it is reached.
+  // Any answer may carry the reset time. Only a 429 means that the limit is reached.
   const retryAfterMs = parseRetryAfter(response.headers, httpStatus === 429 ? resetHeader : undefined);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
 }
@@ -135,10 +135,10 @@ async function readJson(response: Response): Promise<unknown> {
 }
 
 /**
- * Makes a handler for `.catch` that explains a 401 or 403, where `callPos` can only name the request.
+ * Makes a `.catch` handler that explains a 401 or 403. `callPos` can only name the request.
  * @param statuses the statuses to explain
- * @param explain the sentence, without secrets
- * @returns a function that throws a NeedsOperator with the sentence, and any other error as it is
+ * @param explain returns the sentence, without secrets
+ * @returns a function that throws NeedsOperator with the sentence, and rethrows any other error
  */
 export function quoteRefusal(
   statuses: readonly (401 | 403)[],
@@ -151,19 +151,19 @@ export function quoteRefusal(
   };
 }
 
-/** Requests allowed in a window, which begins at a multiple of its length, as vendors count minutes, hours and days. */
+/** Requests allowed per window. Windows begin at multiples of their length, as vendors count minutes and hours. */
 export type Allowance = { requests: number; seconds: number };
 
-/** The requests of one caller, such as a connection or a restaurant. */
+/** Requests made by one caller, such as a connection or a restaurant. */
 type Spent = { spans: { began: number; requests: number }[]; closedUntil: number };
 
-/** The most callers remembered, more than a process has locations. Beyond it the oldest is removed. */
+/** Maximum number of callers in memory, more than a process has locations. Beyond it the oldest is removed. */
 const CALLERS = 10_000;
 
 /**
- * Limits the requests of each caller to a POS, as far as one process can. Requests of other processes show only when
- * the POS answers 429: then all requests of this caller wait as long as the POS asks.
- * @param allowances none if the vendor publishes no figures
+ * Limits the requests of each caller to a POS within this process. Requests of other processes show only in a 429.
+ * After a 429 all requests of this caller wait as long as the POS says.
+ * @param allowances empty if the vendor publishes no limits
  * @returns a function that runs a request at once, or throws TryAgain with `sent: false` and the wait
  */
 export function limitRate(
@@ -181,7 +181,7 @@ export function limitRate(
     return spent;
   };
 
-  /** @returns milliseconds until a request is allowed; if 0, the request is counted */
+  /** @returns milliseconds until a request is allowed. If 0, the request is counted */
   const enter = (spent: Spent, at: number): number => {
     const waits = allowances.map(({ requests, seconds }, nth) => {
       const length = seconds * 1000;
@@ -200,7 +200,7 @@ export function limitRate(
     const spent = spentBy(caller);
     const retryAfterMs = enter(spent, now.getTime());
     if (retryAfterMs > 0) {
-      throw new TryAgain('the POS has had as many requests as it allows for now', { sent: false, retryAfterMs });
+      throw new TryAgain('the request limit of the POS is reached', { sent: false, retryAfterMs });
     }
     try {
       return await request();

@@ -10,22 +10,22 @@ import { square } from './square/index.ts';
 import { standard } from './standard/index.ts';
 import { toast } from './toast/index.ts';
 
-/** All built-in providers. A new POS is one folder and one line here. */
+/** The built-in providers. A new POS needs one folder and one line here. */
 const providers: readonly Provider[] = [standard, hubrise, square, lightspeedK, deliverect, toast];
 
 export const registry: Registry = new Map(providers.map((provider) => [provider.integration, provider]));
 
 /**
- * Loads the built-in providers and those of `PROVIDER_MODULES`, each a module whose default export is a `Provider`.
+ * Loads the built-in providers and the modules of `PROVIDER_MODULES`. Each module's default export is a `Provider`.
  * @param moduleNames packages, or paths from the working directory that begin with `.` or `/`
- * @throws Error that names the module and what is wrong with it
+ * @throws Error that names the module and its problem
  */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
   const loaded = new Map(registry);
   for (const name of moduleNames) {
     const provider = await loadProvider(name);
     if (loaded.has(provider.integration)) {
-      throw new Error(`PROVIDER_MODULES: ${name}: there is a provider "${provider.integration}" already`);
+      throw new Error(`PROVIDER_MODULES: ${name}: a provider "${provider.integration}" already exists`);
     }
     loaded.set(provider.integration, provider);
   }
@@ -45,7 +45,7 @@ async function loadProvider(name: string): Promise<Provider> {
   return module.default as Provider;
 }
 
-/** Checks the shape of a provider. A schema is known by its methods, since a module may bring its own copy of zod. */
+/** Checks a provider's shape. Recognises a schema by its methods, because a module may bring its own copy of zod. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
   const {
@@ -59,20 +59,20 @@ function problemWith(value: unknown): string | undefined {
     webhookAuth,
   } = value as Partial<Provider>;
   if (typeof integration !== 'string' || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(integration)) {
-    return 'has no "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
+    return 'needs an "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
-  if (typeof settings?.safeParse !== 'function') return 'has no "settings", a zod schema';
-  if (typeof deduplicates !== 'boolean') return 'has no "deduplicates", true or false';
+  if (typeof settings?.safeParse !== 'function') return 'needs "settings", a zod schema';
+  if (typeof deduplicates !== 'boolean') return 'needs "deduplicates", true or false';
   if (deduplicatesForS !== undefined && !(deduplicatesForS > 0)) {
-    return 'has a "deduplicatesForS" that is no number of seconds';
+    return 'has a "deduplicatesForS" that is not a positive number of seconds';
   }
   if (attemptWithinS !== undefined && !isAttemptLimit(attemptWithinS)) {
-    return `has an "attemptWithinS" that is no number of seconds up to ${LONGEST_ATTEMPT_S}`;
+    return `has an "attemptWithinS" that is not a number of seconds up to ${LONGEST_ATTEMPT_S}`;
   }
-  if (typeof createOrder !== 'function') return 'has no function "createOrder"';
-  if (typeof translateWebhook !== 'function') return 'has no function "translateWebhook"';
+  if (typeof createOrder !== 'function') return 'needs a function "createOrder"';
+  if (typeof translateWebhook !== 'function') return 'needs a function "translateWebhook"';
   if (webhookAuth !== undefined && !WebhookAuth.safeParse(webhookAuth).success) {
-    return 'has a "webhookAuth" without kind, header or settings, or with something else than them';
+    return 'has a wrong "webhookAuth": it needs kind, header and settings, and takes no unknown field';
   }
   for (const name of [
     'checkOrder',
@@ -85,7 +85,7 @@ function problemWith(value: unknown): string | undefined {
     'needsPublicUrl',
   ] as const) {
     const optional = (value as Partial<Provider>)[name];
-    if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is no function`;
+    if (optional !== undefined && typeof optional !== 'function') return `has a "${name}" that is not a function`;
   }
   return undefined;
 }

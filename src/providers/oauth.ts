@@ -5,9 +5,9 @@ import { callPos, type PosAnswer } from './call-pos.ts';
 import { describeError, perhapsTaken } from '../core/domain/classify-error.ts';
 
 /**
- * Calls with an access token. If the POS refuses the token, it may have been revoked early, so the call is made once
- * more with a fresh one.
- * @throws as `callPos` and `Credentials` do; NeedsOperator if the fresh token is refused as well
+ * Calls with an access token. If the POS refuses the token, it may have been revoked early: the call is repeated once
+ * with a fresh token.
+ * @throws as `callPos` and `Credentials` do; NeedsOperator if the fresh token is refused too
  */
 export async function callWithToken(
   credentials: Credentials,
@@ -25,15 +25,15 @@ export async function callWithToken(
   }
 }
 
-/** The code of an OAuth authorisation that a person copies from the browser: it is spent by one exchange. */
+/** A one-time OAuth authorisation code that a person copies from the browser. */
 type WithCode = { authorizationCode?: string | undefined };
 
 /**
- * Connects by OAuth's authorisation code without a page of ours: without a code it says which URL to open, with one it
- * exchanges the code and goes on as `connect` does. What the code brought is kept whatever becomes of the rest.
+ * Connects by OAuth's authorisation code without a page of ours. Without a code, it returns the URL to open. With a
+ * code, it exchanges the code and continues as `connect` does. The new settings are stored even if the rest fails.
  * @param by.url the page where the restaurant agrees; without secrets
- * @param by.shown where the code stands then, as in "the page shows it"
- * @param by.exchange returns the settings that the code brings, and what to tell the operator of them
+ * @param by.shown where the code then appears, as in "the page shows it"
+ * @param by.exchange returns the settings that the code brings, and a message about them for the operator
  */
 export async function connectByCode<Context extends { settings: WithCode }>(
   context: Context,
@@ -49,9 +49,9 @@ export async function connectByCode<Context extends { settings: WithCode }>(
     return {
       done: [],
       todo: [
-        `Let somebody who may decide for the restaurant open this page and agree: ${by.url}`,
-        `Put the code into the settings as authorizationCode (${by.shown}), and run expediter provider connect again, ` +
-          'within five minutes',
+        `Ask an owner or manager of the restaurant to open this page and agree: ${by.url}`,
+        `Put the code into the settings as authorizationCode (${by.shown}). Run expediter provider connect again ` +
+          'within five minutes.',
       ],
       unused: true,
     };
@@ -63,8 +63,8 @@ export async function connectByCode<Context extends { settings: WithCode }>(
     return { ...connected, done: [action, ...connected.done], settings: { ...settings, ...connected.settings } };
   } catch (error) {
     return {
-      done: [action],
-      todo: [`Run expediter provider connect again. The rest failed: ${describeError(error)}`],
+      done: [did],
+      todo: [`The rest failed: ${describeError(error)}. Run expediter provider connect again.`],
       settings,
       unused: !perhapsTaken(error, { deduplicates: false }),
     };
@@ -72,10 +72,10 @@ export async function connectByCode<Context extends { settings: WithCode }>(
 }
 
 /**
- * Requests a token by OAuth, with `form` or `json` as the body, and `basic`, the client's id and secret, as HTTP Basic.
- * @param context.signal `obtain`'s, not the order's: others wait for the same token
- * @param about.refused what to say if the POS grants none. A 401, a 403 and redirects come without a body
- * @throws NeedsOperator as `refused` says; TryAgain if no token can be read in the answer
+ * Requests a token by OAuth. `form` or `json` is the body; `basic`, the client's id and secret, is sent as HTTP Basic.
+ * @param context.signal `obtain`'s, not the order's: other orders wait for the same token
+ * @param about.refused returns the message if the POS grants no token. A 401, a 403 and redirects come without a body
+ * @throws NeedsOperator with the message of `refused`; TryAgain if the answer holds no readable token
  */
 export async function oauthGrant<Granted>(
   { signal, fetch }: Pick<PosContext<unknown>, 'signal' | 'fetch'>,
@@ -110,6 +110,6 @@ export async function oauthGrant<Granted>(
   });
   if (status >= 300) refuse(status, json);
   const granted = about.granted.safeParse(json);
-  if (!granted.success) throw new TryAgain(`${about.pos} granted no token that can be read`, { sent: false });
+  if (!granted.success) throw new TryAgain(`${about.pos} answered without a readable token`, { sent: false });
   return granted.data;
 }

@@ -11,13 +11,13 @@ export function cutText(text: string, limit: number): string {
   return text.slice(0, limit - CUT.length).replace(/[\uD800-\uDBFF]$/, '') + CUT;
 }
 
-/** The warning for whoever hands the order over, for a POS without a field for it. Undefined if no item needs it. */
+/** The warning at hand-over, for a POS without a field for it. Undefined if no item needs it. */
 export function ageCheck({ items }: CanonicalOrder): string | undefined {
   const names = items.filter((item) => item.ageRestricted).map((item) => item.name);
   return names.length === 0 ? undefined : `AGE CHECK: ${names.join(', ')}`;
 }
 
-/** The discounts, for staff to take off where a POS has not been told. Undefined if there are none. */
+/** The discounts as a text for staff, if the POS has no field for them. Undefined if there are none. */
 export function takeOff(order: CanonicalOrder): string | undefined {
   const { currency } = order.money;
   const each = discountsOf(order).map(({ name, amount }) => `${name} ${toDecimal(amount, currency)} ${currency}`);
@@ -31,8 +31,8 @@ export function orderNote(order: CanonicalOrder, limit: number): string | undefi
 }
 
 /**
- * What people and POS systems write as a reason, in English. The first that is found counts: who cancels "on customer
- * request" for an item that is "not in stock" says the customer's reason. Inferred, where the vendor's page quotes none.
+ * What people and POS systems write as a reason, in English. The first match counts: "on customer request" for an item
+ * "not in stock" is the customer's reason. Inferred where the vendor's page quotes none.
  */
 const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(customer|guest)(['’]s)? (has )?(cancel|request|chang\w*( of)?( \w+)? mind\b)/i, 'member_cancelled'],
@@ -58,12 +58,12 @@ const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(offline|unreachable|unable to reach|connection|connect to)\b/i, 'technical'],
 ];
 
-/** As much of a text as is read. */
+/** Number of characters read of a text. */
 const READ = 500;
 
-/** The code of a reason that somebody wrote in words of their own. Undefined if none is known. */
+/** Finds the code of a reason in free text. Undefined if no pattern matches. */
 export function reasonInWords(text: string): ReasonCode | undefined {
-  // Some channels have codes, OUT_OF_STOCK.
+  // Some channels send codes such as OUT_OF_STOCK.
   const read = text.slice(0, READ).replaceAll('_', ' ');
   return WORDS.find(([words]) => words.test(read))?.[1];
 }

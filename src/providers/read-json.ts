@@ -4,19 +4,19 @@ import { describeIssues, StatusEvent } from '../core/domain/order.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import type { PosAnswer } from './call-pos.ts';
 
-/** The deepest nesting read. Payloads of POS systems nest some ten deep. */
+/** Maximum nesting. POS payloads nest some ten deep. */
 const DEEPEST = 100;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** A bracket with this bit is curly: `[` becomes `{`. */
+/** The bit that turns a square bracket into a curly one: `[` becomes `{`. */
 const CURLY = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
 /**
  * Parses the JSON body of a webhook.
- * @param wanted what the body should be, for the message, as in "an object with eventType and order"
+ * @param wanted describes the expected body for the error message, as in "an object with eventType and order"
  * @throws Poison
  */
 export function parseJson(body: Buffer, wanted: string): unknown {
@@ -41,8 +41,8 @@ export function parseJson(body: Buffer, wanted: string): unknown {
 }
 
 /**
- * Counts the brackets outside strings. Bytes of longer UTF-8 characters are all above those compared here. A `switch` for
- * every byte took as long as to parse them.
+ * Counts the brackets outside strings. Bytes of multi-byte UTF-8 characters are above all bytes compared here. A
+ * `switch` for every byte took as long as parsing.
  */
 function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
@@ -61,7 +61,7 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
   return false;
 }
 
-/** Each is compiled when it is first used: several times as fast, and with little for the garbage collector. */
+/** Compiles each schema at first use: several times as fast, and little garbage. */
 const compiled = new WeakMap<ZodType, ZodType>();
 
 function compile<Shape>(schema: ZodType<Shape>): ZodType<Shape> {
@@ -75,7 +75,7 @@ function compile<Shape>(schema: ZodType<Shape>): ZodType<Shape> {
 
 /**
  * Reads a part of a webhook by its schema.
- * @throws Poison that names the fields which are wrong and never their values, as those may be a member's
+ * @throws Poison that names the wrong fields, never their values: a value may be member data
  */
 export function readShape<Shape>(schema: ZodType<Shape>, json: unknown): Shape {
   const result = compile(schema).safeParse(json, { reportInput: true });
@@ -86,23 +86,23 @@ export function readShape<Shape>(schema: ZodType<Shape>, json: unknown): Shape {
 }
 
 /**
- * Reads what a POS answers about an order's state.
- * @param read reads its JSON, and throws Poison as `readShape` does
- * @throws TryAgain that names the fields which are wrong and never their values: nobody knows more than before
+ * Reads a POS's answer about an order's state.
+ * @param read reads the JSON; throws Poison as `readShape` does
+ * @throws TryAgain that names the wrong fields, never their values: the order's state stays unknown
  */
 export function readState<State>({ status: httpStatus, json }: PosAnswer, read: (json: unknown) => State): State {
   try {
     return read(json);
   } catch (error) {
     if (!(error instanceof Poison)) throw error;
-    const message = `what the POS answered about the order cannot be used: ${error.message}`;
+    const message = `the POS's answer about the order is not usable: ${error.message}`;
     throw new TryAgain(message, { sent: false, httpStatus });
   }
 }
 
-/** The id of what was asked about. An answer with another is about another order. */
-export function asked(id: string) {
-  return z.string().refine((given) => given === id, { error: "is another order's than the one asked about" });
+/** The id of the order in the request. An answer with another id is about another order. */
+export function requestedId(id: string) {
+  return z.string().refine((given) => given === id, { error: 'belongs to another order than the requested one' });
 }
 
 /** A field that may be left out. Null and an empty string count as left out, since many POS systems write them. */
@@ -111,8 +111,8 @@ export function absentable<Shape extends z.ZodType>(shape: Shape) {
 }
 
 /**
- * A time of an event. An offset without a colon (`+0000`) is read as well: two vendors write it so. A time that cannot be
- * stored is left out, and the event kept.
+ * A time of an event. Also reads an offset without a colon (`+0000`), as two vendors write it. An invalid time is left
+ * out; the event still counts.
  */
 export const timeIfAny = z
   .preprocess(

@@ -1,24 +1,24 @@
 import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 
-/** Parts that the settings of several POS systems share. */
+/** Settings that several POS systems share. */
 
 function hasCredentials(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && url.username + url.password !== '';
 }
 
-/** An http or https URL without user name and password: fetch refuses those. */
+/** An http or https URL without user name and password, which fetch refuses. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
-  .refine((url) => !hasCredentials(url), { error: 'holds a user name or password, which fetch refuses to send' });
+  .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' });
 
-/** The base URL of an API, without a slash at its end, so that paths can follow. */
+/** The base URL of an API, without a slash at its end. */
 export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {
-  error: 'holds a query or a fragment, behind which no path can follow',
+  error: 'contains a query (?) or a fragment (#): remove it',
 }).transform((url) => url.replace(/(?<!\/)\/+$/, ''));
 
-/** A base URL with a default, for a vendor with one production host for everybody. */
+/** A base URL whose default is the vendor's production host. */
 export function baseUrl(production: string) {
   return BaseUrl.prefault(production);
 }
@@ -30,12 +30,12 @@ export const Secret = z
   .refine((text) => text === text.trim(), { error: 'begins or ends with white space' });
 
 /**
- * Who delivers: the restaurant's staff, the ordering platform's couriers, or a service of the POS's vendor. The tip of a
- * delivery is theirs.
+ * Who delivers, and gets the tip of a delivery: the restaurant's staff, the platform's couriers, or a service of the
+ * POS's vendor.
  */
 export const DeliveredBy = z.enum(['restaurant', 'platform', 'vendor']);
 
-/** The POS's own ids of items and modifiers, by our ids. An id without an entry is sent as it is. */
+/** The POS's ids of items and modifiers, by our ids. An id without an entry is sent unchanged. */
 export const ItemMap = z.record(Id, Id).default({});
 
 /** Returns the entry of a map by our id. A plain look-up would find `constructor`. */

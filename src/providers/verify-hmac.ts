@@ -5,7 +5,7 @@ import type { Webhook } from '../core/domain/provider.ts';
 /**
  * Verifies the HMAC-SHA256 that a POS sends in a header.
  * @param about.header its name in lower case
- * @param about.signed the parts that are signed, in order
+ * @param about.signed the signed parts, in order
  * @param about.prefix the text before the signature in the header, such as `sha256=`
  * @throws NotAuthentic that names the header
  */
@@ -35,6 +35,6 @@ export function verifyHmac(
   const right = Buffer.from(hmac.digest(encoding));
   const offered = Buffer.from(encoding === 'hex' ? signature.toLowerCase() : signature);
   if (right.length !== offered.length || !timingSafeEqual(right, offered)) {
-    throw new NotAuthentic(`the signature in ${header} is not ours`, { cause: { code: 'signature_wrong', header } });
+    throw new NotAuthentic(`the signature in ${header} is wrong`, { cause: { code: 'signature_wrong', header } });
   }
 }

@@ -21,32 +21,31 @@ import { observability } from './plugins/observability.ts';
 import { providers } from './plugins/providers.ts';
 import { pubsub } from './plugins/pubsub.ts';
 
-/** Pause between what is loaded once the process is ready. */
+/** Pause between two libraries that are loaded once the process is ready. */
 const LOAD_EVERY_MS = 100;
 
 export type Server = {
   app: FastifyInstance;
-  /** The same one while OPERATOR_PORT is unset, or PORT's. */
+  /** The same as `app` if OPERATOR_PORT is unset or equals PORT. */
   operatorApp: FastifyInstance;
   /** In the order of their start. */
   parts: readonly Part[];
   listen(): Promise<void>;
-  /** Resolves when everything works. @throws WrongSchema if it never will */
+  /** Resolves when everything works. @throws WrongSchema if it never can */
   start(): Promise<void>;
-  /** Stops accepting, finishes what is under way, closes. */
+  /** Stops accepting requests, finishes the running ones, closes. */
   drain(): Promise<void>;
 };
 
 type About = {
   registry: Registry;
   log: FastifyBaseLogger;
-  /** The number of log lines dropped so far. */
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };
 type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
 
-/** Builds the service. Nothing connects and nothing listens yet. */
+/** Builds the service, without connecting or listening. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
   const { registry, log, limits = ANSWER_LIMITS } = about;
   const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
@@ -93,7 +92,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   };
 }
 
-/** The parts in the order of their start. A part may use those above it while it stops. */
+/** The parts in the order of their start. A part may use the parts above it while it stops. */
 function partsOf(
   app: FastifyInstance,
   config: Config,
@@ -106,7 +105,7 @@ function partsOf(
   return [
     {
       name: 'database',
-      // Metrics are loaded meanwhile: they are scraped while Postgres is away, too.
+      // Metrics are loaded at the same time: they are scraped even while Postgres is away.
       start: (stopping) => Promise.all([database.ready(loadTokens, stopping), observability.load(sources)]),
       stop: database.close,
     },
@@ -133,7 +132,7 @@ function partsOf(
   ];
 }
 
-/** Whether the process is ready, and the part that makes it so. */
+/** Whether the process is ready, and the part that sets it. */
 function readinessOf({ database, providers, log }: FastifyInstance): { readiness: () => Readiness; part: Part } {
   let isReady = false;
   return {
@@ -152,7 +151,7 @@ function readinessOf({ database, providers, log }: FastifyInstance): { readiness
   };
 }
 
-/** Loads what the first order needs, one after the other: what comes meanwhile waits for one at the most. */
+/** Loads the libraries of the first order, one after the other, so that a request waits for one at most. */
 async function loadForOrders(log: FastifyBaseLogger, stopping: AbortSignal): Promise<void> {
   for (const load of [loadGraphqlRequest, loadPhones, loadUndici]) {
     await sleep(LOAD_EVERY_MS, undefined, { ref: false });
@@ -160,7 +159,7 @@ async function loadForOrders(log: FastifyBaseLogger, stopping: AbortSignal): Pro
     try {
       await load();
     } catch (error) {
-      log.warn({ err: error }, 'not loaded ahead: the first order tries again');
+      log.warn({ err: error }, 'a library could not be loaded in advance; the first order loads it');
     }
   }
 }
@@ -171,10 +170,10 @@ async function drain(
   { stop, listeners }: { stop: () => Promise<void>; listeners: Listeners },
 ): Promise<void> {
   log.info('draining');
-  // Calls that are left behind are in doubt, and another process resolves them.
+  // Abandoned calls are in doubt, and another process resolves them.
   const late = sleep(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS, false, { ref: false });
   const inTime = await Promise.race([stop().then(() => true), late]);
-  if (!inTime) log.warn('calls under way are left behind; another process goes on with them');
+  if (!inTime) log.warn('running calls were abandoned at shutdown; another process continues them');
   listeners.cutOff();
   log.info('stopped');
 }

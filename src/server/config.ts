@@ -5,55 +5,80 @@ import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseFollowKeys } from '../http/follow/follow-keys.ts';
 
-/** The variables: each with its schema, and an example for the error message. */
-const variables = {
-  DATABASE_URL: [postgresUrl(), 'postgres://expediter@db.internal:5432/expediter?sslmode=verify-full'],
+type Variable = readonly [schema: z.ZodType, about: string, example?: string];
+/**
+ * The variables: each with its schema, what docs/configuration.md and .env.example say of it (`npm run docs`), and an
+ * example for the error message, unless that is the default.
+ */
+export const VARIABLES = {
+  DATABASE_URL: [
+    postgresUrl(),
+    'Postgres 15 or newer, without a transaction pooler. Over a network add `sslmode=verify-full`',
+    'postgres://expediter@db.internal:5432/expediter?sslmode=verify-full',
+  ],
   OWNER_DATABASE_URL: [
     postgresUrl().optional(),
+    'the role that owns the tables, for `expediter migrate` only',
     'postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full',
   ],
-  HOST: [z.string().min(1).default('0.0.0.0'), '0.0.0.0'],
-  PORT: [integer(0, 65_535).default(8080), '8080'],
-  LOG_LEVEL: [z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'), 'info'],
+  POOL_SIZE: [integer(5, 1000).default(10), 'connections to Postgres, at most, per process'],
 
-  ORDER_API_URL: [httpUrl(), 'https://orders.example.com/graphql'],
-  ORDER_API_TOKEN: [z.string().min(1).optional(), 'the bearer token of the ordering platform'],
-  ORDER_QUERY_FILE: [z.string().min(1).optional(), '/etc/expediter/order.graphql'],
-  ORDER_MODULE: [z.string().min(1).optional(), '/etc/expediter/map-order.ts'],
-
-  GOOGLE_CLOUD_PROJECT: [z.string().min(1), 'my-project'],
-  STATUS_TOPIC: [z.string().min(1).default('order-status'), 'order-status'],
-  PUBSUB_EMULATOR_HOST: [z.string().min(1).optional(), '127.0.0.1:8085'],
-  SPILL_TOPIC: [z.string().min(1).optional(), 'webhook-spill'],
-  SPILL_SUBSCRIPTION: [z.string().min(1).optional(), 'webhook-spill-drain'],
-  SPILL_TOKEN_AGE_S: [integer(60, 86_400).default(3600), '3600'],
-
-  PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), 'oidc'],
-  PUSH_AUDIENCE: [z.string().min(1).optional(), 'https://expediter.example.com/pubsub/push'],
-  PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'push@my-project.iam.gserviceaccount.com'],
-  PUSH_ISSUER: [z.string().min(1).default('https://accounts.google.com'), 'https://accounts.google.com'],
-  PUSH_JWKS_URL: [
-    httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'),
-    'https://www.googleapis.com/oauth2/v3/certs',
+  HOST: [text().default('0.0.0.0'), 'the address to listen on'],
+  PORT: [integer(0, 65_535).default(8080), 'the port for webhooks, pushes and members'],
+  PUBLIC_URL: [
+    baseUrl().optional(),
+    'the base URL that POS systems call and some sign',
+    'https://expediter.example.com',
   ],
+  LOG_LEVEL: [
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+    '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`',
+  ],
+  DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), 'milliseconds for which a stopping process serves as not ready'],
+  DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds that it then has to finish its work'],
 
-  FOLLOW_TOKEN_JWKS_URL: [httpUrl().optional(), 'https://orders.example.com/.well-known/jwks.json'],
+  ORDER_API_URL: [httpUrl(), "the ordering platform's GraphQL endpoint", 'https://orders.example.com/graphql'],
+  ORDER_API_TOKEN: [text().optional(), 'its bearer token', '<the bearer token of the ordering platform>'],
+  ORDER_MODULE: [text().optional(), 'a module that maps its orders', '/etc/expediter/map-order.ts'],
+  ORDER_QUERY_FILE: [text().optional(), 'instead, a query whose aliases map them', '/etc/expediter/order.graphql'],
+
+  GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
+  STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
+  PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
+  SPILL_TOPIC: [text().optional(), 'topic for webhooks while Postgres is away. Unset: they get 500', 'webhook-spill'],
+  SPILL_SUBSCRIPTION: [text().optional(), 'its subscription. Set both or neither', 'webhook-spill-drain'],
+  SPILL_TOKEN_AGE_S: [integer(60, 86_400).default(3600), 'seconds for which known tokens count while Postgres is away'],
+  PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
+  PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
+  PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account that signs them', 'push@my-project.iam.gserviceaccount.com'],
+  PUSH_ISSUER: [text().default('https://accounts.google.com'), 'the issuer of that token'],
+  PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "that issuer's keys"],
+
+  FOLLOW_TOKEN_JWKS_URL: [httpUrl().optional(), "the platform's keys, by URL", 'https://orders.example.com/jwks.json'],
   FOLLOW_TOKEN_KEYS: [
     parsedBy(parseFollowKeys).optional(),
+    'instead, the keys as a JWK Set. Either opens `GET /follow`',
     '{"keys":[{"kid":"2026-11","kty":"EC","crv":"P-256","x":"…","y":"…"}]}',
   ],
-  FOLLOW_TOKEN_AUDIENCE: [z.string().min(1).optional(), 'https://expediter.example.com/follow'],
-  FOLLOW_STREAMS_MAX: [integer(1, 1_000_000).default(10_000), '10000'],
-  MEMBER_ORIGINS: [parsedBy(parseOrigins).prefault(''), 'https://order.example.com,capacitor://localhost'],
+  FOLLOW_TOKEN_AUDIENCE: [text().optional(), 'the required `aud` of a token', 'https://expediter.example.com/follow'],
+  MEMBER_ORIGINS: [
+    parsedBy(parseOrigins).prefault(''),
+    'origins of pages and apps that may read `/follow`, exactly as browsers send them',
+    'https://order.example.com,capacitor://localhost',
+  ],
+  FOLLOW_STREAMS_MAX: [integer(1, 1_000_000).default(10_000), 'streams to members per process. More get 503'],
 
   SETTINGS_KEY: [
     parsedBy(parseSettingsKeys),
+    'keys that encrypt settings, newest first: `id:base64,id:base64`. Make one with `openssl rand -base64 32`',
     '2026-01:<32 random bytes in base64>, made with: openssl rand -base64 32',
   ],
-  PUBLIC_URL: [baseUrl().optional(), 'https://expediter.example.com'],
-  PROVIDER_MODULES: [names(), '@my-club/expediter-provider-acme'],
-
-  ALLOW_PRIVATE_HOSTS: [parsedBy(parseAllowedHosts).prefault(''), 'pos.lan, 10.8.0.0/16'],
+  PROVIDER_MODULES: [names(), 'modules with your own providers', '@my-club/expediter-provider-acme'],
+  ALLOW_PRIVATE_HOSTS: [
+    parsedBy(parseAllowedHosts).prefault(''),
+    'POS systems without a public address or https: names, addresses and ranges',
+    'pos.lan, 10.8.0.0/16',
+  ],
 
   OPERATOR_TOKEN: [
     z
@@ -61,47 +86,62 @@ const variables = {
       .min(43, { error: 'has fewer than 43 characters, which 32 random bytes have in base64' })
       .regex(/^[\x21-\x7e]+$/, { error: 'has a space or another character that a header cannot carry' })
       .optional(),
-    '32 random bytes, made with: openssl rand -base64 32',
+    'gives every role everywhere. At least 43 characters. A new one ends the sessions that the old one opened',
+    '<32 random bytes>, made with: openssl rand -base64 32',
   ],
-  OPERATOR_HOST: [z.string().min(1).optional(), '127.0.0.1'],
-  OPERATOR_PORT: [integer(0, 65_535).optional(), '8081'],
-  CONSOLE_URL: [baseUrl().optional(), 'https://console.example.com'],
-  OIDC_ISSUER: [httpUrl().optional(), 'https://accounts.google.com'],
-  OIDC_CLIENT_ID: [z.string().min(1).optional(), 'the client id that the issuer gave the console'],
-  OIDC_CLIENT_SECRET: [z.string().min(1).optional(), 'the secret of that client'],
+  OPERATOR_PORT: [
+    integer(0, 65_535).optional(),
+    'the private port for operators. The same as `PORT` in a process for operators alone',
+    '8081',
+  ],
+  OPERATOR_HOST: [text().optional(), 'the address for that port, if it is not `HOST`', '127.0.0.1'],
+  CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
+  OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
+  OIDC_CLIENT_ID: [text().optional(), "the console's client there", '<the client id that the issuer gave the console>'],
+  OIDC_CLIENT_SECRET: [text().optional(), "that client's secret, if it has one", '<the secret of that client>'],
   OIDC_SCOPES: [
-    z
-      .string()
+    text()
       .regex(/(^| )openid( |$)/, { error: 'leaves out openid' })
       .default('openid email profile'),
-    'openid email profile groups',
+    'the scopes to request',
   ],
-  OIDC_GROUPS_CLAIM: [z.string().min(1).default('groups'), 'groups'],
-  OIDC_ALLOWED_DOMAINS: [names(), 'example.com'],
-  OIDC_ALLOWED_GROUPS: [names(), 'platform-team,club-managers'],
-  TRUSTED_PROXIES: [parsedBy(parseProxies).prefault(''), '35.191.0.0/16, 130.211.0.0/22'],
-  OTEL_EXPORTER_OTLP_ENDPOINT: [httpUrl().optional(), 'http://collector.internal:4318'],
-  OTEL_TRACES_SAMPLER_ARG: [share().default(1), '0.1'],
+  OIDC_GROUPS_CLAIM: [text().default('groups'), "the claim with a person's groups"],
+  OIDC_ALLOWED_DOMAINS: [names(), 'domains whose verified addresses may sign in', 'example.com'],
+  OIDC_ALLOWED_GROUPS: [names(), 'groups that may sign in. Set these or domains', 'platform-team,club-managers'],
+  TRUSTED_PROXIES: [
+    parsedBy(parseProxies).prefault(''),
+    'addresses and networks of the proxies in front: docs/deploy.md#who-is-in-front',
+    '35.191.0.0/16, 130.211.0.0/22',
+  ],
 
-  WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), '1048576'],
-  DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), '67108864'],
-  REFUSED_KEEP: [integer(0, 48).default(24), '24'],
-  BODY_BUDGET: [integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20), '67108864'],
-  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), '100'],
-  PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), '1800'],
-  MISSING_ORDER_S: [integer(1, 604_800).default(120), '120'],
-  PARK_TTL_S: [integer(1, 604_800).default(3600), '3600'],
-  ORDER_END_S: [integer(1, 2_592_000).default(86_400), '86400'],
-  WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), '14'],
-  PII_RETENTION_DAYS: [integer(2, 3650).default(30), '30'],
-  AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), '400'],
-  POOL_SIZE: [integer(5, 1000).default(10), '10'],
-  DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), '2000'],
-  DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), '6000'],
-} as const satisfies Record<string, readonly [z.ZodType, string]>;
+  OTEL_EXPORTER_OTLP_ENDPOINT: [
+    httpUrl().optional(),
+    'an OpenTelemetry collector, by OTLP over HTTP. `/v1/traces` is added. Unset: no traces',
+    'http://collector.internal:4318',
+  ],
+  OTEL_TRACES_SAMPLER_ARG: [share().default(1), 'the share of orders that is traced, 0 to 1', '0.1'],
 
-/** Each may also come from a file, which `NAME_FILE` names. */
-const SECRETS = [
+  WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), "bytes of one webhook's body"],
+  BODY_BUDGET: [
+    integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20),
+    'bytes of all bodies in memory. One location gets a third of what is free. A spilled body counts nearly three times',
+  ],
+  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), 'webhooks a second that one location may send in any case'],
+  DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), 'bytes of unverified webhooks a location and day'],
+
+  PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
+  MISSING_ORDER_S: [integer(1, 604_800).default(120), 'seconds until an order that the platform does not find fails'],
+  PARK_TTL_S: [integer(1, 604_800).default(3600), 'seconds for which an unknown POS id may still become ours'],
+  ORDER_END_S: [integer(1, 2_592_000).default(86_400), 'seconds after which a silent order ends'],
+
+  REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: none are'],
+  WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],
+  PII_RETENTION_DAYS: [integer(2, 3650).default(30), "days from an order's end until its member data is erased"],
+  AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), 'days for which the audit is stored'],
+} as const satisfies Record<string, Variable>;
+
+/** Variables that may also come from a file, which `NAME_FILE` names. */
+export const SECRETS = [
   'DATABASE_URL',
   'OWNER_DATABASE_URL',
   'ORDER_API_TOKEN',
@@ -109,150 +149,134 @@ const SECRETS = [
   'SETTINGS_KEY',
   'OPERATOR_TOKEN',
   'OIDC_CLIENT_SECRET',
-] as const satisfies (keyof typeof variables)[];
+] as const satisfies (keyof typeof VARIABLES)[];
 
 const DAY_S = 86_400;
 
-const shape = Object.fromEntries(Object.entries(variables).map(([name, [schema]]) => [name, schema])) as {
-  [Name in keyof typeof variables]: (typeof variables)[Name][0];
+const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]) => [name, schema])) as {
+  [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
 };
 
-/** Rules between variables are checked even if a single one is wrong, so that all problems are reported at once. */
-const always = { when: () => true };
-const needsPushIdentity = (name: 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT') => ({
-  path: [name],
-  error: 'is required while PUSH_AUTH is "oidc"',
-  ...always,
-});
+/** Checks rules between variables even if a variable is wrong, so that all problems are reported at once. */
+const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
 
 type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };
-/** Told to whoever reads one of them as well. */
+/** Also checked by commands that read only one of the two. */
 const ONE_MAPPING = [
   ({ ORDER_MODULE, ORDER_QUERY_FILE }: OneMapping) => ORDER_MODULE === undefined || ORDER_QUERY_FILE === undefined,
-  { path: ['ORDER_MODULE'], error: 'is set, and so is ORDER_QUERY_FILE: the module has its own query', ...always },
+  fault('ORDER_MODULE', 'is set, and so is ORDER_QUERY_FILE: the module has its own query'),
 ] satisfies [unknown, object];
 
 const Environment = z
   .object(shape)
   .refine(...ONE_MAPPING)
-  .refine(({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT), {
-    path: ['BODY_BUDGET'],
-    error:
-      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter at most, and could send no such body',
-    ...always,
-  })
-  .refine(({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS), {
-    path: ['PII_RETENTION_DAYS'],
-    error: 'is less than WEBHOOK_RETENTION_DAYS: webhooks hold member data, and would outlive it',
-    ...always,
-  })
-  .refine(({ PARK_TTL_S, WEBHOOK_RETENTION_DAYS }) => !(PARK_TTL_S > WEBHOOK_RETENTION_DAYS * DAY_S), {
-    path: ['PARK_TTL_S'],
-    error:
-      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is kept',
-    ...always,
-  })
-  .refine(({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8), {
-    path: ['WEBHOOK_RETENTION_DAYS'],
-    error:
+  .refine(
+    ({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT),
+    fault(
+      'BODY_BUDGET',
+      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it at most, too little for the largest body',
+    ),
+  )
+  .refine(
+    ({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS),
+    fault(
+      'PII_RETENTION_DAYS',
+      'is less than WEBHOOK_RETENTION_DAYS: webhooks contain member data, and would be stored for longer',
+    ),
+  )
+  .refine(
+    ({ PARK_TTL_S, WEBHOOK_RETENTION_DAYS }) => !(PARK_TTL_S > WEBHOOK_RETENTION_DAYS * DAY_S),
+    fault(
+      'PARK_TTL_S',
+      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is stored',
+    ),
+  )
+  .refine(
+    ({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8),
+    fault(
+      'WEBHOOK_RETENTION_DAYS',
       'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait there for 7 days, and would be deleted soon after it is stored',
-    ...always,
-  })
-  .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined, {
-    path: ['SPILL_SUBSCRIPTION'],
-    error: 'is unset, and SPILL_TOPIC is set: what is spilled would never be read',
-    ...always,
-  })
-  .refine(({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_SUBSCRIPTION === undefined || SPILL_TOPIC !== undefined, {
-    path: ['SPILL_TOPIC'],
-    error: 'is unset, and SPILL_SUBSCRIPTION is set: nothing would be spilled',
-    ...always,
-  })
+    ),
+  )
+  .refine(
+    ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined,
+    fault('SPILL_SUBSCRIPTION', 'is unset, and SPILL_TOPIC is set: spilled webhooks would never be read'),
+  )
+  .refine(
+    ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_SUBSCRIPTION === undefined || SPILL_TOPIC !== undefined,
+    fault('SPILL_TOPIC', 'is unset, and SPILL_SUBSCRIPTION is set: no webhook would be spilled'),
+  )
   .refine(
     ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS }) =>
       FOLLOW_TOKEN_JWKS_URL === undefined || FOLLOW_TOKEN_KEYS === undefined,
-    {
-      path: ['FOLLOW_TOKEN_KEYS'],
-      error: 'is set, and so is FOLLOW_TOKEN_JWKS_URL: keys come from one of them',
-      ...always,
-    },
+    fault('FOLLOW_TOKEN_KEYS', 'is set, and so is FOLLOW_TOKEN_JWKS_URL: set only one of them'),
   )
   .refine(
     ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
       (FOLLOW_TOKEN_JWKS_URL ?? FOLLOW_TOKEN_KEYS) === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
-    {
-      path: ['FOLLOW_TOKEN_AUDIENCE'],
-      error: 'is required with FOLLOW_TOKEN_JWKS_URL and with FOLLOW_TOKEN_KEYS',
-      ...always,
-    },
+    fault('FOLLOW_TOKEN_AUDIENCE', 'is required with FOLLOW_TOKEN_JWKS_URL and with FOLLOW_TOKEN_KEYS'),
   )
   .refine(
     ({ HOST, OPERATOR_PORT, OPERATOR_TOKEN, OIDC_ISSUER }) =>
       OPERATOR_PORT !== undefined || (OPERATOR_TOKEN ?? OIDC_ISSUER) === undefined || isLoopback(HOST),
-    {
-      path: ['OPERATOR_PORT'],
-      error:
-        'is unset, and HOST is not a loopback one: give operators a port that nothing public leads to, or the same as PORT where this process serves operators alone',
-      ...always,
-    },
+    fault(
+      'OPERATOR_PORT',
+      'is unset, and HOST is not a loopback address: set a port that is not public, or the value of PORT if this process serves only operators',
+    ),
   )
-  .refine(({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined, {
-    path: ['OPERATOR_PORT'],
-    error: 'is unset, and OPERATOR_HOST is set: operators would be at HOST and PORT all the same',
-    ...always,
-  })
-  .refine(({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined), {
-    path: ['OIDC_CLIENT_ID'],
-    error: 'and OIDC_ISSUER are set together, or neither',
-    ...always,
-  })
-  .refine(({ OIDC_ISSUER = '' }) => !isPlainElsewhere(OIDC_ISSUER), {
-    path: ['OIDC_ISSUER'],
-    error: 'is not https: whoever is in between could sign in as anybody',
-    ...always,
-  })
-  .refine(({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined, {
-    path: ['CONSOLE_URL'],
-    error: 'is required with OIDC_ISSUER, which sends people back to it',
-    ...always,
-  })
+  .refine(
+    ({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined,
+    fault('OPERATOR_PORT', 'is unset, and OPERATOR_HOST is set: without it operators are served at HOST and PORT'),
+  )
+  .refine(
+    ({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined),
+    fault('OIDC_CLIENT_ID', 'and OIDC_ISSUER must both be set, or neither'),
+  )
+  .refine(
+    ({ OIDC_ISSUER = '' }) => !isPlainElsewhere(OIDC_ISSUER),
+    fault('OIDC_ISSUER', 'is not https: an attacker on the network could sign in as anybody'),
+  )
+  .refine(
+    ({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined,
+    fault('CONSOLE_URL', 'is required with OIDC_ISSUER, which redirects people to it after sign-in'),
+  )
   .refine(
     ({ OIDC_ISSUER, OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS }) =>
       OIDC_ISSUER === undefined || [OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS].some((each) => each?.length > 0),
-    {
-      path: ['OIDC_ALLOWED_DOMAINS'],
-      error: 'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: one of them says who may sign in',
-      ...always,
-    },
+    fault(
+      'OIDC_ALLOWED_DOMAINS',
+      'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: set one of them to define who may sign in',
+    ),
   )
-  .refine(({ SETTINGS_KEY, HOST }) => isLoopback(HOST) || !(SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY)), {
-    path: ['SETTINGS_KEY'],
-    error: 'has a key that can be guessed, for a loopback HOST only. Make one: openssl rand -base64 32; then rekey',
-    ...always,
-  })
-  .refine(({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST), {
-    path: ['PUSH_AUTH'],
-    error: '"off" is for a loopback HOST only: anybody could push',
-    ...always,
-  })
+  .refine(
+    ({ SETTINGS_KEY, HOST }) => isLoopback(HOST) || !(SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY)),
+    fault(
+      'SETTINGS_KEY',
+      'has a key that can be guessed, allowed only for a loopback HOST. Make a new one: openssl rand -base64 32; then rekey',
+    ),
+  )
+  .refine(
+    ({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST),
+    fault('PUSH_AUTH', '"off" is for a loopback HOST only: anybody could push'),
+  )
   .refine(
     ({ PUSH_AUTH, PUSH_AUDIENCE }) => PUSH_AUTH !== 'oidc' || PUSH_AUDIENCE !== undefined,
-    needsPushIdentity('PUSH_AUDIENCE'),
+    fault('PUSH_AUDIENCE', 'is required while PUSH_AUTH is "oidc"'),
   )
   .refine(
     ({ PUSH_AUTH, PUSH_SERVICE_ACCOUNT }) => PUSH_AUTH !== 'oidc' || PUSH_SERVICE_ACCOUNT !== undefined,
-    needsPushIdentity('PUSH_SERVICE_ACCOUNT'),
+    fault('PUSH_SERVICE_ACCOUNT', 'is required while PUSH_AUTH is "oidc"'),
   );
 
 export type Config = z.infer<typeof Environment>;
-export const CONFIG_NAMES = Object.keys(variables) as readonly (keyof Config)[];
+export const CONFIG_NAMES = Object.keys(VARIABLES) as readonly (keyof Config)[];
 
-/** Whether operators have a door: it is there where somebody could come through it. */
+/** Whether the process has an operators' endpoint: only if somebody could use it. */
 export function hasOperators(config: Pick<Config, 'OPERATOR_TOKEN' | 'OPERATOR_PORT' | 'OIDC_ISSUER'>): boolean {
   return (config.OPERATOR_TOKEN ?? config.OPERATOR_PORT ?? config.OIDC_ISSUER) !== undefined;
 }
 
-/** Everything wrong with the environment, one line per variable. */
+/** All faults of the environment, one line per variable. */
 export class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';
 }
@@ -277,16 +301,18 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: r
   const result = schema.safeParse(present);
   if (result.success && problems.length === 0) return result.data;
   for (const issue of result.error?.issues ?? []) {
-    const name = String(issue.path[0]) as keyof typeof variables;
+    const name = String(issue.path[0]) as keyof typeof VARIABLES;
     const problem = name in present || issue.code === 'custom' ? issue.message : 'is required';
-    problems.push(`  ${name}: ${problem}. Example: ${variables[name][1]}`);
+    problems.push(`  ${name}: ${problem}. Example: ${exampleOf(VARIABLES[name])}`);
   }
-  throw new WrongEnvironment(`The environment is not right:\n${[...new Set(problems)].join('\n')}`);
+  throw new WrongEnvironment(
+    `The environment is wrong. Correct these variables:\n${[...new Set(problems)].join('\n')}`,
+  );
 }
 
 /**
- * Reads each secret that `NAME_FILE` names a file of, as Docker and Kubernetes mount secrets, into its variable.
- * @returns what is wrong with the files, one line each
+ * Reads each secret whose file `NAME_FILE` names, as Docker and Kubernetes mount secrets, into its variable.
+ * @returns the faults of the files, one line each
  */
 function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): string[] {
   return SECRETS.filter((name) => names.includes(name)).flatMap((name) => {
@@ -295,7 +321,7 @@ function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): stri
     const wrong = (problem: string): string[] => [
       `  ${name}_FILE: ${problem}. Example: /run/secrets/${name.toLowerCase()}`,
     ];
-    if (env[name] !== undefined) return wrong(`is set, and so is ${name}: set one of them`);
+    if (env[name] !== undefined) return wrong(`is set, and so is ${name}: set only one of them`);
     try {
       env[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {
@@ -303,6 +329,14 @@ function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): stri
     }
     return env[name] === '' ? wrong('names an empty file') : [];
   });
+}
+
+function exampleOf([schema, , example = String(schema.safeParse(undefined).data)]: Variable): string {
+  return example;
+}
+
+function text(): z.ZodString {
+  return z.string().min(1);
 }
 
 function integer(min: number, max: number): z.ZodCoercedNumber {
@@ -322,7 +356,6 @@ function postgresUrl(): z.ZodURL {
   return z.url({ protocol: /^postgres(ql)?$/ });
 }
 
-/** A text that `parse` reads, or says in an error what is wrong with it. */
 function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, string> {
   return z.string().transform((text, context) => {
     try {
@@ -338,7 +371,7 @@ function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
 }
 
-/** The same, without a slash behind it. */
+/** An http URL, without a slash at its end. */
 function baseUrl(): z.ZodType<string, string> {
   return httpUrl().transform((url) => url.replace(/\/$/, ''));
 }
@@ -350,26 +383,26 @@ function names(): z.ZodType<string[], string | undefined> {
     .transform((text) => text.split(',').flatMap((name) => name.trim() || []));
 }
 
-/** Addresses and networks of the proxies in front, whose X-Forwarded-For is believed. */
+/** Addresses and networks of the proxies in front, whose X-Forwarded-For is trusted. */
 function parseProxies(text: string): readonly string[] {
   const proxies = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, proxy] of proxies.entries()) {
     const [address = '', bits, ...more] = proxy.split('/');
     const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
     const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-    if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is no address, and no network`);
+    if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is not an address or a network`);
   }
   return proxies;
 }
 
-/** Origins as a browser sends them, among them those of apps, such as `capacitor://localhost`. */
+/** Origins as a browser or an app sends them, such as `capacitor://localhost`. */
 function parseOrigins(text: string): readonly string[] {
   const origins = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, origin] of origins.entries()) {
     const { protocol, host } = URL.parse(origin) ?? {};
     if (!host || host.includes('*') || origin !== `${protocol}//${host}`) {
       throw new Error(
-        `entry ${index + 1} is no origin: scheme and host in small letters, a port only where it is unusual, and no "/" behind`,
+        `entry ${index + 1} is not an origin: write scheme and host in small letters, a port only if it is not the default, and no "/" at the end`,
       );
     }
   }

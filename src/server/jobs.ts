@@ -24,15 +24,15 @@ const MINUTE = 60_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const SCORE = 10 * MINUTE;
-/** Time from the start to work that may be long overdue: a process may never live for an hour. */
+/** Time from the start to work that may be overdue: a process may never live for an hour. */
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
-/** In milliseconds. The first round comes after `first`, by default after one interval. */
+/** Times are milliseconds. The first round starts after `first`, by default after one interval. */
 type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
 
-/** The work that every process repeats by the clock. */
+/** The work that every process repeats at intervals. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
   let running: Promise<void>[] = [];
@@ -66,41 +66,38 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     work,
   });
   return [
-    // What brings an order or its status on.
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
     { name: 'end of pauses by a POS', every: 2 * SECOND, work: () => endPauses(app, orders) },
-    // Each looks at all open orders, and a location is asked once a minute.
+    // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app, config) },
 
-    { name: 'look at Postgres', every: 2 * SECOND, work: () => lookAtPostgres(app) },
+    { name: 'check of Postgres', every: 2 * SECOND, work: () => checkPostgres(app) },
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
     { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
-    // A token that was revoked during an outage that only this process sees is refused after it.
+    // After an outage that only this process sees, it refuses tokens that were revoked meanwhile.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
 
-    // What is counted in memory is written.
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
-    recording('recording of webhooks not kept', webhooks.writeNotStored),
+    recording('recording of webhooks not stored', webhooks.writeNotStored),
     ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
 
     hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
-    ...keptFor(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
+    ...retentionMsOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
     hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
   ];
 }
 
-/** In milliseconds. */
-const keptFor = (config: Config): [Deletion, number][] => [
-  // Longer while they may still match an order.
+const retentionMsOf = (config: Config): [Deletion, number][] => [
+  // Stored for longer while they may still match an order.
   ['deletion of unmatched webhooks', Math.max(2 * DAY, config.PARK_TTL_S * SECOND)],
   ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],
   ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
   ['deletion of old sessions', 30 * DAY],
-  // No refresh token is known to live longer without use; see `renewConnections`.
+  // No known refresh token lives longer without use; see `renewConnections`.
   ['deletion of old grants', 90 * DAY],
   ['deletion of old audit', config.AUDIT_RETENTION_DAYS * DAY],
 ];
@@ -135,10 +132,10 @@ async function endAllOrders({ database }: App, config: Config): Promise<void> {
   await endOrders(database.pool, config.ORDER_END_S);
 }
 
-async function lookAtPostgres({ database }: App): Promise<void> {
+async function checkPostgres({ database }: App): Promise<void> {
   const { pool, flushPool, watch, clock } = database;
-  // Idle connections of the writers, too: a webhook should not be the one to find out. And they are kept by it: in a
-  // quiet hour each webhook would wait for a new connection and the statement's plan. One of them is the watch's.
+  // Checks the batch writers' idle connections too, so that no webhook meets a broken one. It also keeps them open: in a
+  // quiet hour each webhook would wait for a new connection and the statement's plan. `watch.check` uses one of them.
   // guard: kept-connections
   const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
   await Promise.all([watch.check(), databaseState(pool), clock.follow().catch(() => {})]);

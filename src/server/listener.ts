@@ -23,21 +23,20 @@ import { operatorEndpoint } from './operators.ts';
 
 export type ListenerOptions = {
   log: FastifyBaseLogger;
-  /** Proxies in front, whose X-Forwarded-For says where a request comes from: TRUSTED_PROXIES. */
+  /** TRUSTED_PROXIES: proxies in front, whose X-Forwarded-For names the source of a request. */
   proxies?: readonly string[] | undefined;
-  /** The connections of all listeners. */
   connections: Connections;
-  /** Whether operators come here. */
+  /** Whether this listener serves operators. */
   forOperators: boolean;
-  /** WEBHOOK_BODY_LIMIT. Undefined where nobody but operators comes. */
+  /** WEBHOOK_BODY_LIMIT. Undefined if the listener serves only operators. */
   bodyLimit: number | undefined;
 };
 
 export type Endpoints = {
   readiness: () => Readiness;
   /**
-   * What the ordering platform, POS systems and members call. Undefined where operators have a listener of their own, at
-   * theirs. Members have no endpoint while nobody's tokens are known.
+   * The endpoints of the ordering platform, POS systems and members. Undefined for a listener that serves only operators.
+   * Members have no endpoint if no keys of their tokens are configured.
    */
   outside?:
     | {
@@ -46,20 +45,20 @@ export type Endpoints = {
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
       }
     | undefined;
-  /** Undefined at the other listener, and where nobody could come through it. */
+  /** Undefined if another listener serves operators, or if there are none. */
   operator?: OperatorDeps | undefined;
 };
 
-/** Characters of a route's parameter, Node's limit for a request's head: only Node refuses long paths. */
+/** Characters of a route's parameter. Equals Node's limit for a request's head, so that only Node refuses long paths. */
 const MAX_PARAM_LENGTH = 16_384;
-/** Time for a whole request. A slower one is cut off. */
+/** The time for a whole request. A slower one is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or they meet a reset. */
+/** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or they get a reset. */
 const KEEP_ALIVE_MS = 620_000;
 
-/** In place of Fastify's own, of which 150 files would be loaded: routes that have a schema bring zod's. */
+/** Replaces Fastify's own, which would load 150 files. Routes with a schema bring zod's. */
 const noCompiler = (): never => {
-  throw new Error('a route with a schema needs a compiler of its own');
+  throw new Error('a route with a schema must set its own compiler');
 };
 
 const OPERATOR_PATHS = /^\/(orders|webhooks|locations)\//;
@@ -71,14 +70,14 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     loggerInstance: log,
     genReqId: requestIds(),
     trustProxy: proxies.length > 0 && [...proxies],
-    // Each journey logs its own line at its end.
+    // Each endpoint logs its own line at the end of a request.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node applies the larger of the two time-outs to a body, and checks every 30 s by default.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections.responseOn(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // While closing, requests on open connections are still served.
+    // Requests on open connections are served while closing.
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -87,15 +86,15 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   });
   connections.watch(app.server);
   app.addHook('preClose', async () => {
-    // Fastify does the same for later answers, so that no sender reuses its connection.
+    // So that no sender reuses its connection. Fastify does the same for later answers.
     for (const response of connections.responsesOf(app.server)) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
   });
-  // A sender with an unknown Expect header gets the answer to its request, not a 417.
+  // A request with an unknown Expect header gets its normal answer, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   void app.register(sensible);
-  // Fastify's own handler would put the URL, and so the token, into the log and the answer.
+  // Fastify's own handler would write the URL, with the token, to the log and the answer.
   app.setNotFoundHandler((_request, reply) => reply.notFound());
   return app;
 }
@@ -115,7 +114,7 @@ export function addEndpoints(
   if (operator !== undefined) void app.register(operatorEndpoint, { operator, authenticate });
 }
 
-/** Builds a listener with its endpoints. It opens nothing itself: everything behind them is given. */
+/** Builds a listener with its endpoints. It gets all dependencies, and connects to nothing itself. */
 export function buildListener({
   log,
   proxies,
@@ -134,7 +133,6 @@ export function buildListener({
   return app;
 }
 
-/** Answers a path that cannot be decoded. It names no location, and no order. */
 function answerUndecodable(
   { forOperators, bodyLimit }: ListenerOptions,
   request: FastifyRequest,
@@ -152,15 +150,15 @@ function answerUndecodable(
 }
 
 /**
- * Answers a malformed or incomplete request as the doors' contracts say. A head over Node's 16 kB has no token of ours;
- * any other may have been garbled on its way. Fastify's own handler would log the bytes, token and all.
+ * Answers a malformed or incomplete request by its endpoint's contract. A head over Node's 16 kB has no token of ours; any
+ * other may have been damaged in transit. Fastify's own handler would log the bytes, including the token.
  * @param response set if the request's head was read, and only the rest is malformed
  */
 function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {
   const isTooLong = error.code === 'HPE_HEADER_OVERFLOW' && response === undefined;
   const again = response?.req.url?.startsWith(PUSH_PATH) ? '503 Service Unavailable' : '500 Internal Server Error';
   const status = isTooLong ? '401 Unauthorized' : `${again}\r\nRetry-After: 1`;
-  // A stream has written its head itself.
+  // A stream writes its own head.
   const hasAnswer = response?.headersSent === true || response?.req.url?.startsWith(FOLLOW_PATH) === true;
   if (socket.writable && !hasAnswer) {
     socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
@@ -170,12 +168,12 @@ function answerUnreadable(error: ConnectionError, socket: Socket, response: Serv
 
 export type Listeners = {
   listen(): Promise<void>;
-  /** Resolves once the requests under way are answered. */
+  /** Resolves once the running requests are answered. */
   close(): Promise<void>;
   cutOff(): void;
 };
 
-/** All endpoints listen at one port, or those of operators at OPERATOR_PORT, which then has no other. */
+/** All endpoints listen at PORT, or those of operators at OPERATOR_PORT, which then serves no others. */
 export function listenersOf(
   config: Pick<Config, 'HOST' | 'PORT' | 'OPERATOR_HOST' | 'OPERATOR_PORT'>,
   [app, operatorApp]: [app: FastifyInstance, operatorApp: FastifyInstance],

@@ -11,7 +11,7 @@ import type { Webhooks } from './modules/webhooks.ts';
 
 type App = Pick<FastifyInstance, 'database' | 'observability' | 'providers'>;
 
-/** What is behind the operators' endpoint. Undefined where there are no operators: then nothing of it is loaded. */
+/** The dependencies of the operators' endpoint. Undefined without operators: then its modules are not loaded. */
 export async function operatorDeps(
   app: App,
   config: Config,
@@ -64,8 +64,8 @@ export async function operatorEndpoint(
   ]);
   scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
   const mountApi = mountRoutes(scope, operator);
-  await scope.register((door) => bearerAuth(door, operator, authenticate, mountApi));
-  await scope.register((door) => sessionAuth(door, operator, authenticate, mountApi), { prefix: '/console' });
+  await scope.register((endpoint) => bearerAuth(endpoint, operator, authenticate, mountApi));
+  await scope.register((endpoint) => sessionAuth(endpoint, operator, authenticate, mountApi), { prefix: '/console' });
 }
 
 function oidcSettings(config: Config): OidcSettings | undefined {

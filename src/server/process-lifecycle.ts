@@ -1,22 +1,22 @@
 import type { Log } from '../core/domain/log.ts';
 
-/** Something that starts and stops with the process. */
+/** A component that starts and stops with the process. */
 export type Part = {
   name: string;
   /** Resolves when the part works and the next one may start. A rejection ends the start. */
   start?(stopping: AbortSignal): unknown;
-  /** Resolves when the part has stopped and the one before it may stop. Called as well if it was never started. */
+  /** Resolves when the part has stopped and the previous one may stop. Also called if it was never started. */
   stop?(): unknown;
 };
 
 export type ProcessLifecycle = {
   /** Starts the parts one after the other, until all have started or the stop begins. */
   start(): Promise<void>;
-  /** Stops the parts in reverse order. A part that is still starting is awaited first. */
+  /** Stops the parts in reverse order. Waits first for a part that is still starting. */
   stop(): Promise<void>;
 };
 
-/** Starts parts in the order of the list and stops them in reverse: a part may use those before it while it stops. */
+/** Starts parts in list order and stops them in reverse: a part may use earlier parts while it stops. */
 export function processLifecycle(parts: readonly Part[], log: Pick<Log, 'error'>): ProcessLifecycle {
   const stopping = new AbortController();
   let starting: { part: Part; done: Promise<unknown> } | undefined;
@@ -37,7 +37,7 @@ export function processLifecycle(parts: readonly Part[], log: Pick<Log, 'error'>
         try {
           await part.stop?.();
         } catch (error) {
-          log.error({ err: error, part: part.name }, 'a part did not stop in order');
+          log.error({ err: error, part: part.name }, 'a part of the process failed to stop');
         }
       }
     },

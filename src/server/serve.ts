@@ -6,7 +6,7 @@ import { logOutput } from '../observe/log-output.ts';
 import { loadProviders } from '../providers/index.ts';
 import { buildServer } from './build-server.ts';
 
-/** Ends a start that an operator has to correct, with a message and no stack. */
+/** Ends a start that only an operator can correct, with a message and no stack. */
 function refuseToStart(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(1);
@@ -14,14 +14,16 @@ function refuseToStart(message: string): never {
 
 try {
   const config = readConfig(process.env);
-  const output = logOutput((lines) => log.warn({ lines }, 'log lines were dropped: nobody read them in time'));
+  const output = logOutput((lines) =>
+    log.warn({ lines }, 'log lines were dropped: the reader of the log was too slow'),
+  );
   const log = createLog(config.LOG_LEVEL, output);
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  // Node would print all of the error, and Postgres quotes values in its own.
+  // Node would print the whole error, and Postgres quotes values in its errors.
   const crash = new Promise<void>((resolve) => {
     process.on('uncaughtException', (err) => {
-      log.fatal({ err }, 'ends after an error that nobody caught');
+      log.fatal({ err }, 'the process ends after an uncaught error');
       process.exitCode = 1;
       resolve();
     });

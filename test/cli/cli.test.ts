@@ -142,12 +142,12 @@ describe('the command line', () => {
     [
       'a URL without TLS',
       { ordersUrl: 'http://pos.example.com/hunter2', unsigned: true },
-      /settings: ordersUrl is refused: .* https, or ALLOW_PRIVATE_HOSTS/,
+      /settings: ordersUrl is not allowed: .* https, or name the host in ALLOW_PRIVATE_HOSTS/,
     ],
     [
       'a URL of a private host',
       { ordersUrl: 'https://10.0.0.1/hunter2', unsigned: true },
-      /settings: ordersUrl is refused: .* private address, which ALLOW_PRIVATE_HOSTS/,
+      /settings: ordersUrl is not allowed: .* private address, and ALLOW_PRIVATE_HOSTS/,
     ],
   ])('names %s in settings, without its value', async (_, settings, problem) => {
     const { code, out, error } = await put(env, 'bad', settings);
@@ -431,7 +431,7 @@ describe('an operator', () => {
     try {
       for (const seen of ['--there', '--not-there']) {
         const { code, error } = await cli(env, ['order', 'resolve', id, seen]);
-        expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('under way') });
+        expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('is running') });
       }
       expect(await json(env, ['order', 'retry', id])).toMatchObject({ retry: 'under_way' });
       expect(await json(env, ['order', 'show', id])).toMatchObject({

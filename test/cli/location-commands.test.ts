@@ -40,7 +40,7 @@ describe('expediter location remove', () => {
     const { code, error } = await runCli(env, ['location', 'remove', 'open']);
     expect({ code, error }).toEqual({
       code: 1,
-      error: 'error: open cannot be removed: it takes orders. First: expediter location pause open\n',
+      error: 'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
     });
     expect(await runJson(env, ['location', 'show', 'open'])).toMatchObject({ locationId: 'open' });
   });

@@ -124,8 +124,8 @@ describe('expediter order cancel', () => {
   });
 
   it.each<[string[], number, string]>([
-    [['to-cancel'], 1, 'to-cancel: it is over'],
-    [['order-3', '--by-phone', 'refused'], 1, 'order-3: nobody has asked to cancel it'],
+    [['to-cancel'], 1, 'to-cancel: the order has ended'],
+    [['order-3', '--by-phone', 'refused'], 1, 'order-3: no cancellation of the order was requested'],
     [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: no signal ever named this order'],
     [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
   ])('refuses %j', async (args, code, message) => {

@@ -147,7 +147,7 @@ describe('expediter rekey', () => {
     const first = await getLocation(system.pool, 'club-1');
     await open(first);
     await expect(open({ ...first, locationId: 'club-2' }), 'opened before').rejects.toThrow(
-      'sealed for locations/club-1',
+      'encrypted for locations/club-1',
     );
     await system.query(swap);
     const { code, error } = await runCli(env, ['rekey']);
@@ -162,7 +162,7 @@ describe('expediter rekey', () => {
       expect(await runJson(env, ['location', 'show', String(locationId)])).toMatchObject({
         settings: {
           fields: [],
-          problem: `settings cannot be decrypted: it was sealed for locations/${other}, and lies in locations/${locationId}`,
+          problem: `settings cannot be decrypted: it was encrypted for locations/${other}, but is in locations/${locationId}`,
         },
       });
     }

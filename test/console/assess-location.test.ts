@@ -78,7 +78,7 @@ describe('the list of locations', () => {
     expect(found(filters)).toEqual(expected);
   });
 
-  it('leaves what was loaded in its order', () => {
+  it('does not change the order of the loaded list', () => {
     const before = all.map((each) => each.locationId);
     found({ by: 'heard' });
     expect(all.map((each) => each.locationId)).toEqual(before);
@@ -89,7 +89,7 @@ describe('the list of locations', () => {
   });
 });
 
-describe('what to look at', () => {
+describe('the rating of a location', () => {
   it.each([
     ['heard just now', ago(0), 'plain'],
     ['heard within the hour', ago(60), 'plain'],
@@ -105,7 +105,7 @@ describe('what to look at', () => {
     [100, 0, 0, 'plain'],
     [100, 1, 0.01, 'warn'],
     [100, 5, 0.05, 'bad'],
-  ] as const)('of %i webhooks %i came to nothing', (webhooks, errors, share, tone) => {
+  ] as const)('of %i webhooks %i failed', (webhooks, errors, share, tone) => {
     const counted = { webhooks: [0, webhooks], errors: [0, errors] };
     expect(errorShare(counted)).toBe(share);
     expect(errorTone(counted)).toBe(tone);
@@ -119,18 +119,18 @@ describe('what to look at', () => {
     [[], 'none'],
     [[0, 0], 'none'],
     [[3, 7, 2], 'at most 7, 2 so far in the last'],
-  ])('%j is "%s" to who cannot see it', (counts, said) => {
+  ])('%j is described as "%s"', (counts, said) => {
     expect(trend(counts)).toBe(said);
   });
 });
 
 describe('revoking a token', () => {
-  it('says that it is the only one', () => {
+  it('warns that it is the only one', () => {
     const tokens = [token('a'), token('b', { state: 'expired' }), token('c', { state: 'of another integration' })];
-    expect(lostWith('a', tokens, NOW)).toMatch(/only valid token:/);
+    expect(lostWith('a', tokens, NOW)).toMatch(/only valid token\./);
   });
 
-  it('says that it is the only one that was used lately', () => {
+  it('warns that it is the only one that was used recently', () => {
     const tokens = [token('a'), token('b', { lastUsedAt: null }), token('c', { lastUsedAt: ago(8 * 24 * 60) })];
     expect(lostWith('a', tokens, NOW)).toMatch(/used in the last seven days/);
   });
@@ -142,12 +142,12 @@ describe('revoking a token', () => {
       'a',
       [token('a', { lastUsedAt: ago(8 * 24 * 60) }), token('b', { lastUsedAt: null })],
     ],
-    ['it opens nothing anyway', 'a', [token('a', { state: 'of another integration' }), token('b')]],
+    ['it is not valid anyway', 'a', [token('a', { state: 'of another integration' }), token('b')]],
   ])('needs no warning where %s', (_, tokenId, tokens) => {
     expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
   });
 
-  it('is offered for what opens something first, the newest first', () => {
+  it('is offered for valid tokens first, the newest first', () => {
     const tokens = [
       token('old', { state: 'revoked', createdAt: ago(1) }),
       token('first', { createdAt: ago(50) }),

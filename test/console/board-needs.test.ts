@@ -34,12 +34,12 @@ const ATTENTION: Attention = {
 };
 
 describe('what needs a person', () => {
-  it('is nothing when there is nothing', () => {
+  it('is empty without needs', () => {
     expect(needsOf(NOTHING, undefined, NO_FILTER, never)).toEqual([]);
     expect(needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [] }, NO_FILTER, never)).toEqual([]);
   });
 
-  it('is grouped, the worst first, each with a link to where it is dealt with', () => {
+  it('is grouped, the worst first, each with a link to its page', () => {
     const lists = {
       in_doubt: [ticket('order/1', { needsOperator: true, placement: 'in_doubt', problem: 'no answer' })],
       held: [ticket('order-2', { placement: 'held', problem: 'paused' })],
@@ -62,28 +62,28 @@ describe('what needs a person', () => {
     ]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
       'club-1: no answer',
-      'club-1: the POS says cancelled',
-      'no such order. Its member was told nothing.',
+      'club-1: the POS reported cancelled',
+      'no such order. The member was not notified.',
       'club-1: paused',
-      '3 tickets without a word',
+      '3 tickets sent, and the POS has sent nothing since',
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);
   });
 
-  it('begins with that members are not being told, of however many orders', () => {
+  it('begins with members who are not being notified, for any number of orders', () => {
     const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7' };
     const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, never);
     expect(groups).toMatchObject([
       {
-        title: 'Members are not being told',
+        title: 'Members are not being notified',
         count: 23,
         needs: [{ name: '60 updates of 23 orders wait', href: '/console/orders/order-7', since: NOW }],
       },
     ]);
   });
 
-  it('has what a person cancels, and what was changed after it was sent, with where and which ticket', () => {
+  it('lists cancellations by phone and changed orders, with location and ticket', () => {
     const cancel = { locationId: 'club-1', integration: 'toast', providerOrderId: '8F2K', requestedAt: AT };
     const attention: Attention = {
       ...ATTENTION,
@@ -106,24 +106,20 @@ describe('what needs a person', () => {
     const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, never).slice(0, 2);
     expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
-      [
-        'Cancel by phone',
-        'Cancel it by phone: club-1, ticket 8F2K',
-        'Cancel it by phone: club-1, a ticket whose id we do not know',
-      ],
+      ['Cancel by phone', 'Cancel it by phone: club-1, ticket 8F2K', 'Cancel it by phone: club-1, ticket id unknown'],
       ['Changed after it was sent', 'club-1: notes; item 1, name'],
     ]);
     expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, never)).toMatchObject([{ count: 1 }]);
-    expect(groups[0]?.aside, 'it is not over before somebody said so').toBeUndefined();
+    expect(groups[0]?.aside, 'it is not over before an operator entered the answer').toBeUndefined();
   });
 
-  it('says where and what in a few words as well', () => {
+  it('also has the location and the reason in a few words', () => {
     const held = [ticket('a', { placement: 'held', problem: 'long', cause: { code: 'location_paused' } })];
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
     expect(group?.needs[0]?.brief).toEqual(['club-1', 'location paused']);
   });
 
-  it('says what to do first, where the cause is known', () => {
+  it('names the first step if the cause is known', () => {
     const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
     const held = ['a', 'b'].map((id) => ticket(id, { placement: 'held', ...paused }));
     const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
@@ -131,12 +127,12 @@ describe('what needs a person', () => {
       needs.map(({ detail }) => detail),
     );
     expect(details).toEqual([
-      'club-1: x. Its member was told nothing.',
+      'club-1: x. The member was not notified.',
       expect.stringMatching(/^2 orders: the location is paused\. Resume the location/),
     ]);
   });
 
-  it('orders that one location holds are one thing to mend', () => {
+  it('held orders of one location are one need', () => {
     const held = ['a', 'b', 'c'].map((id) => ticket(id, { placement: 'held', problem: 'paused' }));
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
     expect(group).toMatchObject({
@@ -158,28 +154,25 @@ describe('what needs a person', () => {
 describe('putting aside', () => {
   afterEach(() => bringBack(Object.keys(aside.value)));
   const failed = [ticket('order-1', { placement: 'failed' }), ticket('order-2', { placement: 'failed' })];
-  const waitsForLock = (key: string): boolean => key in aside.value;
+  const isPutAside = (key: string): boolean => key in aside.value;
 
-  it('what somebody has looked at counts no more, and can be brought back', () => {
+  it('a need that was put aside is not counted, and can be brought back', () => {
     putAside(['failed:order-1']);
-    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, waitsForLock);
+    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isPutAside);
     expect(group).toMatchObject({ count: 1, needs: [{ name: 'order-2' }], aside: [{ name: 'order-1' }] });
     bringBack(['failed:order-1']);
-    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, waitsForLock))).toEqual([
-      'order-1',
-      'order-2',
-    ]);
+    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isPutAside))).toEqual(['order-1', 'order-2']);
   });
 
-  it('another conflict of the same order has to be looked at again', () => {
-    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, waitsForLock);
+  it('a new conflict of the same order is shown again', () => {
+    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isPutAside);
     putAside((group as NeedGroup).needs.map(({ key }) => key));
     const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
     const again = { ...ATTENTION, conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
-    expect(needsOf(NOTHING, again, NO_FILTER, waitsForLock)).toMatchObject([{ count: 1, aside: [{}] }]);
+    expect(needsOf(NOTHING, again, NO_FILTER, isPutAside)).toMatchObject([{ count: 1, aside: [{}] }]);
   });
 
-  it('is forgotten when nothing of it can be on the board any more', () => {
+  it('is forgotten when the need can no longer be on the board', () => {
     putAside(['failed:order-1'], NOW);
     putAside(['failed:order-2'], NOW + 49 * HOUR_MS);
     expect(Object.keys(aside.value)).toEqual(['failed:order-2']);

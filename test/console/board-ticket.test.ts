@@ -12,7 +12,7 @@ import { sampleBoardOrder } from './sample-board-order.ts';
 const NOW = new Date(2027, 0, 31, 18, 0).getTime();
 
 describe('what is wrong with a ticket', () => {
-  it('is said of every cause, in few enough words for two lines', () => {
+  it('has words for every cause that fit on a ticket', () => {
     for (const code of PLACEMENT_CODES) {
       const words = inShort({ code });
       expect(words, code).toBeDefined();
@@ -33,22 +33,26 @@ describe('what is wrong with a ticket', () => {
     [
       'it may settle itself',
       { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
-      'in doubt: POS is asked again',
+      'in doubt: POS is checked again',
       false,
     ],
     ['it is held', { placement: 'held', cause: { code: 'wrong_settings', issues: [] } }, 'held: wrong settings', true],
     ['it is held by a cause of a newer version', { placement: 'held', cause: { code: 'new' } }, 'held', true],
-    ['it failed', { placement: 'failed', cause: { code: 'deadline_passed' } }, 'not in time', true],
-    ['the POS failed it', { memberState: 'failed' }, 'POS says failed', true],
+    ['it failed', { placement: 'failed', cause: { code: 'deadline_passed' } }, 'deadline passed', true],
+    ['the POS reported failed', { memberState: 'failed' }, 'failed at POS', true],
     [
       'it is tried again',
       { placement: 'waiting', problem: '503', cause: { code: 'pos_failing' } },
-      'again: POS failing',
+      'retrying: POS failing',
       false,
     ],
     ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
-    ['its webhooks are dropped, but one said more since', { locationId: 'deaf', updatedAt: at(1) }, undefined],
-    ['its webhooks are dropped, and it went on before', { locationId: 'deaf', memberState: 'preparing' }, undefined],
+    ['its webhooks are dropped, but a later one was applied', { locationId: 'deaf', updatedAt: at(1) }, undefined],
+    [
+      'its webhooks are dropped, but it has a later status',
+      { locationId: 'deaf', memberState: 'preparing' },
+      undefined,
+    ],
     ['it is to be cancelled', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
     ['a person cancels it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
@@ -56,7 +60,7 @@ describe('what is wrong with a ticket', () => {
     [
       'a webhook contradicts its end',
       { serviceOrderId: 'contradicted', memberState: 'cancelled', endedAt: at(-5) },
-      'conflict: POS says completed',
+      'conflict: completed at POS',
       true,
     ],
   ])('when %s', (_, some, words, needsPerson) => {

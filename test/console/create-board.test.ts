@@ -24,13 +24,13 @@ describe('the columns', () => {
     ['a cancelled one', { memberState: 'cancelled' }, 'done'],
     ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'failed'],
     ['one that the POS failed', { memberState: 'failed', endedAt: at(-5) }, 'failed'],
-    ['one that ended without a word of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
-  ])('%s stands where it belongs', (_, some, column) => {
+    ['one that ended without a report of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
+  ])('%s is in the right column', (_, some, column) => {
     expect(columnOf(order('order-1', some))).toBe(column);
   });
 });
 
-describe('the time the member was promised', () => {
+describe('the due time', () => {
   it.each<[string, Partial<BoardOrder>, { words: string; tone: string } | undefined]>([
     ['is not there for as soon as possible', { requestedAt: null }, undefined],
     ['is far', { requestedAt: at(75) }, { words: 'due in 75 min', tone: 'plain' }],
@@ -81,7 +81,7 @@ it('how long ago an order ended', () => {
 });
 
 describe('the order within a column', () => {
-  it('what needs a person stands first, then what is late or does not get on, then the oldest', () => {
+  it('tickets that need a person come first, then late or stuck ones, then the oldest', () => {
     const board = boardOf([
       order('young', { signalledAt: at(-1) }),
       order('old', { signalledAt: at(-50) }),
@@ -105,7 +105,7 @@ describe('the order within a column', () => {
     expect(board.late.sent).toBe(2);
   });
 
-  it('what failed is not among what is done, where the last one stands first', () => {
+  it('failed orders are not among done ones, of which the last comes first', () => {
     const board = boardOf([
       order('first', { memberState: 'picked_up', endedAt: at(-50) }),
       order('last', { memberState: 'cancelled', endedAt: at(-5) }),
@@ -116,7 +116,7 @@ describe('the order within a column', () => {
     expect(board.counts).toEqual({ open: 0, done: 2, failed: 1, troubled: 1 });
   });
 
-  it('an order becomes late by the clock alone, after a minute of grace', () => {
+  it('an order becomes late without an event, one minute after its due time', () => {
     const board = boardOf([order('older', { signalledAt: at(-20) }), order('promised', { requestedAt: at(1) })]);
     board.pass(NOW + 2 * MINUTE_MS - 1);
     expect(ids(board, 'sent')).toEqual(['older', 'promised']);
@@ -143,7 +143,7 @@ describe('the order within a column', () => {
     expect(board.late.ready).toBe(1);
   });
 
-  it('what was done yesterday is gone at midnight, and does not come back', () => {
+  it('orders that ended yesterday leave at midnight and do not return', () => {
     const done = order('done', { memberState: 'picked_up', endedAt: at(-5) });
     const board = boardOf([done]);
     board.pass(NOW + 5 * 60 * MINUTE_MS);
@@ -157,8 +157,8 @@ describe('the order within a column', () => {
   });
 });
 
-describe('what comes live', () => {
-  it('moves one ticket from its column to the next, and only those are drawn again', () => {
+describe('a live update', () => {
+  it('moves one ticket to the next column, and redraws only those two columns', () => {
     const board = boardOf([order('order-1'), order('order-2')]);
     board.changes();
     board.take([order('order-1', { memberState: 'confirmed' })], NOW + 5);
@@ -174,7 +174,7 @@ describe('what comes live', () => {
     expect(board.lists.sent).toMatchObject([{ movedAt: 0, order: { providerOrderId: '8F2K' } }]);
   });
 
-  it('a trouble that is over is no trouble any more', () => {
+  it('a solved trouble is removed', () => {
     const board = boardOf([order('order-1', { memberState: 'placed', placement: 'held', problem: 'paused' })]);
     expect(board.counts.troubled).toBe(1);
     board.take([order('order-1')], NOW);
@@ -182,7 +182,7 @@ describe('what comes live', () => {
     expect(board.counts.troubled).toBe(0);
   });
 
-  it('a new board takes the place of the old one only when it is whole', () => {
+  it('a new board replaces the old one only when it is complete', () => {
     const board = boardOf([order('gone'), order('still there')]);
     board.begin();
     board.take([order('still there', { memberState: 'ready_for_pickup' })], NOW);
@@ -194,7 +194,7 @@ describe('what comes live', () => {
     expect(board.lists.sent).toMatchObject([{ movedAt: 0 }]);
   });
 
-  it('a board that broke off half way is forgotten when the next one begins', () => {
+  it('an incomplete board is discarded when the next one begins', () => {
     const board = createBoard();
     board.begin();
     board.take([order('of the first')], NOW);
@@ -204,7 +204,7 @@ describe('what comes live', () => {
     expect(ids(board, 'sent')).toEqual(['of the second']);
   });
 
-  it('after thousands of changes every column is as if it had been sorted anew', () => {
+  it('after thousands of changes every column is sorted', () => {
     const random = numbers(7);
     const some = (id: number): BoardOrder =>
       order(`order-${id}`, {
@@ -260,7 +260,7 @@ describe('the filter', () => {
     expect(board.counts.open).toBe(3);
   });
 
-  it('holds for what comes later, and is taken off again', () => {
+  it('applies to later orders, and can be removed', () => {
     const board = boardOf(all);
     board.narrow({ location: 'club-1', integration: '', text: '' });
     board.take([order('order-4', { locationId: 'club-1' }), order('order-5', { locationId: 'club-2' })], NOW);
@@ -269,7 +269,7 @@ describe('the filter', () => {
     expect(ids(board, 'sent')).toEqual(['order-1', 'order-2', 'order-4', 'order-5']);
   });
 
-  it('offers what is on the board, and says when that has changed', () => {
+  it('offers the places on the board, and reports changes of them', () => {
     const board = boardOf(all);
     expect(board.places()).toEqual({ locations: ['club-1', 'club-2'], integrations: ['square', 'standard'] });
     board.changes();
@@ -311,7 +311,7 @@ function at(minutes: number): string {
   return new Date(NOW + minutes * MINUTE_MS).toISOString();
 }
 
-/** The same every time. */
+/** A deterministic random generator. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {

@@ -20,33 +20,33 @@ const action: RecordedAction = {
   endedAt: null,
 };
 
-describe('an act', () => {
-  it('says who did what, and what came of it', () => {
+describe('an action', () => {
+  it('shows who did what, and the result', () => {
     expect(describeAction(action)).toEqual({
-      sentence: 'Grace tried it again',
+      sentence: 'Grace retried the order',
       tone: 'plain',
       more: ['held → sent'],
       isChange: true,
     });
   });
 
-  it('has words wherever a route has a name for it', () => {
-    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.action ?? []].flat());
-    expect(named.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
+  it('has words for every action of a route', () => {
+    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.did ?? []].flat());
+    expect(named.filter((did) => !ACT_CODES.includes(did))).toEqual([]);
   });
 
-  it('of a newer service is told by its code', () => {
-    expect(describeAction({ ...action, action: 'bake' }).sentence).toBe('Grace did “bake”');
+  it('of a newer service is shown by its code', () => {
+    expect(describeAction({ ...action, did: 'bake' }).sentence).toBe('Grace did “bake”');
   });
 
-  it('that was refused is not told as if it were done', () => {
+  it('that was refused is not shown as done', () => {
     const refused = describeAction({ ...action, outcome: 'refused', after: null });
     expect(refused).toMatchObject({ sentence: 'Grace was refused: “retry”', tone: 'warn', isChange: false });
     const { sentence } = describeAction({ ...action, action: 'be refused', outcome: 'refused', after: null });
     expect(sentence).toBe('Grace was refused');
   });
 
-  it('whose end was not written down says so', () => {
+  it('whose end was not recorded says so', () => {
     expect(describeAction({ ...action, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
     expect(describeAction({ ...action, outcome: 'failed', after: null })).toMatchObject({
       tone: 'bad',
@@ -54,16 +54,16 @@ describe('an act', () => {
     });
   });
 
-  it('says how whoever it was came in, where it was no person', () => {
+  it('shows the kind of access unless it was a person', () => {
     const by = (kind: RecordedAction['by']['kind'], name: string): string =>
       describeAction({ ...action, by: { kind, id: 'x', name } }).sentence;
-    expect(by('token', 'nightly')).toBe('nightly (token) tried it again');
-    expect(by('command_line', 'ops')).toBe('ops (command line) tried it again');
-    expect(by('nobody', 'nobody')).toBe('Somebody who did not sign in tried it again');
+    expect(by('token', 'nightly')).toBe('nightly (token) retried the order');
+    expect(by('command_line', 'ops')).toBe('ops (command line) retried the order');
+    expect(by('nobody', 'nobody')).toBe('An anonymous caller retried the order');
   });
 
-  it('that only looked is no change', () => {
-    expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
+  it('that only read is no change', () => {
+    expect(describeAction({ ...action, did: 'read contents' }).isChange).toBe(false);
   });
 });
 
@@ -87,18 +87,18 @@ describe('a browser', () => {
     expect(browserOf(userAgent)).toBe(name);
   });
 
-  it('may say nothing', () => {
+  it('may be unknown', () => {
     expect(browserOf(null)).toBe('A browser');
   });
 });
 
 describe('roles to give', () => {
-  it('are not given anywhere before it was said where', () => {
+  it('are not given before locations are chosen', () => {
     expect(rightOf({ roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
     expect(rightOf({ roles: ['admin'], where: 'some', ids: ' \n' })).toBeUndefined();
   });
 
-  it('hold at the locations that stand in the lines, each once', () => {
+  it('hold at the listed locations, each once', () => {
     expect(rightOf({ roles: [], where: 'some', ids: ' club-1 \n\nclub, two\nclub-1' })).toEqual({
       roles: ['viewer'],
       locations: ['club-1', 'club, two'],

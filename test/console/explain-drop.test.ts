@@ -37,11 +37,11 @@ type Sent = {
   headers?: Record<string, string>;
   body?: unknown;
   settings?: Record<string, unknown>;
-  /** Signed rightly, so that its body is what is wrong. */
+  /** Skips the signature check, so that only the body is wrong. */
   verified?: true;
 };
 
-/** Why the providers themselves drop it. */
+/** The reason for which the provider drops it. */
 function dropOf({
   integration,
   url = 'https://us.example.com/w',
@@ -62,7 +62,7 @@ function dropOf({
   return dropped ?? expect.unreachable('it was not dropped');
 }
 
-/** In the words of the console. */
+/** The explanation in the console. */
 function explained(sent: Sent): Explanation {
   const { integration } = sent;
   const { webhookAuth = null } = registry.get(integration) ?? {};
@@ -77,47 +77,50 @@ const signed = (headers: Record<string, string>): Record<string, string> => ({
 });
 
 describe('why it was dropped', () => {
-  it.each(POS_NAMES)('one of %s that is not signed is told from one that is signed wrongly', (integration) => {
-    const { kind, header = '', settings = [] } = registry.get(integration)?.webhookAuth ?? {};
-    const body = { timestamp: 'now' };
-    const isPassword = kind === 'password';
-    const missing = explained({ integration, body });
-    expect(missing.what).toBe(isPassword ? 'It came without a user name and a password' : 'It is not signed');
-    const wrong = explained({ integration, body, headers: signed({ [header]: isPassword ? 'Basic eDp5' : '0' }) });
-    expect(wrong.what).toBe(
-      isPassword ? 'Its user name or password is not ours' : 'It is signed with another secret than ours',
-    );
-    for (const { details = [], toDo } of [missing, wrong]) {
-      for (const name of settings) expect(details.join()).toContain(`“${name}”`);
-      expect(toDo.length).toBeGreaterThan(0);
-    }
-  });
+  it.each(POS_NAMES)(
+    'an unsigned webhook of %s is explained differently from one with a wrong signature',
+    (integration) => {
+      const { kind, header = '', settings = [] } = registry.get(integration)?.webhookAuth ?? {};
+      const body = { timestamp: 'now' };
+      const isPassword = kind === 'password';
+      const missing = explained({ integration, body });
+      expect(missing.what).toBe(isPassword ? 'It has no user name and password' : 'It is not signed');
+      const wrong = explained({ integration, body, headers: signed({ [header]: isPassword ? 'Basic eDp5' : '0' }) });
+      expect(wrong.what).toBe(
+        isPassword ? 'Its user name or password is wrong' : 'It is signed with a different secret',
+      );
+      for (const { details = [], toDo } of [missing, wrong]) {
+        for (const name of settings) expect(details.join()).toContain(`“${name}”`);
+        expect(toDo.length).toBeGreaterThan(0);
+      }
+    },
+  );
 
   it.each<[what: string, sent: Sent]>([
-    ['It does not say when it was signed', { integration: 'toast' }],
+    ['The time of its signature is missing', { integration: 'toast' }],
     [
-      'It does not say when it was signed',
+      'The time of its signature is missing',
       { integration: 'standard', headers: signed({ 'webhook-timestamp': 'now' }) },
     ],
     [
-      'It was signed more than 5 minutes before it came',
+      'It was signed more than 5 minutes before it arrived',
       { integration: 'standard', headers: signed({ 'webhook-timestamp': String(SECONDS - 301) }) },
     ],
     [
-      'It says that it was signed more than 5 minutes after it came',
+      'Its signature is dated more than 5 minutes after it arrived',
       { integration: 'standard', headers: signed({ 'webhook-timestamp': String(SECONDS + 301) }) },
     ],
-    ['We do not know yet what the POS signs with', { integration: 'square', settings: { signatureKey: undefined } }],
+    ['The signing key of the POS is not stored yet', { integration: 'square', settings: { signatureKey: undefined } }],
     [
-      'We do not know which address the signature covers',
+      'The signed address is not known',
       { integration: 'square', url: '/webhook/x', settings: { notificationUrl: undefined } },
     ],
-    ['Its JSON is nested too deep to be a webhook', { integration: 'hubrise', verified: true, body: '['.repeat(200) }],
-    ['Its body is no text', { integration: 'standard', verified: true, body: Buffer.from([0xff, 0xfe, 0x41]) }],
+    ['Its JSON is nested too deeply', { integration: 'hubrise', verified: true, body: '['.repeat(200) }],
+    ['Its body is not text', { integration: 'standard', verified: true, body: Buffer.from([0xff, 0xfe, 0x41]) }],
     ['Its body is not JSON', { integration: 'standard', verified: true, body: 'status=READY' }],
     ['Its body is not JSON', { integration: 'toast', verified: true, body: '' }],
     [
-      'It does not say which order it is about',
+      'It does not name an order',
       {
         integration: 'standard',
         verified: true,
@@ -125,7 +128,7 @@ describe('why it was dropped', () => {
       },
     ],
     [
-      'It does not say which order it is about',
+      'It does not name an order',
       {
         integration: 'hubrise',
         verified: true,
@@ -133,37 +136,34 @@ describe('why it was dropped', () => {
       },
     ],
     [
-      'It does not say which order it is about',
+      'It does not name an order',
       { integration: 'deliverect', verified: true, body: { channelOrderId: '', status: 20 } },
     ],
-    [
-      'It does not say which order it is about',
-      { integration: 'lightspeed-k', verified: true, body: { status: 'SUCCESS' } },
-    ],
+    ['It does not name an order', { integration: 'lightspeed-k', verified: true, body: { status: 'SUCCESS' } }],
     ...['standard', 'hubrise', 'square', 'toast', 'lightspeed-k'].map((integration): [string, Sent] => [
-      'It is not what this POS usually sends',
+      'It does not have the format of this POS',
       { integration, verified: true },
     ]),
     [
-      'It is not what this POS usually sends',
+      'It does not have the format of this POS',
       { integration: 'deliverect', verified: true, body: { orderId: 7, status: 'x' } },
     ],
     [
-      'It is not what this POS usually sends',
+      'It does not have the format of this POS',
       {
         integration: 'standard',
         verified: true,
         body: { eventType: 'order.status', order: { status: 'READY', id: 'a\0b', occurredAt: 'yesterday' } },
       },
     ],
-    ['It is not what this POS usually sends', { integration: 'standard', verified: true, body: [] }],
+    ['It does not have the format of this POS', { integration: 'standard', verified: true, body: [] }],
   ])('%s: %o', (what, sent) => {
     const { what: said, toDo } = explained(sent);
     expect(said).toBe(what);
     expect(toDo.length).toBeGreaterThan(0);
   });
 
-  it('of what any provider may do, in words as well', () => {
+  it('covers errors that any provider can make', () => {
     const standard = registry.get('standard') as Provider;
     const of = (translateWebhook: () => unknown): string =>
       explainDrop(
@@ -178,21 +178,21 @@ describe('why it was dropped', () => {
       ).what;
     const event = { status: 'ready', nativeStatus: 'READY', serviceOrderId: 'order-1' };
     expect(of(() => Array.from({ length: 60 }, () => event))).toBe(
-      'It reports 60 changes at once, and at most 50 are taken',
+      'It has 60 status changes, and at most 50 are accepted',
     );
-    expect(of(() => [{ ...event, serviceOrderId: undefined }])).toBe('It is not what this POS usually sends');
-    expect(of(() => (undefined as unknown as { length: number }).length)).toBe('What reads it has a mistake');
-    expect(of(async () => [])).toBe('What reads it has a mistake');
-    expect(of(() => 7)).toBe('It is not what this POS usually sends');
+    expect(of(() => [{ ...event, serviceOrderId: undefined }])).toBe('It does not have the format of this POS');
+    expect(of(() => (undefined as unknown as { length: number }).length)).toBe('The provider has a bug');
+    expect(of(async () => [])).toBe('The provider has a bug');
+    expect(of(() => 7)).toBe('It does not have the format of this POS');
   });
 
-  it('names each field that is wrong, and what it should be', () => {
+  it('names each wrong field, and what is required', () => {
     const body = { eventType: 'order.status', order: { id: 7, thirdPartyReference: 'x'.repeat(256), occurredAt: 'x' } };
     expect(explained({ integration: 'standard', verified: true, body }).details).toEqual([
       'order.thirdPartyReference is longer than 255 characters.',
       'order.id is a number; a string is required.',
       'order.status is missing; a string is required.',
-      'order.occurredAt is a string, but no RFC 3339 time with offset such as 2026-01-31T18:30:00Z.',
+      'order.occurredAt is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z.',
     ]);
   });
 
@@ -203,18 +203,18 @@ describe('why it was dropped', () => {
     expect([what, ...details, ...toDo.map(({ say }) => say)].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('is quoted where nobody knows it, and of a provider of somebody else', () => {
+  it('quotes the reason of an unknown code, and of a third-party provider', () => {
     const newer = { code: 'of_a_newer_version', with: 'details' };
     expect(explainDrop({ cause: newer, reason: 'a new reason' }, ABOUT)).toMatchObject({
       what: NOT_KNOWN,
-      details: ['The service says: a new reason.'],
+      details: ['The service reports: a new reason.'],
     });
     for (const code of ['constructor', '__proto__']) {
       expect(explainDrop({ cause: { code }, reason: null }, ABOUT).what).toBe(NOT_KNOWN);
     }
     expect(explainDrop({ cause: null, reason: null }, ABOUT)).toMatchObject({
       what: NOT_KNOWN,
-      details: ['No reason is kept.'],
+      details: ['No reason is stored.'],
     });
     const cause = { code: 'not_authentic' };
     expect(explainDrop({ cause, reason: 'not authentic: the moon is not full' }, ABOUT)).toMatchObject({
@@ -226,7 +226,7 @@ describe('why it was dropped', () => {
     ).toMatchObject({ what: NOT_READ, details: [expect.stringContaining('half of it is missing')] });
   });
 
-  it('says of its POS what the provider says, and otherwise no more than that there is a secret', () => {
+  it('uses what the provider declares about authentication, and otherwise mentions only the secret', () => {
     const said = (code: string, webhookAuth: WebhookAuth | null): string =>
       JSON.stringify(
         explainDrop({ cause: { code, header: 'x-signature' } as DropCause, reason: null }, { ...ABOUT, webhookAuth }),
@@ -258,15 +258,15 @@ describe('why it cannot be replayed', () => {
     expect([what, ...details].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('is quoted where nobody knows it', () => {
+  it('quotes the reason of an unknown code', () => {
     expect(explainRefusal({ cause: { code: 'of_a_newer_version' }, refused: 'a new one' }, ABOUT)).toMatchObject({
       what: NOT_REPLAYABLE,
-      details: ['The service says: a new one.'],
+      details: ['The service reports: a new one.'],
     });
   });
 });
 
-/** A cause of this code with all the details that any has: a schema takes its own. */
+/** A cause of this code with the details of all codes: the schema picks its own. */
 function sample(code: string): object {
   return {
     code,
@@ -304,14 +304,14 @@ describe('with a service', () => {
   });
   afterAll(() => system?.stop());
 
-  /** What the console makes of what the API says. */
+  /** The console's explanation of the API's answer. */
   async function shown(webhookId: unknown): Promise<Explanation> {
     const { body } = await operator.get(`/webhooks/${String(webhookId)}`);
     const webhook = body as unknown as ShownWebhook;
     return explainDrop(webhook, webhook);
   }
 
-  it('the commands that it says mend a wrong secret, as they stand', async () => {
+  it('the shown commands fix a wrong secret unchanged', async () => {
     const locationId = `it's a club-${randomUUID()}`;
     const serviceOrderId = `order-${randomUUID()}`;
     const ordersUrl = 'http://127.0.0.1:9/orders';
@@ -320,7 +320,7 @@ describe('with a service', () => {
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
     const { body: answer } = await post(await system.webhookUrl(locationId), body, signWebhook(secretOf(1), body));
     const { what, toDo } = await shown(answer['webhookId']);
-    expect(what).toBe('It is signed with another secret than ours');
+    expect(what).toBe('It is signed with a different secret');
 
     const commands = toDo.flatMap(({ run }) => (run === undefined ? [] : [run]));
     expect(commands).toHaveLength(2);
@@ -334,19 +334,19 @@ describe('with a service', () => {
     expect(replayed.body).toMatchObject({ outcome: 'applied', reason: null });
   });
 
-  it('what was too large is said to be', async () => {
+  it('a body that was too large is explained', async () => {
     const locationId = `club-${randomUUID()}`;
     await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
     const url = await system.webhookUrl(locationId);
     const large = await post(url, 'x'.repeat(3_000));
     expect(await shown(large.body['webhookId'])).toMatchObject({
       what: 'It is too large',
-      details: ['It is over 2,000 bytes, and only its beginning is kept.'],
+      details: ['It has more than 2,000 bytes. Only its beginning is stored.'],
     });
   });
 });
 
-/** A command line of one program, as a shell reads it. */
+/** Splits a command line as a shell does. */
 function argumentsOf(command: string): string[] {
   const words = command.match(/(?:[^\s'\\]|\\.|'[^']*')+/g) ?? [];
   return words.slice(1).map((word) => word.replaceAll(/\\(.)|'([^']*)'/g, '$1$2'));

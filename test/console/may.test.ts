@@ -25,7 +25,7 @@ const SETS: Right[][] = [
 ];
 
 describe('what is offered', () => {
-  it('is what the service allows, for each role and place', () => {
+  it('is what the service allows, for each role and location', () => {
     for (const rights of SETS) {
       signIn(...rights);
       for (const role of ROLES) {
@@ -36,7 +36,7 @@ describe('what is offered', () => {
     }
   });
 
-  it('of a list is what somebody may anywhere', () => {
+  it('in a list is what the operator may do at any location', () => {
     signIn({ roles: ['operator'], locations: ['club-1'] });
     expect([may('operator', { anywhere: true }), may('admin', { anywhere: true })]).toEqual([true, false]);
   });
@@ -45,7 +45,7 @@ describe('what is offered', () => {
     expect(may('viewer', 'club-1')).toBe(false);
   });
 
-  it('to give are the locations of which somebody is an admin', () => {
+  it('of roles to give are the locations of which the operator is an admin', () => {
     signIn({ roles: ['viewer'], locations: null }, { roles: ['admin'], locations: ['club-2'] });
     expect(adminOf()).toEqual(['club-2']);
     signIn({ roles: ['admin'], locations: null });

@@ -8,7 +8,7 @@ import { sampleStory } from './sample-story.ts';
 const SOON = '2027-01-31T18:01:00+00:00';
 const NOW = Date.parse('2027-01-31T18:00:30+00:00');
 
-/** One that is still open, unless it says otherwise. */
+/** An open order by default. */
 function story(
   placement: Partial<ShownOrder['placement']> = {},
   order: Partial<NonNullable<ShownOrder['order']>> | null = {},
@@ -36,12 +36,12 @@ describe('what can be done about an order', () => {
       { canRetry: true, canResolve: false, tone: 'warn' },
     ],
     [
-      'one that asks for an operator is resolved, never retried',
+      'one that needs an operator is resolved, never retried',
       story(asks),
       { canRetry: false, canResolve: true, tone: 'bad' },
     ],
     [
-      'one in doubt that finds out by itself is either',
+      'one in doubt that is resolved automatically is either',
       story({ state: 'in_doubt' }),
       { canRetry: true, canResolve: true },
     ],
@@ -53,9 +53,9 @@ describe('what can be done about an order', () => {
       { canRetry: false, canResolve: false, tone: 'bad', problem: 'unknown item' },
     ],
     [
-      'one that failed before it was read begins again',
+      'one that failed before it was fetched starts again',
       story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'no such order' }, null),
-      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'It failed before it could be read' },
+      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'The order failed before it could be fetched' },
     ],
   ] as const)('%s', (_, story, expected) => {
     expect(whatToDo(story)).toMatchObject(expected);
@@ -72,7 +72,7 @@ describe('what can be done about an order', () => {
     expect(whatToDo(story({ state: 'sent', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
   });
 
-  it('each state that is not as it should be says so in a sentence', () => {
+  it('each abnormal state has a sentence', () => {
     for (const state of PLACEMENT_STATES.filter((state) => !['sent', 'withdrawn'].includes(state))) {
       for (const problem of ['the POS answered 503', null]) {
         const told = whatToDo(story({ state, problem, finishedAt: state === 'failed' ? SOON : null }));
@@ -82,17 +82,17 @@ describe('what can be done about an order', () => {
     }
   });
 
-  it('a failed one says what its member was told, in the words of the service', () => {
+  it('a failed one shows what the member was told, as the service states it', () => {
     const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
     for (const order of [{}, null]) {
-      const about = { ...story(failed, order), told: 'Its member was told a secret.' };
-      expect(whatToDo(about)?.advice).toMatch(/^Its member was told a secret\. /);
+      const about = { ...story(failed, order), told: 'The member was notified of a secret.' };
+      expect(whatToDo(about)?.advice).toMatch(/^The member was notified of a secret\. /);
     }
-    expect(whatToDo(story(failed))?.advice).toContain('The platform places a new order');
-    expect(whatToDo(story(failed, null))?.advice).toContain('begins again');
+    expect(whatToDo(story(failed))?.advice).toContain('the platform must place a new order');
+    expect(whatToDo(story(failed, null))?.advice).toContain('starts again');
   });
 
-  it('one that waits or is held says when it fails, one in doubt does not fail by itself', () => {
+  it('one that waits or is held shows when it fails, one in doubt does not fail automatically', () => {
     const { deadlineAt } = story().placement;
     for (const state of ['waiting', 'held'] as const) expect(whatToDo(story({ state }))?.failsAt).toBe(deadlineAt);
     expect(whatToDo(story({ state: 'in_doubt' }))).not.toHaveProperty('failsAt');
@@ -127,29 +127,29 @@ describe('a cancel', () => {
 
   it.each([
     [
-      'that is to be tried again is asked for again',
+      'that will be retried can be requested again',
       cancelling({}),
       { canCancel: true, canConclude: false, tone: 'busy' },
     ],
     ['that a worker has is left alone', cancelling({ underWay: true }), { canCancel: false, canConclude: false }],
-    ['that failed says when it is tried again', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
+    ['that failed shows when it is retried', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
     [
       'that the POS has yet to confirm is waited for',
       cancelling({ state: 'asked' }),
       { canCancel: false, tone: 'busy' },
     ],
     [
-      'that only a person can do says where, and which ticket',
+      'that only a person can do shows the location and the ticket',
       cancelling({ state: 'by_phone', ...stuck }),
       { sentence: 'Cancel it by phone: club-1, ticket 8F2K', canConclude: true, tone: 'bad', problem: stuck.problem },
     ],
     [
-      'whose answer was lost asks for a look',
+      'whose answer was lost asks to check the POS',
       cancelling({ state: 'in_doubt' }),
       { canConclude: true, tone: 'warn', advice: expect.stringContaining('ticket 8F2K') },
     ],
     [
-      'that was refused lets the order go on, and may be asked for once more, also on the telephone',
+      'that was refused can be requested again, also by phone',
       cancelling({ state: 'refused', finishedAt: SOON, nextAttemptAt: null, problem: 'too late' }),
       { canCancel: true, canConclude: true, problem: 'too late', tone: 'warn' },
     ],
@@ -158,7 +158,7 @@ describe('a cancel', () => {
     expect(canBeCancelled(story), 'there is a button already').toBe(false);
   });
 
-  it('that is over needs no word, and an order that has ended is not cancelled', () => {
+  it('that is over is not shown, and an ended order is not cancelled', () => {
     expect(howCancelStands(cancelling({ state: 'cancelled', finishedAt: SOON }))).toBeUndefined();
     const ended = { ...story(sent, { endedAt: SOON }), cancellation: null };
     expect(howCancelStands(ended)).toBeUndefined();
@@ -167,14 +167,14 @@ describe('a cancel', () => {
     expect(canBeCancelled({ ...story(sent), cancellation: null })).toBe(true);
   });
 
-  it('says first whether the POS is asked, and that it may refuse', () => {
-    expect(cancelMeans(story(sent))).toMatch(/Its POS has it as 8F2K.*once the POS says so.*may refuse/);
-    expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have it');
+  it('explains whether the POS gets the request, and that it may refuse', () => {
+    expect(cancelMeans(story(sent))).toMatch(/The POS has the order as 8F2K.*once the POS confirms it.*may refuse/);
+    expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have the order');
     expect(cancelMeans(story())).toContain('withdrawn');
   });
 
-  it('says that it asks once more where the POS may have been asked, and not where it surely was not', () => {
-    const again = 'The POS may have been asked already: this asks it once more.';
+  it('explains that a request is repeated, only if the POS may have it already', () => {
+    const again = 'The POS may already have the request: this sends it again.';
     for (const state of ['asked', 'in_doubt', 'by_phone'] as const) {
       expect(cancelMeans(cancelling({ state }))).toContain(again);
     }
@@ -183,30 +183,30 @@ describe('a cancel', () => {
     }
   });
 
-  it('under way is looked at again soon', () => {
+  it('under way is reloaded soon', () => {
     expect(refreshAfterMs(cancelling({}))).toBe(refreshAfterMs(story()));
   });
 });
 
 describe('a confirmation says what will happen', () => {
-  it('a retry: that it is tried now, and that one that failed is final', () => {
+  it('a retry: that it is tried now, and that a failure is final', () => {
     for (const state of ['waiting', 'held'] as const) {
-      expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*one that failed is final/);
+      expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*fails, which is final/);
     }
     expect(retryMeans(story({ state: 'held', problem: 'the location is paused' }), NOW).join()).toContain(
       'the location is paused',
     );
     expect(retryMeans(story({}, null), NOW).join()).toContain('fetched');
     expect(retryMeans(story({ state: 'in_doubt' }), NOW).join()).toContain('no second ticket');
-    expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('begins again');
+    expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('starts again');
   });
 
   it('a retry past the deadline: that it fails, unless the POS may have it', () => {
     const past = { deadlineAt: '2027-01-31T18:00:00+00:00' };
     for (const state of ['waiting', 'held'] as const) {
-      expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*its member is told/);
+      expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*the member is notified/);
     }
-    expect(retryMeans(story(past, null), NOW).join()).toMatch(/fails at once, and its member is told/);
+    expect(retryMeans(story(past, null), NOW).join()).toMatch(/fails at once, and the member is notified/);
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
@@ -224,7 +224,7 @@ describe('a confirmation says what will happen', () => {
   });
 });
 
-describe('a story is looked at again', () => {
+describe('a timeline is reloaded', () => {
   it('the sooner the more is going on', () => {
     const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
     const unpublished = story(sent);

@@ -11,7 +11,7 @@ import {
 } from '../../src/core/domain/placement-cause.ts';
 
 const ABOUT = { locationId: 'club-1', integration: 'standard' };
-/** Of each code, what it has of them. */
+/** The details of all codes. */
 const DETAILS = {
   at: 'map-order.ts:42',
   error: 'MappingError',
@@ -51,14 +51,16 @@ describe('each code of the closed lists', () => {
   });
 });
 
-it('a code that this page does not know has no help', () => {
+it('an unknown code has no help', () => {
   for (const code of ['of_a_newer_version', 'constructor', '__proto__']) expect(helpWith({ code }, ABOUT)).toEqual([]);
   expect(helpWith(null, ABOUT)).toEqual([]);
 });
 
-it('what was refused is said with what to do now', () => {
+it('a refusal has the next step', () => {
   const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), { code: 'needs_resolve' });
-  expect(() => throwWithHelp(refused)).toThrow(/look there and resolve it\. Look at the POS, then say what you saw\.$/);
+  expect(() => throwWithHelp(refused)).toThrow(
+    /check the POS, then resolve the order\. Check the POS, then enter what you saw\.$/,
+  );
   const other = new Refused(0, 'The service cannot be reached.');
   expect(() => throwWithHelp(other)).toThrow(other);
 });

@@ -69,7 +69,7 @@ describe('a list is read on', () => {
     expect(asked).toEqual([undefined, 'a']);
   });
 
-  it('not for ever: whoever looks is asked whether to go on', async () => {
+  it('not for ever: the reader decides whether to continue', async () => {
     const { asked, read } = pages();
     expect((await readOn(read, undefined)).next).toBe('after-5');
     expect(asked.length).toBe(5);

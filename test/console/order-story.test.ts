@@ -40,11 +40,11 @@ const webhook = {
   replayOf: null,
 };
 
-describe('a happening is told in words', () => {
+describe('a happening is described in words', () => {
   const story = sampleStory();
   const lines = storyLines(story);
 
-  it('each kind of them, one sentence that says more than its name', () => {
+  it('each kind in one sentence that says more than its name', () => {
     expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
     for (const line of lines) {
       expect(line.sentence).not.toBe(line.what);
@@ -53,36 +53,36 @@ describe('a happening is told in words', () => {
     }
   });
 
-  it('as an operator reads it, from the signal to the end', () => {
+  it('in the order of the timeline, from the signal to the end', () => {
     expect(lines.map(({ sentence }) => sentence)).toEqual([
       'The platform signalled the order',
-      'It was fetched from the platform',
-      'The member is told: placed',
-      'The update went out to the platform',
-      'The POS is asked to take the order',
+      'The order was fetched from the platform',
+      'Member notified: placed',
+      'The update was published to the platform',
+      'The order is sent to the POS',
       'There was no usable answer',
-      'Grace tried it again',
-      'The POS is asked to take the order',
+      'Grace retried the order',
+      'The order is sent to the POS',
       'The POS has the order',
-      'The member is told: sent',
+      'Member notified: sent',
       'The ticket is at the POS: it is placed',
-      'The update went out to the platform',
-      'The platform changed it after it was sent',
+      'The update was published to the platform',
+      'The platform changed the order after it was sent',
       'Its member cancelled it',
-      'The POS is asked to cancel it',
-      'The POS will say whether it cancels it',
-      'A webhook moved the order',
-      'The POS says: cancelled',
-      'The member is told: cancelled',
-      'It is cancelled',
+      'The cancellation is sent to the POS',
+      'The POS will report whether it cancels the order',
+      'A webhook updated the order',
+      'The POS reported: cancelled',
+      'Member notified: cancelled',
+      'The order is cancelled',
       'The order has ended',
-      'The replay of a webhook said what was known already',
-      'The POS says: cancelled, which we knew',
-      'All that told of its member was erased',
+      'The replay of a webhook repeated a known status',
+      'The POS reported: cancelled (already known)',
+      'The data of the member was erased',
     ]);
   });
 
-  it('a call says what the POS answered: HTTP status, time and error', () => {
+  it('a call shows the answer of the POS: HTTP status, time and error', () => {
     expect(tell('call ended', call)).toMatchObject({
       tone: 'good',
       more: ['attempt 2', 'HTTP 200', 'took 43 ms'],
@@ -100,7 +100,7 @@ describe('a happening is told in words', () => {
       'The POS does not have the order',
     );
     expect(tell('call ended', { ...call, outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
-    expect(tell('call ended', { ...call, outcome: 'NeedsOperator' }).sentence).toContain('mends');
+    expect(tell('call ended', { ...call, outcome: 'NeedsOperator' }).sentence).toContain('fixes');
     expect(tell('call ended', { ...call, outcome: 'unknown', httpStatus: null, milliseconds: null })).toMatchObject({
       tone: 'bad',
       more: ['attempt 2'],
@@ -119,7 +119,7 @@ describe('a happening is told in words', () => {
     expect(tell('call began', open).more).toEqual(['attempt 2']);
   });
 
-  it('a webhook says what became of it, and leads to the webhook', () => {
+  it('a webhook shows its outcome and its link', () => {
     const sentences = WEBHOOK_OUTCOMES.map((outcome) => tell('webhook', { ...webhook, outcome }).sentence);
     expect(new Set(sentences).size).toBe(WEBHOOK_OUTCOMES.length);
     expect(
@@ -133,16 +133,16 @@ describe('a happening is told in words', () => {
     expect(tell('replay', { ...webhook, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
   });
 
-  it('a status says who said it, in which words, how late, and what came of it', () => {
+  it('a status shows its source, the POS status, the delay and the outcome', () => {
     const at = (occurredAt: string): string[] => tell('status', { ...report, occurredAt }).more;
     expect(tell('status', report)).toMatchObject({
-      sentence: 'The POS says: ready',
+      sentence: 'The POS reported: ready',
       tone: 'good',
       more: ['message 3'],
     });
-    expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('in its words “BUMPED”');
+    expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('POS status “BUMPED”');
     expect(tell('status', { ...report, webhookId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject({
-      sentence: 'We say: failed',
+      sentence: 'Expediter set the status: failed',
       tone: 'bad',
       more: ['message 3'],
     });
@@ -153,13 +153,13 @@ describe('a happening is told in words', () => {
     expect(new Set(sentences).size).toBe(EVENT_OUTCOMES.length);
   });
 
-  it('a status says why, as a code with the items, and when it will be ready', () => {
+  it('a status shows the reason code, the items and the estimate', () => {
     const why = { reasonCode: 'item_unavailable', itemIds: ['burger', 'cola'] };
     const { more } = tell('status', { ...report, ...why, status: 'failed', estimatedReadyAt: null });
-    expect(more.slice(0, 2)).toEqual(['why: item unavailable', 'items burger, cola']);
+    expect(more.slice(0, 2)).toEqual(['reason: item unavailable', 'items burger, cola']);
     const said = tell('status', { ...report, ...why, itemIds: null, estimatedReadyAt: '2027-01-31T18:30:00Z' }).more;
     expect(said[1]).toMatch(/^ready at \S*30/);
-    expect(tell('call ended', { ...call, outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('why: closed');
+    expect(tell('call ended', { ...call, outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('reason: closed');
   });
 
   it('a conflict stands out, whatever its outcome', () => {
@@ -169,7 +169,7 @@ describe('a happening is told in words', () => {
     expect(tell('status', report)).not.toHaveProperty('isConflict');
   });
 
-  it('a live message says its number, what the member sees, and when it went out', () => {
+  it('a live message shows its number, the member state and when it was published', () => {
     expect(tell('told', { sequence: 1, memberState: 'placed' })).toMatchObject({ tone: 'good', more: ['message 1'] });
     expect(tell('told', { sequence: 2, memberState: 'failed' }).tone).toBe('bad');
     const story = sampleStory();
@@ -181,30 +181,30 @@ describe('a happening is told in words', () => {
       attempts: 3,
     });
     expect(tell('told', { sequence: 4, memberState: 'ready_for_pickup' }, story)).toMatchObject({
-      sentence: 'The member is told: ready for pickup',
+      sentence: 'Member notified: ready for pickup',
       tone: 'warn',
-      more: ['message 4', 'it has not gone out yet, after 3 tries'],
+      more: ['message 4', 'not published yet, after 3 tries'],
     });
-    expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after it was told']);
+    expect(lines.find(({ what }) => what === 'published')?.more).toEqual(['message 1', '12 ms after the change']);
   });
 
-  it('a cancel says who asked for it, what the POS answered, and what came of it', () => {
-    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
+  it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
+    expect(tell('cancel asked', { askedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
-    expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancels it', tone: 'good' });
-    expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refuses to cancel it', tone: 'warn' });
-    expect(answer('not_asked')).toMatchObject({ sentence: 'The POS cannot be asked to cancel it', tone: 'warn' });
+    expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
+    expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
+    expect(answer('not_asked')).toMatchObject({ sentence: 'This POS has no call to cancel an order', tone: 'warn' });
     expect(answer('TryAgain')).toMatchObject({ sentence: 'There was no usable answer' });
     expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });
   });
 
   it('a change after it was sent names the fields in words, not their values', () => {
     const paths = ['notes', 'money.total', 'items.1.modifiers.0.unitPrice'];
-    expect(tell('changed', { paths: [] }).sentence).toBe('The platform has it as it was sent again');
+    expect(tell('changed', { paths: [] }).sentence).toBe('The platform changed the order back to what was sent');
     expect(tell('changed', { paths }).more).toEqual(['notes', 'money, total', 'item 2, modifier 1, unit price']);
   });
 
-  it('a placement says how it finished, and why in vain', () => {
+  it('a placement shows its end and the reason', () => {
     expect(tell('placement finished', { state: 'withdrawn', problem: null }).sentence).toContain('before it was sent');
     expect(tell('placement finished', { state: 'failed', problem: 'the deadline has passed' })).toMatchObject({
       tone: 'bad',
@@ -214,18 +214,18 @@ describe('a happening is told in words', () => {
 });
 
 describe('the story is a list of lines', () => {
-  it('with the wait before each, but for what is of the same moment', () => {
+  it('with the wait before each, except within the same moment', () => {
     const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
 
-  it('each with a key of its own, that stays when more happens in between', () => {
+  it('each with a unique key that stays when lines are added in between', () => {
     const story = sampleStory();
     const before = storyLines(story).map(({ key }) => key);
     expect(new Set(before).size).toBe(before.length);
     const [first, ...rest] = story.history;
     if (first === undefined) throw new Error('no history');
-    // The same status twice in one webhook, and one that came in late.
+    // The same status twice in one webhook, and a late one.
     story.history = [first, first, { ...first, recordedAt: '2027-01-31T18:00:03.500000+00:00' }, ...rest];
     story.timeline = orderTimeline(story);
     const after = storyLines(story).map(({ key }) => key);
@@ -253,17 +253,17 @@ describe('a POS that refuses us for an hour', () => {
   };
   const fold = (...errors: string[]): string[] =>
     foldTries(storyLines(storyOf(...errors))).map(({ sentence }) => sentence);
-  const again = ['The POS is asked to take the order', 'There was no usable answer'];
+  const again = ['The order is sent to the POS', 'There was no usable answer'];
 
   it('is one line between its first and its last try, until it answers something else', () => {
     const busy = Array.from({ length: 20 }, () => 'busy');
-    expect(fold(...busy)).toEqual([...again, '18 more tries ended alike', ...again]);
-    expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('alike'))).toHaveLength(2);
+    expect(fold(...busy)).toEqual([...again, '18 more tries ended the same way', ...again]);
+    expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('the same way'))).toHaveLength(2);
     const [, , many] = foldTries(storyLines(storyOf(...busy)));
     expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
   });
 
-  it('is told in full while there are few', () => {
+  it('is shown in full while there are few', () => {
     expect(fold('busy', 'busy', 'busy', 'busy')).toEqual([...again, ...again, ...again, ...again]);
     expect(fold('busy', 'closed', 'busy', 'closed', 'busy', 'closed')).toHaveLength(12);
     expect(foldTries([])).toEqual([]);
@@ -279,58 +279,58 @@ describe('a POS that refuses us for an hour', () => {
 describe('in short', () => {
   const brief = (story = sampleStory()): Essential[] => essentials(foldTries(storyLines(story)), story);
 
-  it('it is what became of the order, and how we did it is left out', () => {
+  it('only what matters to an operator is shown', () => {
     expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
-      ['The platform signalled the order', 'The member is told: placed'],
+      ['The platform signalled the order', 'Member notified: placed'],
       ['There was no usable answer'],
-      ['Grace tried it again'],
-      ['The ticket is at the POS: it is placed', 'The member is told: sent'],
-      ['The platform changed it after it was sent'],
+      ['Grace retried the order'],
+      ['The ticket is at the POS: it is placed', 'Member notified: sent'],
+      ['The platform changed the order after it was sent'],
       ['Its member cancelled it'],
-      ['The POS says: cancelled', 'The member is told: cancelled'],
+      ['The POS reported: cancelled', 'Member notified: cancelled'],
       ['The order has ended'],
-      ['All that told of its member was erased'],
+      ['The data of the member was erased'],
     ]);
     expect(JSON.stringify(brief())).not.toContain('8F2K');
   });
 
-  it('what the member was told much later, or without a status, is a line of its own', () => {
+  it('a notification that is much later, or has no status, is a separate line', () => {
     const story = sampleStory();
     story.live = story.live.map((each) =>
       each.sequence === 1 ? { ...each, appliedAt: '2027-01-31T18:00:11+00:00' } : each,
     );
     story.timeline = orderTimeline(story);
-    expect(brief(story).map(({ sentence }) => sentence)).toContain('The member is told: placed');
+    expect(brief(story).map(({ sentence }) => sentence)).toContain('Member notified: placed');
   });
 
-  it('a message that does not go out is not folded away', () => {
+  it('an unpublished message is not hidden', () => {
     const story = sampleStory();
     story.live = story.live.map((each) => (each.sequence === 3 ? { ...each, attempts: 4 } : each));
-    const told = brief(story).find(({ sentence }) => sentence === 'The POS says: cancelled')?.told;
-    expect(told).toMatchObject({ tone: 'warn', more: ['it has not gone out yet, after 4 tries'] });
+    const told = brief(story).find(({ sentence }) => sentence === 'The POS reported: cancelled')?.told;
+    expect(told).toMatchObject({ tone: 'warn', more: ['not published yet, after 4 tries'] });
   });
 
-  it('of several POS ids each is said where it came from', () => {
+  it('several POS ids are shown where they came from', () => {
     const story = sampleStory();
     story.posIds = [...story.posIds, ...story.posIds.map((each) => ({ ...each, providerOrderId: '9G3L' }))];
     expect(JSON.stringify(brief(story))).toContain('POS id 8F2K');
   });
 
-  it('a call under way is told', () => {
+  it('a running call is shown', () => {
     const story = sampleStory();
     story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
     story.placement = { ...story.placement, underWay: true, finishedAt: null, state: 'waiting' };
     story.timeline = orderTimeline(story);
-    expect(brief(story).map(({ sentence }) => sentence)).toContain('The POS is asked to take the order');
+    expect(brief(story).map(({ sentence }) => sentence)).toContain('The order is sent to the POS');
   });
 });
 
-describe('a story that holds little', () => {
-  it('is told all the same', () => {
+describe('a timeline with little data', () => {
+  it('is shown', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
     const little: ShownOrder = {
       serviceOrderId,
-      told: 'Its member was told nothing.',
+      told: 'The member was not notified.',
       memberWatching: false,
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },

@@ -1,6 +1,6 @@
 import type { BoardOrder } from '../../console/wire.ts';
 
-/** An order that is on its way, with `some` fields of its own. */
+/** An open order with `some` other fields. */
 export function sampleBoardOrder(
   serviceOrderId: string,
   some: Partial<BoardOrder> & Pick<BoardOrder, 'signalledAt'>,

@@ -1,7 +1,7 @@
 import type { ShownOrder } from '../../console/wire.ts';
 import { orderTimeline } from '../../src/core/orders/order-timeline.ts';
 
-/** An order that was tried twice, changed, cancelled by its member, and erased a month later: something of all that can happen. */
+/** An order that was tried twice, changed, cancelled by its member and erased: it has every kind of event. */
 export function sampleStory(): ShownOrder {
   const at = (time: string): string => `2027-01-31T18:00:${time}+00:00`;
   const placement: ShownOrder['placement'] = {
@@ -71,7 +71,7 @@ export function sampleStory(): ShownOrder {
   const replay = '019c1f7a-91b3-7d02-a6c4-0f3e5d7b8a21';
   const story: Omit<ShownOrder, 'timeline'> = {
     serviceOrderId: 'order-4711',
-    told: 'Its member was told that it was cancelled.',
+    told: 'The member was notified that the order was cancelled.',
     memberWatching: false,
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement,

@@ -45,7 +45,7 @@ describe('the axis of time', () => {
     expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
   });
 
-  it('names nothing where there is nothing', () => {
+  it('has no labels without steps', () => {
     expect(named([])).toEqual([]);
   });
 });
@@ -71,7 +71,7 @@ describe('the axis of durations', () => {
     expect(durationTicks(values)).toEqual(ticks);
   });
 
-  it('holds whatever it is of, in few enough lines', () => {
+  it('contains all values, with few enough lines', () => {
     for (const least of [0.001, 0.0137, 0.5, 3, 59, 700]) {
       for (const times of [1, 1.5, 4, 60, 1_000]) {
         const most = Math.min(least * times, 7_200);
@@ -86,7 +86,7 @@ describe('the axis of durations', () => {
 });
 
 describe('what is drawn', () => {
-  it('is the outcomes that there were, what to look at on top', () => {
+  it('is the outcomes that occurred, the worst on top', () => {
     const webhooks = { dropped: [0, 1, 0], applied: [1, 2, 3], not_committed: [0, 0, 1] };
     expect(webhookSeries(traffic({ webhooks })).map(({ name }) => name)).toEqual([
       'applied',
@@ -95,13 +95,13 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is tickets, and what else became of orders where it did', () => {
+  it('is sent orders, and each other outcome that occurred', () => {
     const placements = { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 2, 0] };
     expect(placementSeries(traffic({ placements })).map(({ name }) => name)).toEqual(['sent', 'in doubt']);
     expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
   });
 
-  it('has p50 and p95 apart by more than a colour, with gaps where nothing was', () => {
+  it('distinguishes p50 and p95 by more than a colour, with gaps without values', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
       { name: 'p50', values: [1, null, 2], isDashed: false },
@@ -109,7 +109,7 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is a table as well, of what there was, newest first', () => {
+  it('is also a table of the steps with values, newest first', () => {
     const series = [
       { name: 'a', colour: '--good', values: [0, 1, 0] },
       { name: 'b', colour: '--bad', values: [2, 0, null] },
@@ -121,7 +121,7 @@ describe('what is drawn', () => {
   });
 });
 
-describe('what is said of it', () => {
+describe('the summary of a chart', () => {
   it.each([
     [{}, 'None.'],
     [{ applied: [900, 99, 0] }, '999, none dropped or refused.'],
@@ -129,13 +129,13 @@ describe('what is said of it', () => {
       { applied: [90, 0, 0], dropped: [0, 0, 8], unauthorized: [1, 0, 0], not_committed: [0, 1, 0] },
       '100, 10 % dropped or refused.',
     ],
-    // What is no order of ours is no error.
+    // An unmatched webhook is not an error.
     [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, none dropped or refused.'],
   ])('webhooks %j: %s', (webhooks, said) => {
     expect(describeWebhooks(traffic({ webhooks }))).toBe(said);
   });
 
-  it('counts what came of orders', () => {
+  it('counts the outcomes of orders', () => {
     const placements = { sent: [3, 4, 0], failed: [0, 1, 0], held: [0, 0, 0], in_doubt: [0, 0, 0] };
     expect(describePlacements(placementSeries(traffic({ placements })))).toBe('7 sent, 1 failed.');
     expect(describePlacements(placementSeries(traffic()))).toBe('None.');
@@ -162,7 +162,7 @@ describe('what is said of it', () => {
     expect(percent(share)).toBe(said);
   });
 
-  it('a value that is not there is not 0', () => {
+  it('a missing value is not 0', () => {
     expect(showValue(null, 'seconds')).toBe('–');
     expect(showValue(0, 'counts')).toBe('0');
     expect(showValue(0.012, 'seconds')).toBe('12 ms');

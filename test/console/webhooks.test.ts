@@ -47,7 +47,7 @@ describe('pretty JSON', () => {
 describe('the filter', () => {
   const none = { location: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
 
-  it('is replayed as a whole only where the API would take it', () => {
+  it('can be replayed as a whole only if the API accepts it', () => {
     expect(replayOf(none)).toMatchObject({ why: expect.stringContaining('outcome') });
     expect(replayOf({ ...none, location: 'club-1' })).toHaveProperty('why');
     expect(replayOf({ ...none, outcome: 'dropped', order: 'order-1' })).toHaveProperty('why');
@@ -101,13 +101,13 @@ describe('a replay of many', () => {
     const runs: ReplayRun[] = [];
     const send = async (body: ReplayMany): Promise<ReplayedMany> => {
       asked.push(body);
-      return give(asked.length - 1) ?? expect.unreachable('asked again after the end');
+      return give(asked.length - 1) ?? expect.unreachable('requested again after the end');
     };
     for await (const each of replayInBatches(send, { outcome: 'dropped', dryRun: true }, from)) runs.push(each);
     return { asked, runs };
   }
 
-  it('goes on where the batch before ended, with all that came before the first, and sums up', async () => {
+  it('continues after the previous batch, within the period of the first, and sums up', async () => {
     const { asked, runs } = await run();
     expect(asked).toEqual([
       { outcome: 'dropped', dryRun: true, limit: 100 },
@@ -126,7 +126,7 @@ describe('a replay of many', () => {
     });
   });
 
-  it('that was cut short goes on', async () => {
+  it('that was interrupted continues', async () => {
     const { runs } = await run();
     const { asked } = await run(runs[1], () => answers[2]);
     expect(asked).toEqual([

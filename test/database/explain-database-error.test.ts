@@ -27,20 +27,20 @@ it('a database, a role or a host that is not there is named', async () => {
   const withPart = (part: object): string => Object.assign(new URL(url), part).href;
   expect(explainDatabaseError(await failureAt(withPart({ pathname: '/no-such' })))).toEqual({
     found: 'database "no-such" does not exist',
-    toDo: `make it: CREATE DATABASE "no-such" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`,
+    toDo: `create it: CREATE DATABASE "no-such" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`,
   });
   expect(explainDatabaseError(await failureAt(withPart({ username: 'nobody' })))).toEqual({
     found: 'role "nobody" does not exist',
-    toDo: 'correct the user in DATABASE_URL, or let pg_hba.conf admit it',
+    toDo: 'correct the user in DATABASE_URL, or allow it in pg_hba.conf',
   });
 });
 
 it.each([
   ['28P01', 'password authentication failed for user "x"', 'correct user and password in DATABASE_URL'],
-  ['ENOTFOUND', 'getaddrinfo ENOTFOUND db', 'correct the host in DATABASE_URL, or look at DNS'],
+  ['ENOTFOUND', 'getaddrinfo ENOTFOUND db', 'correct the host in DATABASE_URL, or check DNS'],
   ['53300', 'sorry, too many clients already', 'raise max_connections, or lower POOL_SIZE'],
   [undefined, 'SASL: client password must be a string', 'write the password into DATABASE_URL'],
-  [undefined, 'something else', 'look at DATABASE_URL, DNS, the network and the database'],
+  [undefined, 'something else', 'check DATABASE_URL, DNS, the network and the database'],
 ])('what to do about %s', (code, message, toDo) => {
   expect(explainDatabaseError(Object.assign(new Error(message), { code }))).toEqual({ found: message, toDo });
 });

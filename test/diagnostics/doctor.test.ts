@@ -177,7 +177,7 @@ describe('of the environment', () => {
       failed('PROVIDER_MODULES', /no-such-provider cannot be loaded/),
     ]);
     expect(await wrong('platform', { ORDER_QUERY_FILE: '/nowhere' })).toEqual([
-      failed('ORDER_QUERY_FILE', /holds no GraphQL document/),
+      failed('ORDER_QUERY_FILE', /is not a GraphQL document/),
     ]);
   });
 });

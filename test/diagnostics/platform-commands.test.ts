@@ -70,7 +70,7 @@ it('tells every fault in a sentence, and exits 1', async () => {
 items is missing; a list is required
 money.tip is missing; a number is required
 money.total is a string; a number is required
-placedAt is no RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z
+placedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z
 
 `);
   expect(out).toMatch(/^purchase\.totals\.gratuity +text like 0$/m);
@@ -103,7 +103,7 @@ it("tells the platform's errors by their codes, and what they say only where tha
   const refused = { ...env, ORDER_API_TOKEN: 'x' };
   const { code, out } = await runCli(refused, ['platform', 'check', 'B-1001']);
   expect(code).toBe(1);
-  expect(out).toMatch(/^It cannot be placed: the ordering platform refuses us/);
+  expect(out).toMatch(/^It cannot be placed: the ordering platform denies us access/);
   expect(out).toMatch(/^extensions\.code +judged by$/m);
   expect(out).toMatch(/^WRONG_KEY +UNAUTHENTICATED$/m);
   expect(out).not.toContain('which key?');

@@ -76,7 +76,7 @@ it('leads nowhere that ALLOW_PRIVATE_HOSTS does not name, and says so', async ()
   for (const [locationId, setting] of Object.entries({ private: 'baseUrl', unasked: 'ordersUrl' })) {
     const ended = await runCli({ ...env, ALLOW_PRIVATE_HOSTS: '10.0.0.0/8' }, ['provider', 'check', locationId]);
     expect(ended).toMatchObject({ code: 1, error: '' });
-    expect(ended.out).toContain(`${setting} is refused: this host in the settings has a loopback address`);
+    expect(ended.out).toContain(`${setting} is not allowed: this host in the settings has a loopback address`);
     expect(ended.out).toMatch(/to do .*ALLOW_PRIVATE_HOSTS/);
   }
 });

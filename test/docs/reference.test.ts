@@ -4,8 +4,8 @@ import { OPERATIONS } from '../../src/operators/registry.ts';
 import { PAGES, withReference } from '../../scripts/write-docs.ts';
 
 // Where it is not: npm run docs
-it.each(PAGES)('docs/$file is what the operations say', async (page) => {
-  const text = await readFile(new URL(`../../docs/${page.file}`, import.meta.url), 'utf8');
+it.each(PAGES)('$file is what the code says', async (page) => {
+  const text = await readFile(new URL(`../../${page.file}`, import.meta.url), 'utf8');
   expect(text).toBe(withReference(text, page));
 });
 

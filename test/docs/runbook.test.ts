@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pauseLocation, resumeLocation } from '../../src/core/locations/locations.ts';
 import { findable } from '../support/pos-without-deduplication.ts';
-import { readAlerts } from '../support/read-monitoring.ts';
+import { readAlerts, readDashboardExpressions } from '../support/read-monitoring.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -26,6 +26,14 @@ describe('the runbook', () => {
       alerts.map(({ alert, labels }) => [alert, labels.severity]),
     );
     expect(headings.filter((title) => title.startsWith('Expediter'))).toHaveLength(alerts.length);
+  });
+
+  it('explains panels that the dashboard has', async () => {
+    const titles = (await readDashboardExpressions()).map(({ panel }) => panel);
+    const [, section = ''] = runbook.split('\n## Panels: what a change means\n');
+    const named = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].map(([, name = '']) => name);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((name) => !titles.some((title) => title.startsWith(name)))).toEqual([]);
   });
 
   it('leads nowhere that is not there', () => {

@@ -215,7 +215,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
         refusals = pos.refusals;
         return nth++ === wanted ? withField(request, place, pos) : request;
       }).catch(() => undefined);
-      expect(refusals, `${route} takes a field that nobody documents, at ${place}`).not.toEqual([]);
+      expect(refusals, `${route} takes an undocumented field, at ${place}`).not.toEqual([]);
     }
   }, 120_000);
 });

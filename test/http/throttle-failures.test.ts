@@ -306,7 +306,7 @@ describe('the sources', () => {
   });
 });
 
-/** What a process says of wrong credentials once it ends. */
+/** What a process reports of failed authentications once it ends. */
 async function toldBy(action: (url: string) => Promise<void>): Promise<Record<string, unknown>[]> {
   const own = await startSystem({ env: { OPERATOR_TOKEN, ...BEHIND_US }, databaseUrl: system.databaseUrl });
   try {
@@ -315,5 +315,5 @@ async function toldBy(action: (url: string) => Promise<void>): Promise<Record<st
     await own.stop();
   }
   const lines = own.logged.map((line) => JSON.parse(line) as Record<string, unknown>);
-  return lines.filter(({ message }) => message === 'wrong credentials');
+  return lines.filter(({ message }) => message === 'failed authentications');
 }

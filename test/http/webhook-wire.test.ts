@@ -180,5 +180,5 @@ it('at the end of a drain a webhook under way is answered, and its connection, w
   holder.release();
   expect(await answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
   await drained;
-  expect(system.logged.join('')).not.toContain('calls under way are left behind');
+  expect(system.logged.join('')).not.toContain('running calls were abandoned');
 });

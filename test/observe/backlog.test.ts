@@ -93,9 +93,9 @@ describe('what waits', () => {
     expect(read.value('expediter_cancellations_by_phone')).toBe(1);
     expect(read.value('expediter_reconnect_needed')).toBe(1);
     expect(read.value('expediter_orders_unreceived')).toBe(1);
-    expect(read.value('expediter_operator_acts', { action: 'member_data' })).toBe(3);
-    expect(read.value('expediter_operator_acts', { action: 'admin' })).toBe(2);
-    expect(read.value('expediter_operator_acts', { action: 'operator_token' })).toBe(1);
+    expect(read.value('expediter_operator_actions', { action: 'member_data' })).toBe(3);
+    expect(read.value('expediter_operator_actions', { action: 'admin' })).toBe(2);
+    expect(read.value('expediter_operator_actions', { action: 'operator_token' })).toBe(1);
     expect(read.value('expediter_parked_events')).toBe(2);
     const near = (name: string, seconds: number, labels = {}): void => {
       expect(read.value(name, labels), name).toBeGreaterThanOrEqual(seconds);
@@ -178,7 +178,7 @@ describe('looking at it', () => {
       connections: boundConnections(1, console).counts,
       droppedLines: () => 0,
     });
-    const sample = observing.tasks.find(({ name }) => name === 'look at the backlog');
+    const sample = observing.tasks.find(({ name }) => name === 'measurement of the backlog');
     await sample?.work();
     expect((await observing.metrics?.())?.body).toMatch(/^expediter_parked_events 0$/m);
     main.query = () => Promise.reject(new Error('lock time-out'));

@@ -157,7 +157,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
 
   it('also where it comes to nothing yet', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
-    const [line] = await linesAbout('order not placed yet; tries again', () => system.placeOrder());
+    const [line] = await linesAbout('order not placed yet; it will be retried', () => system.placeOrder());
     expect(line).toMatchObject({
       outcome: 'waiting',
       integration: 'standard',
@@ -205,5 +205,5 @@ it('a reader that fails is told once, and keeps neither the others nor the journ
   observe({ what: 'claim', serviceOrderId: '1', dueAt: '' });
   observe({ what: 'claim', serviceOrderId: '2', dueAt: '' });
   expect(heard).toEqual(['claim', 'claim']);
-  expect(said).toEqual(['what happened could not be written down']);
+  expect(said).toEqual(['a reader of events failed']);
 });

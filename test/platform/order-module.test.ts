@@ -203,14 +203,14 @@ describe('an answer', () => {
 describe('a module or a document is refused at the start', () => {
   const mapper = 'export function toCanonicalOrder() { return null }';
   it.each([
-    ['without a query', mapper, 'exports no text "query"'],
-    ['without a mapper', QUERY, 'exports no function "toCanonicalOrder"'],
+    ['without a query', mapper, 'must export a text "query"'],
+    ['without a mapper', QUERY, 'must export a function "toCanonicalOrder"'],
     ['whose mapper waits', `${QUERY} export async function toCanonicalOrder() {}`, '"toCanonicalOrder" that is async'],
-    ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is no function'],
-    ['with odd codes', `${QUERY} ${mapper} export const errorCode = {}`, 'a "errorCode" that is no function'],
-    ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is no function'],
-    ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'holds no GraphQL document'],
-    ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'is not one query'],
+    ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is not a function'],
+    ['with odd codes', `${QUERY} ${mapper} export const errorCode = {}`, 'a "errorCode" that is not a function'],
+    ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is not a function'],
+    ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'is not a GraphQL document'],
+    ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'must be exactly one query'],
     [
       'whose query needs more than is sent',
       `export const query = 'query($code: ID!, $lang: String = "de") { order(code: $code) { id } }'; ${mapper}`,

@@ -16,13 +16,13 @@ import { webhookClaims } from './contract/webhook-claims.ts';
 
 export { errorOf } from './contract/error-of.ts';
 
-/** What declares tests: Vitest, or a test of the suite itself, which runs single claims. */
+/** Declares tests: Vitest, or a test of the suite itself, which runs single claims. */
 export type Runner = {
   describe: (name: string, body: () => void) => void;
   it: Claim;
 };
 
-/** What the core relies on, whatever the POS. */
+/** The contract suite: what the core relies on for every POS. */
 export function providerContract<Settings>(
   provider: Provider<Settings>,
   fixtures: ProviderFixtures,

@@ -235,7 +235,7 @@ describe('the order as Deliverect wants it', () => {
     expect(error).toMatchObject({
       name: 'GiveUp',
       message:
-        'fulfillment.destination.line1 has no house number that can be told, and Deliverect requires a house number ' +
+        'fulfillment.destination.line1 has no recognisable house number, and Deliverect requires a house number ' +
         'for a delivery',
       reason: 'The restaurant could not take this order: its address needs a house number.',
     });
@@ -474,8 +474,8 @@ describe('createOrder', () => {
     expect(error).toBeInstanceOf(NeedsOperator);
     expect(error).toMatchObject({ httpStatus: 401 });
     expect(error.message).toBe(
-      'Deliverect lets us send no order (401): where the token is good, channelName, channelLinkId or baseUrl is ' +
-        "wrong, or the client's rights lack this channel",
+      'Deliverect refuses the order with 401: channelName, channelLinkId or baseUrl is wrong, or the client has ' +
+        'no rights to this channel',
     );
     expect(seen.map(({ path }) => path.split('/')[2])).toEqual(['token', 'order', 'token', 'order']);
   });
@@ -488,7 +488,7 @@ describe('createOrder', () => {
     const error = await refusalOf(status, body);
     expect(error).toBeInstanceOf(NeedsOperator);
     expect(error.message).toBe(
-      `Deliverect knows no such channel link (${status}): are channelName, channelLinkId and baseUrl right?`,
+      `Deliverect does not know this channel link (${status}): check channelName, channelLinkId and baseUrl`,
     );
   });
 
@@ -497,7 +497,7 @@ describe('createOrder', () => {
     for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
       const context = contextOf(pos.url, { ...pos.settings, ...wrong });
       await expect(deliverect.createOrder(orderOf(), context)).rejects.toThrow(
-        /channelName, channelLinkId or baseUrl is wrong, or the client's rights lack/,
+        /channelName, channelLinkId or baseUrl is wrong, or the client has no rights/,
       );
     }
     expect(pos.tickets).toEqual([]);
@@ -780,7 +780,7 @@ describe('connect', () => {
   it('warns of a secret that is none', async () => {
     const { todo } = await connectWith({ ...settings, hmacSecret: LINK });
     expect(todo).toHaveLength(4);
-    expect(todo[3]).toMatch(/^hmacSecret is the channelLinkId/);
+    expect(todo[3]).toMatch(/^hmacSecret is still the channelLinkId/);
   });
 
   function connectWith(settings: Settings) {

@@ -285,8 +285,8 @@ describe('a connection by code', () => {
   });
 
   it.each([
-    ['a code that was used', {}, /has authorizationCode been used.*Open http/],
-    ['another client’s secret', { clientSecret: 'another' }, /are clientId and clientSecret right/],
+    ['a code that was used', {}, /authorizationCode may be used already.*from http/],
+    ['another client’s secret', { clientSecret: 'another' }, /check clientId and clientSecret/],
   ])('refuses %s', async (_name, change, words) => {
     const { pos, context } = await begin();
     const authorizationCode = pos.oauth.authorise(page((await connect(context)).todo));
@@ -310,7 +310,7 @@ describe('a connection by code', () => {
       settings: { ...context.settings, authorizationCode },
     });
     expect(settings).toEqual({ accessToken: token, authorizationCode: undefined });
-    expect(todo[0]).toMatch(/^Run expediter provider connect again\. The rest failed: .*500/);
+    expect(todo[0]).toMatch(/^The rest failed: .*500\. Run expediter provider connect again\.$/);
     expect(unused).toBe(false);
   });
 
@@ -1025,9 +1025,9 @@ describe('translateWebhook', () => {
 
 describe('check', () => {
   it.each([
-    ['a token of a whole account', { status: 404 }, /is accessToken of a location/],
-    ['a refusal that nobody documents', { status: 422, body: { error_type: 'odd' } }, /422 odd: is baseUrl right/],
-    ['something else that answers', { body: { hello: 'world' } }, /no location of HubRise’s: is baseUrl right/],
+    ['a token of a whole account', { status: 404 }, /accessToken belongs to a location/],
+    ['an undocumented refusal', { status: 422, body: { error_type: 'odd' } }, /422 odd: check baseUrl/],
+    ['something else that answers', { body: { hello: 'world' } }, /not a HubRise location: check baseUrl/],
   ])('leaves %s to us', async (_name, answer, words) => {
     const { context } = await hubriseThat(() => answer);
     const error = await failureOf(hubrise.check?.(context));
@@ -1057,8 +1057,8 @@ describe('connect', () => {
     expect(pos.callback).toEqual({ url: WEBHOOK_URL, events: { order: ['update'] } });
     expect(todo).toEqual([]);
     expect(done).toEqual([
-      expect.stringMatching(/^The access token is of Paris \(\w+-1\) of Bella Pizza, whose currency is EUR\.$/),
-      'Told HubRise to call this webhook for updates of orders.',
+      expect.stringMatching(/^The access token belongs to Paris \(\w+-1\) of Bella Pizza, in EUR\.$/),
+      'HubRise now calls this webhook for updates of orders.',
     ]);
   });
 
@@ -1069,8 +1069,8 @@ describe('connect', () => {
     const { done } = (await hubrise.connect?.({ ...context, webhookUrl: again, locations: 1 })) ?? { done: [] };
     expect(pos.callback.url).toBe(again);
     expect(done.slice(1)).toEqual([
-      'Told HubRise to call this webhook for updates of orders.',
-      'It took the place of its earlier URL of ours.',
+      'HubRise now calls this webhook for updates of orders.',
+      'It replaced an earlier URL of this webhook.',
     ]);
   });
 
@@ -1078,7 +1078,7 @@ describe('connect', () => {
     const { context } = await stage();
     await hubrise.connect?.({ ...context, webhookUrl: WEBHOOK_URL.replace('club-1', 'club-2'), locations: 2 });
     const { done } = await connect(context);
-    expect(done[2]).toMatch(/^It took the place of the connection's callback before/);
+    expect(done[2]).toMatch(/^It replaced the connection's earlier callback/);
   });
 
   it('does not know whether the callback is set where HubRise answers 500, so that its token stays valid', async () => {
@@ -1093,14 +1093,14 @@ describe('connect', () => {
     await hubrise.connect?.({ ...context, webhookUrl: 'https://old.example/hook?token=hidden', locations: 1 });
     const { done } = await connect(context);
     expect(pos.callback.url).toBe(WEBHOOK_URL);
-    expect(done[2]).toBe("It took the place of the connection's callback before, at https://old.example.");
+    expect(done[2]).toBe("It replaced the connection's earlier callback at https://old.example.");
     expect(done.join()).not.toMatch(/hidden|token=/);
   });
 
   it('sets it where HubRise says nothing that can be read', async () => {
     const { context, requests } = await hubriseThat(() => ({ body: {} }));
     expect(await connect(context)).toEqual({
-      done: ['Told HubRise to call this webhook for updates of orders.'],
+      done: ['HubRise now calls this webhook for updates of orders.'],
       todo: [],
     });
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v1/callback' });
@@ -1116,7 +1116,7 @@ describe('connect', () => {
 
   it('leaves a token that is no location’s to us', async () => {
     const { context } = await hubriseThat(() => ({ status: 404 }));
-    await expect(connect(context)).rejects.toThrow('is accessToken of a location');
+    await expect(connect(context)).rejects.toThrow('accessToken belongs to a location');
   });
 });
 
@@ -1156,7 +1156,7 @@ describe('the simulator', () => {
     [422, 'a number for a quantity', { items: [{ product_name: 'Coke', price: '1.00 EUR', quantity: 1 }] }],
     [422, 'an item without a price', { items: [{ product_name: 'Coke', quantity: '1' }] }],
     [422, 'a private ref too long', { private_ref: 'x'.repeat(256) }],
-    [422, 'a field that nobody documents', { total_price: '9.00 EUR' }],
+    [422, 'an undocumented field', { total_price: '9.00 EUR' }],
   ])('answers %i to %s, and says why', async (status, _name, change, headers = {}) => {
     const { pos } = await stage();
     const order = { status: 'new', payments: [{ amount: '9.00 EUR' }] };

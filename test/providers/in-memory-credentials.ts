@@ -1,7 +1,7 @@
 import { NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
 import type { Credentials, Grant } from '../../src/core/domain/provider.ts';
 
-/** Keeps what is granted as the service does, for one process and one test. */
+/** Stores grants as the service does, for one process and one test. */
 export function inMemoryCredentials(now: () => Date): Credentials {
   const kept = new Map<string, Grant & { at: number; until: number }>();
   return {
@@ -29,7 +29,7 @@ export function inMemoryCredentials(now: () => Date): Credentials {
   };
 }
 
-/** Whatever became of the request for a token: the order was not sent. */
+/** The order was not sent, whatever the result of the token request. */
 function notSent(error: unknown): TryAgain {
   const { retryAfterMs, httpStatus } = error instanceof TryAgain ? error : {};
   const message = error instanceof Error ? error.message : String(error);

@@ -44,30 +44,30 @@ describe('the registry', () => {
 
   it.each([
     ['no default', 'export const x = 1', 'is not a provider object'],
-    ['a name no URL fits', `export default { ...${acme}, integration: 'Acme POS' }`, 'has no "integration"'],
-    ['no settings', `export default { ...${acme}, settings: {} }`, 'has no "settings"'],
+    ['a name no URL fits', `export default { ...${acme}, integration: 'Acme POS' }`, 'needs an "integration"'],
+    ['no settings', `export default { ...${acme}, settings: {} }`, 'needs "settings"'],
     [
       'no time for repeats',
       `export default { ...${acme}, deduplicatesForS: '2 days' }`,
-      'that is no number of seconds',
+      'that is not a positive number of seconds',
     ],
     ...["'30'", '0', '121', 'NaN'].map((seconds): [string, string, string] => [
       `an attempt of ${seconds}`,
       `export default { ...${acme}, attemptWithinS: ${seconds} }`,
-      'that is no number of seconds up to 120',
+      'that is not a number of seconds up to 120',
     ]),
-    ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'has no "deduplicates"'],
-    ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'has no function "createOrder"'],
-    ['no translateWebhook', `export default { ...${acme}, translateWebhook: 1 }`, 'has no function "translateWebhook"'],
+    ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'needs "deduplicates"'],
+    ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'needs a function "createOrder"'],
+    [
+      'no translateWebhook',
+      `export default { ...${acme}, translateWebhook: 1 }`,
+      'needs a function "translateWebhook"',
+    ],
     ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
     ['a wrong readStatus', `export default { ...${acme}, readStatus: 1 }`, '"readStatus"'],
     ['no word on what it verifies', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
     ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
-    [
-      'a name taken',
-      `export default { ...${acme}, integration: 'standard' }`,
-      'there is a provider "standard" already',
-    ],
+    ['a name taken', `export default { ...${acme}, integration: 'standard' }`, 'a provider "standard" already exists'],
     ['no JavaScript', 'not {', 'cannot be loaded'],
   ])('refuses a module with %s', async (name, text, message) => {
     const path = await moduleOf(name.replaceAll(' ', '-'), text);

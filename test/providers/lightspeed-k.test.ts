@@ -318,7 +318,8 @@ describe('the order as Lightspeed wants it', () => {
     const order = orderOf();
     const [burger] = order.items;
     const [, noOnions] = burger?.modifiers ?? [];
-    if (burger === undefined || noOnions === undefined) throw new Error('the sample is another');
+    if (burger === undefined || noOnions === undefined)
+      throw new Error('the sample has no burger with cheddar and no-onions');
     burger.modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
     await lightspeedK.createOrder(order, at.context);
     expect(at.pos.refusals).toEqual([]);
@@ -810,7 +811,7 @@ describe('check', () => {
     await at.connect(HERE);
     const error = await failureOf(at.check());
     expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain(`accountProfileCodes.${which} is none of the location's`);
+    expect(error.message).toContain(`accountProfileCodes.${which} is not an active order profile`);
   });
 
   it('finds a discount that the location does not have, and says which SKUs are in no menu', async () => {
@@ -818,13 +819,13 @@ describe('check', () => {
     await wrong.connect(HERE);
     const error = await failureOf(wrong.check());
     expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain('discountCode is none of the location');
+    expect(error.message).toContain('discountCode is not a discount of the location');
     const at = await stage();
     await at.connect(HERE);
     const itemMap = { ...at.settings.itemMap, soup: 'S-1' };
     const settings = { ...at.settings, itemMap, subItemMap: { dip: 'D-1' }, feeSku: 'FEE' };
     expect(await checkWith({ ...at.context, settings })).toBe(
-      'its tills take online orders now; in no menu are S-1, D-1, FEE',
+      'its tills take online orders now; no menu contains S-1, D-1, FEE',
     );
     expect(at.pos.refusals).toEqual([]);
   });
@@ -837,10 +838,10 @@ describe('check', () => {
   });
 
   it.each([
-    ['lacks the scope', 403, {}, 'NeedsOperator', /has it the scope orders-api/],
-    ['is at the wrong host', 404, {}, 'NeedsOperator', /404: are baseUrl and clientId right/],
-    ['gets what is no list', 200, {}, 'NeedsOperator', /is baseUrl right/],
-    ['finds no location at all', 200, [], 'NeedsOperator', /none of the 0 locations/],
+    ['lacks the scope', 403, {}, 'NeedsOperator', /check that it has the scope orders-api/],
+    ['is at the wrong host', 404, {}, 'NeedsOperator', /404: check baseUrl and clientId/],
+    ['gets what is no list', 200, {}, 'NeedsOperator', /check baseUrl/],
+    ['finds no location at all', 200, [], 'NeedsOperator', /not among the 0 locations/],
     ['is too early', 429, {}, 'TryAgain', /429/],
   ])('that %s says so', async (_name, status, body, name, words) => {
     const { url, stop } = await serveHttp((request, response) => {
@@ -885,7 +886,7 @@ describe('check', () => {
       'NeedsOperator',
       /NotNull/,
     ],
-    ['answered with nothing', 200, {}, 'NeedsOperator', /says of its tills cannot be read/],
+    ['answered with nothing', 200, {}, 'NeedsOperator', /about its tills cannot be read/],
     ['too early', 429, {}, 'TryAgain', /429/],
   ])('that is %s on the tills says so', async (_name, status, body, name, words) => {
     const { url, stop } = await serveHttp((request, response) => {
@@ -950,11 +951,11 @@ describe('connect', () => {
     const context = { ...at.context, fetch: gone };
     const { done, todo } = await connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 });
     expect(done).toEqual([]);
-    expect(todo[0]).toContain(`registers no webhooks (404): have Lightspeed register ${at.settings.endpointId}`);
+    expect(todo[0]).toContain(`registers no webhooks (404). Ask Lightspeed to register ${at.settings.endpointId}`);
     expect(todo[0]).toContain(URL_HERE);
     expect(todo[0]).not.toContain(at.settings.webhookPassword);
     expect(await checkWith(context)).toBe(
-      'its tills take online orders now; whether its webhook is registered cannot be looked up (404)',
+      "its tills take online orders now; the webhook's registration cannot be checked (404)",
     );
   });
 
@@ -964,7 +965,7 @@ describe('connect', () => {
     await at.connect(theirs);
     const error = await failureOf(at.connect(URL_HERE));
     expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(/another URL: give this location one of its own/);
+    expect(error.message).toMatch(/another URL. Choose another endpointId for this location/);
     expect(error.message).not.toContain('hidden');
     expect([...at.pos.endpoints.values()]).toMatchObject([{ url: theirs }]);
   });
@@ -972,7 +973,7 @@ describe('connect', () => {
   it.each([
     ['the registration', 200, { url: URL_HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
-    ['the look-up without a URL', 200, {}, 200, {}, /without its url/],
+    ['the look-up without a URL', 200, {}, 200, {}, /has no url/],
   ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
     const { url, stop } = await serveHttp((request, response) => {
       if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });

@@ -1,6 +1,6 @@
 /**
- * `expediter-kit/contract`: the suite that every provider passes, and what the simulator of its POS is made of.
- * docs/writing-a-provider.md says what each test wants.
+ * `expediter-kit/contract`: the suite that every provider passes, and parts for the simulator of its POS. See
+ * docs/writing-a-provider.md.
  */
 export { providerContract } from './contract.ts';
 export type { Estimate, ProviderFixtures, Rejection, TicketField } from './contract/provider-fixtures.ts';

@@ -182,7 +182,7 @@ describe("the seller's token", () => {
     expect(granted.lastsS).toBeGreaterThan(29 * 86_400);
     expect(granted.lastsS).toBeLessThanOrEqual(30 * 86_400);
     expect(await at.check({ settings, now: new Date() })).toBe(
-      'the accessToken lives for 29 more days, and nothing renews it: a refreshToken would',
+      'the accessToken expires in 29 days and cannot be renewed: use a refreshToken instead',
     );
   });
 
@@ -561,7 +561,7 @@ describe('the payment', () => {
       at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
       const failure = await failureOf(at.create(order));
       expect(failure).toMatchObject(error);
-      expect(failure.message).toMatch(/^the order is there, but not paid: /);
+      expect(failure.message).toMatch(/^the order exists but is not paid: /);
       expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
       expect(at.sim.tickets).toHaveLength(0);
 
@@ -758,7 +758,7 @@ describe('signatures', () => {
   it('cover a URL that is ours: the one of the settings, or the one that was called', () => {
     const elsewhere = 'https://expediter.example.com/webhook/square/club-2?token=t-2';
     expect(() => verify({ ...vector, url: elsewhere }, { notificationUrl: WEBHOOK_URL })).toThrow(
-      new NotAuthentic('the signature in x-square-hmacsha256-signature is not ours'),
+      new NotAuthentic('the signature in x-square-hmacsha256-signature is wrong'),
     );
   });
 
@@ -766,7 +766,7 @@ describe('signatures', () => {
     for (const path of ['', '/webhook/square/club-1?token=t-1']) {
       const forPath = createHmac('sha256', key).update(path).update(body).digest('base64');
       expect(() => verify({ ...vector, url: path, signature: forPath })).toThrow(
-        new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers'),
+        new NotAuthentic('the URL that the signature covers is unknown: set notificationUrl or PUBLIC_URL'),
       );
     }
   });
@@ -774,7 +774,7 @@ describe('signatures', () => {
   it('do not hold without a key, and the error says where it comes from', () => {
     const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
     expect(() => square.translateWebhook(webhookOf(body), settings)).toThrow(
-      new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings"),
+      new NotAuthentic('signatureKey is missing: run expediter provider connect, which puts it into the settings'),
     );
   });
 
@@ -1162,15 +1162,15 @@ describe('check', () => {
     await expectFailure(
       at.check({ settings: { ...at.settings, locationId: 'main' } }),
       NeedsOperator,
-      'another name of the location, and not its id',
+      'locationId is an alias of the location',
     );
   });
 
   it.each<[string, object, string, RegExp]>([
     ['POST /oauth2/token/status', { status: 500 }, 'TryAgain', /500/],
-    ['GET /v2/locations/', { status: 403 }, 'NeedsOperator', /is locationId the token's/],
+    ['GET /v2/locations/', { status: 403 }, 'NeedsOperator', /use a locationId of the token/],
     ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), 'NeedsOperator', /refused the location of locationId with 400/],
-    ['GET /v2/locations/', { status: 200, body: '<html>' }, 'NeedsOperator', /is baseUrl right/],
+    ['GET /v2/locations/', { status: 200, body: '<html>' }, 'NeedsOperator', /check baseUrl/],
   ])('tells apart what %s is answered with: %j', async (route, fault, name, words) => {
     const at = await stage();
     at.sim.fail = (each) => (each.startsWith(route) ? (fault as { status: number }) : undefined);
@@ -1332,7 +1332,7 @@ describe('connect', () => {
     expectNoSecrets(at.sim, [...connected.done, ...connected.todo]);
     const again = await failureOf(at.connect(WEBHOOK_URL, { settings }));
     expect(again).toMatchObject({ name: 'NeedsOperator' });
-    expect(again.message).toContain('has authorizationCode been used');
+    expect(again.message).toContain('authorizationCode is unused');
     expectNoSecrets(at.sim, [again.message]);
     expect(again.message).not.toContain(authorizationCode);
   });
@@ -1344,7 +1344,7 @@ describe('connect', () => {
     const settings = { ...unauthorised, authorizationCode: at.sim.oauth.authorise() };
     const { todo, settings: kept, unused } = await at.connect(WEBHOOK_URL, { settings });
     expect(kept).toEqual({ refreshToken, authorizationCode: undefined });
-    expect(todo).toEqual([expect.stringMatching(/^Run expediter provider connect again\. The rest failed: .*500/)]);
+    expect(todo).toEqual([expect.stringMatching(/^The rest failed: .*500\. Run expediter provider connect again\.$/)]);
     expect(unused).toBe(false);
   });
 

@@ -188,11 +188,11 @@ describe('translateWebhook', () => {
       'order.thirdPartyReference: Invalid input: expected string',
     ],
     ['an id too long', statusOf({ id: 'secret'.repeat(50) }), 'order.id: Too big'],
-    ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: holds a NUL'],
+    ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: contains a NUL'],
     ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in either is required'],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
-    ['a time that is none', statusOf({ occurredAt: 'secret' }), 'order.occurredAt: is a string, but no RFC 3339'],
-    ['a time without offset', statusOf({ occurredAt: '2026-01-31T18:30:00' }), 'order.occurredAt: is a string, but no'],
+    ['a time that is none', statusOf({ occurredAt: 'secret' }), 'order.occurredAt: is not an RFC 3339'],
+    ['a time without offset', statusOf({ occurredAt: '2026-01-31T18:30:00' }), 'order.occurredAt: is not an RFC 3339'],
     ['a reason that is no text', statusOf({ reason: ['secret'] }), 'order.reason: Invalid input: expected string'],
   ])('drops %s, naming what is wrong and no value', (_name, body, message) => {
     const error = errorOf(() => translate(webhookOf(body)));
@@ -257,7 +257,7 @@ describe('translateWebhook', () => {
     it('drops a timestamp that is no number, signed or not', () => {
       const webhook = signedBy(SECRET, body, new Date(Number.NaN));
       expect(webhook.headers['webhook-timestamp']).toBe('NaN');
-      expect(() => translate(webhook, signed)).toThrow('webhook-timestamp is not a count of seconds');
+      expect(() => translate(webhook, signed)).toThrow('webhook-timestamp is not a number of seconds');
     });
 
     it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('drops a webhook without %s', (name) => {
@@ -425,7 +425,7 @@ describe('cancelOrder', () => {
     const { cancel } = await posThat(status, { error: 'Not Found' });
     const error = await cancel({}).catch((error: unknown) => error as Error);
     expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error).toMatchObject({ message: expect.stringContaining('is cancelUrl right?') as string });
+    expect(error).toMatchObject({ message: expect.stringContaining('check cancelUrl') as string });
   });
 
   it.each([

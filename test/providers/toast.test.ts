@@ -272,7 +272,7 @@ describe('an order in Toast’s words', () => {
       const error = errorOf(() => writeOrder(order, settingsOf(), NOW));
       expect(error).toBeInstanceOf(GiveUp);
       expect(errorOf(() => toast.checkOrder?.(order))).toEqual(error);
-      expect(error.message).toMatch(/^the quantities of the order's modifiers come to (502|2199023255552): .* 500 /);
+      expect(error.message).toMatch(/^the order has (502|2199023255552) pieces of modifiers: .* 500 /);
       expect((error as GiveUp).reason).toBe('The restaurant cannot take this many extras in one order.');
     }
   });
@@ -658,9 +658,9 @@ describe('createOrder', () => {
   );
 
   it.each([
-    [404, {}, /does not know one of the ids/],
-    [400, { message: 'Invalid external identifier' }, /is namingAuthority right/],
-    [400, { message: 'Existing authorities do not name this externalId' }, /is namingAuthority right/],
+    [404, {}, /does not know an id/],
+    [400, { message: 'Invalid external identifier' }, /check namingAuthority/],
+    [400, { message: 'Existing authorities do not name this externalId' }, /check namingAuthority/],
   ])('leaves %i %j to us', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     const error = await failure();
@@ -1200,8 +1200,8 @@ describe('check', () => {
     'GET /orders/v2/ordersBulk?startDate=2026-01-31T18%3A29%3A15.000%2B0000&endDate=2026-01-31T18%3A30%3A15.000%2B0000&pageSize=1';
 
   it.each([
-    ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is no dining option of this restaurant'],
-    ['swapped', undefined, 'diningOptionGuids.pickup is a dining option for DELIVERY: one for TAKE_OUT is wanted'],
+    ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is not a dining option of this restaurant'],
+    ['swapped', undefined, 'diningOptionGuids.pickup is a dining option for DELIVERY: use one for TAKE_OUT'],
   ])('finds a dining option that is %s', async (_name, changed, words) => {
     const { pos, contextOf } = await simulated();
     const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
@@ -1232,9 +1232,7 @@ describe('check', () => {
     const CURB = { guid: DINING.pickup, behavior: 'TAKE_OUT', curbside: true };
     const { contextOf, seen } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [CURB]] });
     const error = await failureOf(contextOf());
-    expect(error.message).toBe(
-      'diningOptionGuids.pickup is a dining option for curbside pickup: one for TAKE_OUT is wanted',
-    );
+    expect(error.message).toBe('diningOptionGuids.pickup is a dining option for curbside pickup: use one for TAKE_OUT');
     expect(seen).toHaveLength(3);
   });
 
@@ -1246,7 +1244,7 @@ describe('check', () => {
   });
 
   it.each([
-    ['no such restaurant', [404, {}], 'NeedsOperator', /no orders \(404\): are restaurantGuid and baseUrl right/],
+    ['no such restaurant', [404, {}], 'NeedsOperator', /no orders \(404\): check restaurantGuid and baseUrl/],
     ['no list', [200, {}], 'NeedsOperator', /list of orders cannot be read/],
     ['not now', [503, {}], 'TryAgain', /503/],
   ] as const)('tells %s apart', async (_name, answer, name, words) => {
@@ -1282,8 +1280,8 @@ describe('connect', () => {
     const connect = toast.connect ?? expect.unreachable('cannot connect');
     const context = contextOf();
     const { done, todo, settings } = await connect({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
-    expect(done).toEqual(['Toast takes clientId and clientSecret.']);
-    expect(todo[0]).toContain(`of the restaurant ${RESTAURANT}, to this URL: ${WEBHOOK_URL}`);
+    expect(done).toEqual(['Toast accepts clientId and clientSecret.']);
+    expect(todo[0]).toContain(`for the restaurant ${RESTAURANT}, with this URL: ${WEBHOOK_URL}`);
     expect(todo.join(' ')).not.toMatch(/client-secret|guest-secret/);
     expect(settings).toBeUndefined();
 

@@ -36,7 +36,7 @@ it('drains in an order in which each part finds what it needs while it stops', a
     'relay',
     // What is counted in memory is written.
     'followed orders',
-    'webhooks not kept',
+    'webhooks not stored',
     'database watch',
     'Pub/Sub',
     'observability',

@@ -85,7 +85,7 @@ it.each<[string, Record<string, string>, string | undefined]>([
   ['an issuer over plain http', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
   ['an issuer that is no URL', { OIDC_ISSUER: 'http:nothing at all' }, 'OIDC_ISSUER: is not an http or https URL'],
   ['scopes without openid', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
-  ['no client', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER are set together'],
+  ['no client', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
   ['no place of the console', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
   ['nobody who may sign in', { OIDC_ALLOWED_DOMAINS: '' }, 'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset'],
 ])('sign-in by OIDC with %s', (_what, change, problem) => {
@@ -106,7 +106,7 @@ it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433'
   'refuses a private host that is none, and does not print it: %s',
   (wrong) => {
     const problem = { ...env, ALLOW_PRIVATE_HOSTS: `pos.lan,${wrong}` };
-    expect(() => readConfig(problem)).toThrow('ALLOW_PRIVATE_HOSTS: entry 2 is no host name, no address and no range');
+    expect(() => readConfig(problem)).toThrow('ALLOW_PRIVATE_HOSTS: entry 2 is not a host name, address or range');
     expect(() => readConfig(problem)).not.toThrow(wrong);
   },
 );
@@ -157,7 +157,12 @@ describe('a secret in a file', () => {
   });
 
   it.each([
-    ['beside its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN: set one'],
+    [
+      'beside its variable',
+      'x',
+      { OPERATOR_TOKEN },
+      'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN: set only one',
+    ],
     ['that is empty', '\n', {}, 'OPERATOR_TOKEN_FILE: names an empty file'],
     ['that is not there', undefined, {}, 'OPERATOR_TOKEN_FILE: names a file that cannot be read (ENOENT)'],
   ])('%s is refused with all other problems', (_what, text, more, problem) => {
@@ -231,5 +236,5 @@ it.each([
   '*',
 ])('refuses an origin that no browser sends: %s', (wrong) => {
   const origins = { ...env, MEMBER_ORIGINS: `https://order.example.com,${wrong}` };
-  expect(() => readConfig(origins)).toThrow('MEMBER_ORIGINS: entry 2 is no origin');
+  expect(() => readConfig(origins)).toThrow('MEMBER_ORIGINS: entry 2 is not an origin');
 });

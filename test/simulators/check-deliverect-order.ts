@@ -1,9 +1,7 @@
 /**
- * The body of `POST /{channelName}/order/{channelLinkId}` as Deliverect documents it:
- * https://developers.deliverect.com/page/channel-orders
- * The required fields within items:
- * https://docs.deliverect.com/doc/channel-api/operation/operation-post-parameter-order-parameter
- * Read on 2026-11-23. Undocumented fields are refused too, which Deliverect may not do: a misspelt one would be overlooked.
+ * The documented body of an order: https://developers.deliverect.com/page/channel-orders. Required fields of items:
+ * https://docs.deliverect.com/doc/channel-api/operation/operation-post-parameter-order-parameter (read on 2026-11-23).
+ * Undocumented fields are refused too, unlike perhaps at Deliverect, to find misspelt ones.
  */
 export type DeliverectOrder = {
   channelOrderId: string;
@@ -157,7 +155,7 @@ export function checkDeliverectOrder(json: unknown): FieldErrors | undefined {
   const orderPaymentErrors = errorsIn(payment, { amount: isInteger, type: oneOf(0, 1) }, { due: isInteger });
   const errors = { orderFieldsErrors, orderPaymentErrors };
   const count = (): number => Object.values(errors).flatMap(Object.keys).length;
-  // Where a discount does not fit the rest is not documented to be refused. At the till it would be found too late.
+  // Deliverect documents no check of the discount's sum. The till would find it too late.
   if (count() === 0 && order['discountTotal'] !== undefined) {
     const { discountTotal = 0, discounts = [], payment } = json as DeliverectOrder;
     const named = discounts.reduce((sum, { amount }) => sum + amount, 0);
@@ -199,7 +197,7 @@ function errorsIn(
   const errors: Record<string, string> = Object.fromEntries(
     Object.keys(object)
       .filter((name) => !(name in known))
-      .map((name) => [name, 'Nobody documents it.']),
+      .map((name) => [name, 'Not documented.']),
   );
   for (const [name, check] of Object.entries(known)) {
     const value = object[name];

@@ -1,6 +1,6 @@
 /**
- * The body of `POST /location/orders` as https://www.hubrise.com/developers/api/orders documents it, read on 2026-11-23. How HubRise treats
- * an unknown field is not documented; it is refused here, so that a typing error shows.
+ * The documented body of an order: https://www.hubrise.com/developers/api/orders (read on 2026-11-23). Unknown fields
+ * are refused to find typing errors. HubRise's own behaviour is not documented.
  */
 import { z } from 'zod';
 

@@ -25,7 +25,7 @@ export type ToGoItem = {
   discountAmountOverride?: Digits;
 };
 
-/** A number as it was written. A double could change an int64 or an amount. */
+/** A number as text. A double could change an int64 or an amount. */
 export type Digits = { digits: string };
 
 /** An error as Spring reports it: the field, and the rule that it breaks. */
@@ -56,8 +56,7 @@ export function readToGoOrder(text: string): Record<string, unknown> {
 }
 
 /**
- * Lists the rules that a well-formed order breaks. Undocumented fields are refused too, which Lightspeed may not do: a
- * misspelt one would be overlooked.
+ * Lists the rules that an order breaks. Undocumented fields are refused too, to find misspelt ones.
  * @param decimals of the location's currency
  */
 export function checkToGoOrder(order: Record<string, unknown>, decimals: number): FieldError[] {

@@ -7,7 +7,7 @@ export type Delivery = {
   waits: readonly number[];
   timeoutMs: number;
   acknowledges: (status: number) => boolean;
-  /** True if a failed attempt is repeated; by default each is. 0 stands for no answer. */
+  /** Tells whether to repeat a failed attempt; by default always. 0 means no answer. */
   repeats?: (status: number) => boolean;
 };
 

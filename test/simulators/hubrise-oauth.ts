@@ -25,7 +25,7 @@ export function hubriseOauth(
     clientId,
     /** True if the connection may write to its customer list. */
     opensCustomers: (): boolean => scope === SCOPES[1],
-    /** What somebody gets to see who opens the page and agrees. @throws Error if the page would refuse its parameters */
+    /** Opens the page and agrees. @throws Error if the page would refuse its parameters */
     authorise(page: string): string {
       const { pathname, searchParams } = new URL(page);
       const asked = Object.fromEntries(searchParams);
@@ -44,11 +44,11 @@ export function hubriseOauth(
         return refuse(response, 401, { error: 'invalid_client' }, 'the client id or secret is wrong');
       }
       if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') {
-        return refuse(response, 400, { error: 'invalid_request' }, 'the request for a token is no form');
+        return refuse(response, 400, { error: 'invalid_request' }, 'the token request is not a form');
       }
       const form = new URLSearchParams(body.toString());
       if ([...form.keys()].some((name) => !['code', 'client_id', 'client_secret', 'redirect_uri'].includes(name))) {
-        return refuse(response, 400, { error: 'invalid_request' }, 'the form has a field that nobody documents');
+        return refuse(response, 400, { error: 'invalid_request' }, 'the form has an undocumented field');
       }
       const code = form.get('code') ?? '';
       const known = codes.get(code);

@@ -6,7 +6,7 @@ import { startSquare } from './start-square.ts';
 import { startStandard } from './start-standard.ts';
 import { startToast } from './start-toast.ts';
 
-/** The simulator of every POS that we have a provider of, by its integration: one line for a new one. */
+/** The simulator of every provider's POS, by integration. A new one needs one line here. */
 export const SIMULATORS = {
   standard: startStandard,
   hubrise: startHubrise,

@@ -28,7 +28,7 @@ export function priceSquareOrder(
   });
   const whole = sum(full);
   const discount = Math.min(whole, sum((order.discounts ?? []).map(({ amount_money }) => amount_money?.amount ?? 0)));
-  // What is taken off up to a line, less what is taken off before it: no unit is lost.
+  // The discount up to this line, less that before it: no unit is lost.
   const spread = (upTo: number): number => Math.round((discount * sum(full.slice(0, upTo))) / (whole || 1));
   const lines = full.map((line, nth) => line - spread(nth + 1) + spread(nth));
   const taxed = order.pricing_options?.auto_apply_taxes === true;

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { sendJson } from '../support/serve-http.ts';
 import type { Fault } from './simulator.ts';
 
-/** Answers as `behave` says: a text as it is, anything else as JSON. */
+/** Sends a fault of `behave`: a text unchanged, anything else as JSON. */
 export function sendFault(response: ServerResponse, { status, headers, body = {} }: Exclude<Fault, string>): void {
   if (typeof body === 'string') response.writeHead(status, headers).end(body);
   else sendJson(response, status, body, headers);

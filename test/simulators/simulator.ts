@@ -1,35 +1,35 @@
 import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
 
 export type SimulatorOptions = {
-  /** The location's currency, EUR by default. Some POS systems never name it. */
+  /** The location's currency, by default EUR. Some POS systems never name it. */
   currency?: string;
-  /** The factor by which waits before repeats are shorter than the vendor's: 600 makes a minute 0.1 s. */
+  /** Divides the vendor's waits before repeats: 600 makes 0.1 s of a minute. */
   hurry?: number;
   port?: number;
 };
 
 /**
- * A ticket, parsed from the vendor's format by the simulator alone, without the provider's code. What may be undefined is
- * so where it was not sent, or the format has no field for it.
+ * A ticket that the simulator parsed from the vendor's format, without the provider's code. A field is undefined if it
+ * was not sent, or if the format lacks it.
  */
 export type Ticket = {
   readonly providerOrderId: string;
-  /** Our reference, as the POS has it. */
+  /** Our reference, as the POS got it. */
   readonly serviceOrderId: string;
-  /** What the POS recognises a repeat by, as it was sent: an idempotency key, or our reference. */
+  /** Identifies a repeat at the POS, as sent: an idempotency key, or our reference. */
   readonly key: string;
   readonly fulfillment: FulfillmentType;
-  /** The text by which staff call it out, where the vendor's format has a field for it. */
+  /** The code that staff call out, if the format has a field for it. */
   readonly callOut?: string | undefined;
   readonly lines: readonly TicketLine[];
-  /** The amount that the POS was told is paid, tip included, in minor units. */
+  /** The amount that the POS got as paid, tip included, in minor units. */
   readonly paid: number | undefined;
   /** In minor units. */
   readonly tip: number | undefined;
   readonly fee: number | undefined;
-  /** What all discounts take off, in minor units. Undefined if the format has no field for it. */
+  /** The sum of all discounts, in minor units. Undefined if the format has no field for it. */
   readonly discount?: number | undefined;
-  /** What the till adds up, of the same as `paid`: prices, tax, fee, tip, less discounts. Undefined if it adds up nothing. */
+  /** The till's own total, comparable with `paid`. Undefined if the till computes none. */
   readonly total?: number | undefined;
   /** The member. A telephone number is E.164. */
   readonly guest: {
@@ -37,17 +37,17 @@ export type Ticket = {
     readonly phone: string | undefined;
     readonly email: string | undefined;
   };
-  /** All that the POS was told of where a delivery goes, its fields joined by blanks. */
+  /** All fields of a delivery's address, joined by blanks. */
   readonly address: string | undefined;
-  /** When it is wanted, as a time with an offset. Undefined: as soon as possible. */
+  /** The requested time with an offset. Undefined: as soon as possible. */
   readonly wantedAt: string | undefined;
   /** All notes about the whole order, and those for the driver. */
   readonly note: string;
   /** The number of requests for it. More than one means a recognised repeat. */
   requests: number;
-  /** The last status that was reported. */
+  /** The last reported status. */
   status: string | undefined;
-  /** True once it was cancelled for us, or where the POS first asks somebody, once it took that to be asked. */
+  /** True once the POS cancelled it for us, or accepted to ask a person first. */
   cancelled?: true | undefined;
 };
 
@@ -57,7 +57,7 @@ export type TicketLine = {
   /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name: string | undefined;
   readonly quantity: number;
-  /** For one, in minor units, without modifiers. */
+  /** Price of one piece, in minor units, without modifiers. */
   readonly price: number | undefined;
   readonly note: string | undefined;
   /** Only if the vendor's format has a field for it. */
@@ -69,9 +69,9 @@ export type TicketModifier = {
   readonly reference: string;
   /** Only if the vendor's format has one, or the simulator's menu. */
   readonly name?: string | undefined;
-  /** For each one of what it belongs to. */
+  /** Quantity per piece of the item or modifier above it. */
   readonly quantity: number;
-  /** For one, in minor units, without its modifiers. */
+  /** Price of one piece, in minor units, without its modifiers. */
   readonly price: number | undefined;
   /** Only if the vendor's format can nest. */
   readonly modifiers?: readonly TicketModifier[];
@@ -80,7 +80,7 @@ export type TicketModifier = {
 /** `hang`: no ticket, no answer. `drop-answer`: a ticket and a cut connection. A status: no ticket, this answer. */
 export type Fault = 'hang' | 'drop-answer' | { status: number; headers?: Record<string, string>; body?: unknown };
 
-/** A request as the vendor would make it. Header names are in lower case. */
+/** A webhook request in the vendor's form. Header names are in lower case. */
 export type SignedWebhook = { headers: Record<string, string>; body: Buffer };
 
 /** A POS that enforces its vendor's documentation, for tests and the demo. */
@@ -89,7 +89,7 @@ export type Simulator = {
   readonly url: string;
   /** Settings of a location of this POS, with their own secrets. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Its menu, where the POS has ids of its own: puts there what it lacks, by our id, and into the maps of `settings`. */
+  /** The menu, for a POS with its own ids. Adds missing entries by our id, also to the maps of `settings`. */
   readonly menu?: {
     /** @param price in minor units */
     sell(id: string, name: string, price: number): void;
@@ -99,35 +99,35 @@ export type Simulator = {
   readonly tickets: readonly Ticket[];
   /** The number of requests for a ticket, whatever their result. */
   readonly requests: number;
-  /** Reasons for which malformed requests were refused, oldest first, for a test to print. */
+  /** Why malformed requests were refused, oldest first, for a test to print. */
   readonly refusals: readonly string[];
-  /** Returns a fault for a request for a ticket, before anything else is checked. The reference is ours, as sent. */
+  /** Returns a fault for a request for a ticket, before any other check. The reference is ours. */
   behave: ((request: { serviceOrderId: string }) => Fault | undefined) | undefined;
-  /** Gets every new ticket. */
+  /** Called with each new ticket. */
   onTicket: ((ticket: Ticket) => void) | undefined;
-  /** The native statuses of an order from its first report to its good end, as this POS reports them. */
+  /** An order's native statuses from its first report to its good end, in this POS's words. */
   lifeOf(fulfillment: FulfillmentType): readonly string[];
-  /** Moves a ticket on at the POS, which tells nobody. Required, like `reads`, if the provider has `readStatus`. */
+  /** Changes a ticket's status without a webhook. Required, like `reads`, if the provider has `readStatus`. */
   become?(ticket: Ticket, nativeStatus: string): void;
-  /** The number of requests that asked what became of an order. */
+  /** The number of requests for an order's status. */
   readonly reads?: number;
-  /** Returns a fault for such a request, before anything else is checked. */
+  /** Returns a fault for a status request, before any other check. */
   misread?: (() => Fault | undefined) | undefined;
-  /** The number of requests to cancel an order. Required, like `miscancel`, if the provider has `cancelOrder`. */
+  /** The number of cancel requests. Required, like `miscancel`, if the provider has `cancelOrder`. */
   readonly cancels?: number;
-  /** Returns a fault for such a request, before anything else is checked. `drop-answer`: it is cancelled all the same. */
+  /** Returns a fault for a cancel request, before any other check. `drop-answer` still cancels. */
   miscancel?: (() => Fault | undefined) | undefined;
-  /** When an order will be ready or delivered, in all webhooks that have a field for it. Required if the fixtures have `estimates`. */
+  /** The estimate in webhooks with a field for it. Required if the fixtures have `estimates`. */
   estimate?: string | undefined;
   /** Makes the vendor's webhook for a ticket's status, signed for this URL. */
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
-  /** Moves the ticket on and sends the webhook, with the vendor's repeats. Resolves with the last answer; the body is parsed if it is JSON. */
+  /** Changes the status and sends the webhook, with the vendor's repeats. Resolves with the last answer. */
   report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
-  /** Expires the tokens granted so far. Required if the provider asks for tokens. */
+  /** Expires all granted tokens. Required if the provider requests tokens. */
   expireTokens?(): void;
-  /** The number of tokens granted. Required if the provider asks for tokens. */
+  /** The number of granted tokens. Required if the provider requests tokens. */
   readonly grants?: number;
-  /** The seconds that a token lasts, as its endpoint says. Required if the provider asks for tokens. */
+  /** Lifetime of a token in seconds, as its endpoint states. Required if the provider requests tokens. */
   readonly tokenSeconds?: number;
   /** Safe to repeat. */
   stop(): Promise<void>;

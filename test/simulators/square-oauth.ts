@@ -55,14 +55,14 @@ export function squareOauth() {
     get grants() {
       return grants;
     },
-    /** What becomes of the seller's consent: the code that stands in the address of the application's redirect URL. */
+    /** The seller agrees. Returns the code in the redirect URL. */
     authorise(): string {
       const code = `sq0cgb-${randomBytes(16).toString('base64url')}`;
       codes.set(code, Date.now() + CODE_MS);
       isWithdrawn = false;
       return code;
     },
-    /** The seller withdraws what was authorised. */
+    /** The seller revokes the authorisation. */
     withdraw(): void {
       isWithdrawn = true;
       tokens.clear();

@@ -128,7 +128,7 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
 
     const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (tokens.get(token) !== true) {
-      const why = tokens.has(token) ? 'the token has expired' : 'there is no token of ours';
+      const why = tokens.has(token) ? 'the token has expired' : 'the token is missing or unknown';
       return refuse(response, 401, { code: 'token_expired', description: 'token is expired' }, why);
     }
     // https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting

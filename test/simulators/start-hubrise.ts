@@ -35,10 +35,7 @@ const LIMITS = [
 ];
 const HEAVY_LIMITS = [{ requests: 10, ms: MINUTE_MS }];
 
-/**
- * The only request with a query, of whose documented names the one that this HubRise knows:
- * https://www.hubrise.com/developers/api/orders, read on 2026-11-23
- */
+/** The only request with a query: https://www.hubrise.com/developers/api/orders (read on 2026-11-23). */
 const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['GET /v1/location/orders', ['private_ref']],
   ['GET /v1/customer_lists/{id}/customers', ['private_ref']],
@@ -117,7 +114,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const body = await readBody(request);
     const queries = QUERIES.get(call.replace(list.listId, '{id}')) ?? [];
     const unknown = [...searchParams.keys()].filter((name) => !queries.includes(name));
-    if (unknown.length > 0) return refuse(response, 400, {}, `nobody documents ${unknown.join(', ')} of ${call}`);
+    if (unknown.length > 0) return refuse(response, 400, {}, `${unknown.join(', ')} of ${call} is not documented`);
     if (call === 'POST /v1/location/orders') {
       requests += 1;
       const { private_ref: reference } = (jsonIn(body) ?? {}) as { private_ref?: unknown };
@@ -158,7 +155,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   function admit(request: IncomingMessage, response: ServerResponse, limits: typeof LIMITS): boolean {
     if (request.headers['x-access-token'] !== accessToken) {
       const message = 'The access token is invalid or the connection has been revoked';
-      refuse(response, 401, { message, error_type: 'unauthorized' }, 'the access token is not ours');
+      refuse(response, 401, { message, error_type: 'unauthorized' }, 'the access token is unknown');
       return false;
     }
     const spent = limits.map(({ requests, ms }) => {
@@ -252,8 +249,8 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   }
 
   /**
-   * "The following fields can be updated": of those, the one that we send. No status is said to stand in the way of
-   * another, so none does. Whoever updates an order hears of it in the answer alone.
+   * Updates the status, the only documented field that we send. No status excludes another. The client that updates an
+   * order gets no callback.
    */
   function updateOrder(request: IncomingMessage, response: ServerResponse, id: string, body: Buffer): void {
     cancels += 1;
@@ -310,7 +307,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     return { id: locationId, name: 'Paris', account, timezone: { name: 'Europe/Paris' }, cutoff_time: '06:00' };
   }
 
-  /** Behind `rejected` may stand why, which an EPOS says in a custom field. */
+  /** A reason may follow `rejected`; an EPOS puts it into a custom field. */
   function sign(_webhookUrl: string, ticket: Ticket, native: string): SignedWebhook {
     const [, nativeStatus = native, cause] = /^(rejected) (.*)$/.exec(native) ?? [];
     const custom_fields = cause === undefined ? {} : { epos: { rejection: { cause } } };
@@ -340,7 +337,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
 
   function keptOf({ providerOrderId }: Ticket): StoredOrder {
     const known = kept.get(providerOrderId);
-    if (known === undefined) throw new Error('the ticket is none of this simulator');
+    if (known === undefined) throw new Error('the ticket belongs to another simulator');
     return known;
   }
 

@@ -159,7 +159,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       return refuse(response, 401, { error: 'invalid_client' }, 'the credentials of the client are wrong');
     }
     if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') {
-      return refuse(response, 400, { error: 'invalid_request' }, 'the request for a token is no form');
+      return refuse(response, 400, { error: 'invalid_request' }, 'the token request is not a form');
     }
     if (form.get('grant_type') !== 'refresh_token') {
       return refuse(response, 400, { error: 'unsupported_grant_type' }, 'the grant type is not refresh_token');
@@ -192,7 +192,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   function isAuthorized(request: IncomingMessage, response: ServerResponse): boolean {
     const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (accessTokens.get(token) === true) return true;
-    const why = accessTokens.has(token) ? 'the access token has expired' : 'there is no access token of ours';
+    const why = accessTokens.has(token) ? 'the access token has expired' : 'the access token is missing or unknown';
     refuse(response, 401, { error: 'invalid_token', error_description: why }, why);
     return false;
   }
@@ -376,7 +376,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   }
 
   /**
-   * A check, without a word of what was ordered: schema apeAccountSnapshot. Another location's is not documented.
+   * A check, without its items: schema apeAccountSnapshot. Another location's is not documented.
    * https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier, read on 2026-11-23
    */
   function showCheck(request: IncomingMessage, response: ServerResponse, id: string, location: string): void {
@@ -514,8 +514,8 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
 }
 
 /**
- * What a registration breaks: schema apeWebhookEndpoint, read on 2026-11-23. Undocumented fields are refused too, which
- * Lightspeed may not do.
+ * Lists what is wrong with a registration: schema apeWebhookEndpoint, read on 2026-11-23. Undocumented fields are
+ * refused too.
  */
 function endpointErrors(json: Record<string, unknown>): FieldError[] {
   const isText = (value: unknown): boolean => typeof value === 'string';

@@ -47,7 +47,7 @@ type Order = {
   discount: number;
   createdAt: string;
   version: number;
-  /** What somebody at the till gave as its reason. */
+  /** The reason given at the till. */
   cancelReason: string | undefined;
   state: string;
   /** Of its fulfillment. */
@@ -500,7 +500,7 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
 
     const query = [...url.searchParams.keys()].filter((name) => QUERIES.get(route)?.includes(name) !== true);
     if (query.length > 0) {
-      refuse(errorAnswer(400, 'UNKNOWN_QUERY_PARAMETER', `Nobody documents ${query.join(', ')}.`));
+      refuse(errorAnswer(400, 'UNKNOWN_QUERY_PARAMETER', `${query.join(', ')} is not documented.`));
       return;
     }
     if (body !== undefined && !TAKES_BODY.test(route)) {

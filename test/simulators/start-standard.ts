@@ -94,7 +94,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
       ...(fulfillment === 'delivery' ? ['EN_ROUTE'] : []),
       'COMPLETED',
     ],
-    // With a reason's code and items behind the status, as in `FAILED item_unavailable burger-classic`.
+    // A reason's code and items follow the status, as in `FAILED item_unavailable burger-classic`.
     sign(_webhookUrl, { serviceOrderId, providerOrderId }, native) {
       const [status, reasonCode, ...itemIds] = native.split(' ');
       const { estimate } = simulator;
@@ -123,7 +123,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   };
   function ofPos(ticket: Ticket): PosTicket {
     const [its] = [...known].find(([, each]) => each === ticket) ?? [];
-    if (its === undefined) throw new Error('the ticket is none of this simulator');
+    if (its === undefined) throw new Error('the ticket belongs to another simulator');
     return its;
   }
 
@@ -135,22 +135,22 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
     unknownIn(cancel, ['serviceOrderId', 'providerOrderId', 'reason']);
   pos.misread = (query) => simulator.misread?.() ?? unknownIn(query, ['thirdPartyReference', 'id']);
 
-  /** Our own format is its schema, docs/providers/standard-order.schema.json, which is made of this. */
+  /** Checks the order against the schema that makes docs/providers/standard-order.schema.json. */
   function malformed(order: unknown): Fault | undefined {
     const { data, error } = KitchenOrder.safeParse(order);
     const isWhole = data !== undefined && isDeepStrictEqual(data, order);
     if (isWhole && addsUp(data)) return undefined;
-    const why = isWhole ? 'its sums do not add up' : 'it has a field that is not in it';
-    refusals.push(`the order is not what the schema says: ${error?.message ?? why}`);
+    const why = isWhole ? 'its sums do not add up' : 'it has an unknown field';
+    refusals.push(`the order does not match the schema: ${error?.message ?? why}`);
     return { status: 422, body: { reason: 'The prices have changed.', reasonCode: 'price_changed' } };
   }
 
-  /** The table is docs/providers/standard.md. */
+  /** Fields: docs/providers/standard.md#when-the-pos-is-silent and docs/connect-your-pos.md#cancels. */
   function unknownIn(given: object, documented: readonly string[]): Fault | undefined {
     const names = given instanceof URLSearchParams ? [...given.keys()] : Object.keys(given);
     const unknown = names.filter((name) => !documented.includes(name));
     if (unknown.length === 0) return undefined;
-    refusals.push(`nobody documents ${unknown.join(', ')}`);
+    refusals.push(`${unknown.join(', ')} is not documented`);
     return { status: 400 };
   }
 
@@ -162,7 +162,7 @@ function addsUp({ discounts, money: { discount } }: KitchenOrder): boolean {
   return discounts === undefined || discounts.reduce((sum, { amount }) => sum + amount, 0) === discount;
 }
 
-/** What the till adds up. The tax is in the prices, or on top of them: the order does not say which. */
+/** The till's total. The order does not say whether the prices include the tax. */
 function tillTotal({ money: { subtotal, discount = 0, tax, tip, fee, total } }: KitchenOrder): number {
   const without = subtotal - discount + tip + fee;
   return without === total ? without : without + tax;

@@ -177,7 +177,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     if (method !== 'GET') throw new ToastError(404, 'no such endpoint');
     const { pathname, searchParams } = new URL(url, 'http://toast');
     const unknown = [...searchParams.keys()].filter((name) => QUERIES.get(pathname)?.includes(name) !== true);
-    if (unknown.length > 0) throw new ToastError(400, `nobody documents ${unknown.join(', ')}`);
+    if (unknown.length > 0) throw new ToastError(400, `${unknown.join(', ')} is not documented`);
     const [, id] = /^\/orders\/v2\/orders\/([^/]+)$/.exec(pathname) ?? [];
     if (id !== undefined) return showOrder(request, response, decodeURIComponent(id));
     if (pathname === '/config/v2/diningOptions') {

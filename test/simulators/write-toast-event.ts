@@ -79,8 +79,8 @@ function eventOf(order: Record<string, unknown>, native: string, { guid }: Toast
 }
 
 /**
- * The order once a status has come over it. A guest order status shows in the kitchen's part alone: of a restaurant that
- * works with Toast's kitchen displays. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Order/
+ * The order after a status. A guest order status only shows in the kitchen's part, as with Toast's kitchen displays.
+ * https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Order/
  */
 export function changeToastOrder(order: Record<string, unknown>, native: string, at: string): Changed {
   const { checks, deliveryInfo = null } = order as Pick<Changed, 'checks' | 'deliveryInfo'>;

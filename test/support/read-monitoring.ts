@@ -11,8 +11,19 @@ export type Alert = {
   annotations: { summary: string; description: string; runbook_url: string };
 };
 
+/** A rule that writes a series of its own. */
+export type RecordingRule = { record: string; expr: string };
+
 export async function readAlerts(): Promise<Alert[]> {
-  const file = await readYaml<{ groups: { rules: Alert[] }[] }>('alerts.yaml');
+  return (await readRules()).filter((rule) => 'alert' in rule);
+}
+
+export async function readRecordingRules(): Promise<RecordingRule[]> {
+  return (await readRules()).filter((rule) => 'record' in rule);
+}
+
+async function readRules(): Promise<(Alert | RecordingRule)[]> {
+  const file = await readYaml<{ groups: { rules: (Alert | RecordingRule)[] }[] }>('alerts.yaml');
   return file.groups.flatMap(({ rules }) => rules);
 }
 

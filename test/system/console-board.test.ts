@@ -113,9 +113,9 @@ it('a board on which all is live says that members are not told, while what they
   await isLive(page);
   system.pubsub.faults.publishError = () => status.UNAVAILABLE;
   await system.placeOrder({ serviceOrderId: 'order-unnotified' });
-  const need = page.getByRole('region', { name: /^Members are not being told/ });
+  const need = page.getByRole('region', { name: /^Members are not being notified/ });
   await need.getByRole('link', { name: /of 1 order wait/ }).waitFor({ timeout: 20_000 });
-  await page.getByText('Members are not told').waitFor();
+  await page.getByText('Members not notified').waitFor();
   expect(await page.getByText('Live', { exact: true }).count()).toBe(0);
   system.pubsub.faults.publishError = undefined;
   await isLive(page);
@@ -128,11 +128,11 @@ it('an order does not claim that its POS said nothing while its webhooks are dro
   await system.addLocation('deaf', { ordersUrl: pos.ordersUrl, secret: secret(1) });
   await system.seedOrder({ serviceOrderId: 'order-unheard', locationId: 'deaf' });
   const { page } = await pass.open('/console/orders/order-unheard');
-  await page.getByText('the POS said nothing yet').waitFor();
+  await page.getByText('the POS has reported nothing yet').waitFor();
   await pos.sendStatus(await system.webhookUrl('deaf'), { serviceOrderId: 'order-unheard', status: 'READY' });
   await page.reload();
-  await page.getByText('was dropped since: perhaps about this order').waitFor();
-  expect(await page.getByText('the POS said nothing yet').count()).toBe(0);
+  await page.getByText('was dropped since. They may be about this order').waitFor();
+  expect(await page.getByText('the POS has reported nothing yet').count()).toBe(0);
   expect(await page.getByRole('link', { name: 'One webhook of deaf' }).getAttribute('href')).toBe(
     '/console/webhooks?outcome=dropped&location=deaf',
   );
@@ -180,7 +180,7 @@ describe('a page that cannot be shown', () => {
     await page.waitForTimeout(300);
     expect(asked, 'it is not asked for again').toBe(before);
     await page.unroute('**/assets/traffic-*.js');
-    await page.getByRole('button', { name: 'Load it anew' }).click();
+    await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
     await page.close();
     expect(new Set(pass.complaints().map((complaint) => complaint.replace(/-.*/, '')))).toEqual(

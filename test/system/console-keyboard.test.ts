@@ -74,7 +74,7 @@ it('a held order is found and tried again without a mouse', async () => {
 
   await tabTo(page, /^Retry now$/);
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Try this order now?' }).waitFor();
+  await page.getByRole('dialog', { name: 'Retry this order now?' }).waitFor();
   for (let i = 0; i < 4; i += 1) {
     expect(await page.evaluate(isFocusBeside, 'dialog'), 'nothing behind the dialog gets the focus').toBe(false);
     await page.keyboard.press('Tab');
@@ -82,12 +82,12 @@ it('a held order is found and tried again without a mouse', async () => {
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(pos.tickets).toHaveLength(0);
-  expect(await page.evaluate(isFocusIn, '[aria-label="How it stands"]'), 'the focus is back where it was').toBe(true);
+  expect(await page.evaluate(isFocusIn, '[aria-label="Current state"]'), 'the focus is back where it was').toBe(true);
 
   pos.behave = undefined;
   await tabTo(page, /^Retry now$/);
   await page.keyboard.press('Enter');
-  await tabTo(page, /^Try it now$/);
+  await tabTo(page, /^Retry it now$/);
   await page.keyboard.press('Enter');
   await page.getByText('The ticket is at the POS: it is placed').waitFor();
   expect(pass.complaints().filter((complaint) => complaint !== '401: /console/session')).toEqual([]);

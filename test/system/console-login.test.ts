@@ -26,7 +26,9 @@ describe('who opens a link without a session', () => {
   it('is told that a token is wrong, and nothing else', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
-    expect(await page.getByRole('alert').textContent()).toBe('That is no operator token of this service.');
+    expect(await page.getByRole('alert').textContent()).toBe(
+      'This is not a valid operator token. Check it and try again.',
+    );
     expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
     expect(await context.cookies()).toEqual([]);
     expect(await page.getByRole('navigation').count()).toBe(0);
@@ -80,7 +82,7 @@ describe('who opens a link without a session', () => {
     // This machine too, but not in the eyes of a browser.
     const plain = (pass.system.urls[0] ?? '').replace('127.0.0.1', '0.0.0.0');
     const { page } = await pass.openLoggedOut(`${plain}/console/`);
-    await page.getByText('This page came by plain http').waitFor();
+    await page.getByText('This page was loaded by plain http').waitFor();
     await logIn(page, OPERATOR_TOKEN);
     await page.getByText('open the console by https').waitFor();
     expect(pass.complaints()).toContain('403: /console/session');
@@ -91,7 +93,7 @@ describe('who opens a link without a session', () => {
       await route.fulfill({ status: route.request().method() === 'POST' ? 204 : 401, headers });
     });
     await logIn(forgetful, OPERATOR_TOKEN);
-    await forgetful.getByText('keeps no cookie').waitFor();
+    await forgetful.getByText('stores no cookie').waitFor();
   });
 
   it('comes back to where they were when the session is over', async () => {

@@ -160,7 +160,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order with a conflict',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.conflicting}`);
-      await text(page, 'A person should look');
+      await text(page, 'Check this order');
     },
   ],
   [
@@ -175,7 +175,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order in doubt',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.doubtful}`);
-      await press(page, 'Say what you saw');
+      await press(page, 'Enter what you saw');
       await text(page, 'The ticket is there');
       await page.getByText('The ticket is there').click();
     },
@@ -184,7 +184,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order that nobody knows',
     async (page) => {
       await page.goto('/console/orders/none');
-      await text(page, 'No signal ever named');
+      await text(page, /No order .* was found/);
       pass.complaints();
     },
   ],
@@ -203,7 +203,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     async (page) => {
       await page.goto('/console/webhooks?outcome=dropped');
       await press(page, /^Replay all/);
-      await text(page, 'Dry run: what would become of them');
+      await text(page, 'Dry run: expected results');
       await page.getByRole('button', { name: 'Close' }).waitFor();
     },
   ],
@@ -321,7 +321,7 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
     ({ page } = await pass.openLoggedOut());
     await page.getByLabel('Operator token').fill('wrong');
     await press(page, 'Log in');
-    await text(page, 'That is no operator token');
+    await text(page, 'This is not a valid operator token');
     await isFine();
   });
 });
@@ -371,7 +371,7 @@ describe('pictures for the README', () => {
       '/console/orders',
       async (page: Page) => {
         await page.goto(`/console/orders/${friday.ids.retried}`);
-        await text(page, 'The POS says: ready');
+        await text(page, 'The POS reported: ready');
       },
     ],
     ['webhook', DESK, '/console/webhooks', openDropped],

@@ -29,7 +29,7 @@ afterAll(async () => {
 const reaches = (serviceOrderId: string, state: string): Promise<unknown> =>
   until(async () => (await pass.system.placement(serviceOrderId))?.['state'] === state);
 const says = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
-const standing = (page: Page): Locator => page.getByRole('region', { name: 'How it stands' });
+const standing = (page: Page): Locator => page.getByRole('region', { name: 'Current state' });
 const ticketsOf = (serviceOrderId: string): number =>
   pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
 
@@ -39,10 +39,10 @@ describe('a held order', () => {
     const { serviceOrderId } = await pass.system.placeOrder();
     await reaches(serviceOrderId, 'held');
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await standing(page).getByText('the POS answered 404: is ordersUrl right?').waitFor();
+    await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
 
     await page.getByRole('button', { name: 'Retry now' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Try this order now?' });
+    const dialog = page.getByRole('dialog', { name: 'Retry this order now?' });
     await dialog.getByText(/it is held again/).waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -50,7 +50,7 @@ describe('a held order', () => {
 
     pos.behave = undefined;
     await page.getByRole('button', { name: 'Retry now' }).click();
-    await dialog.getByRole('button', { name: 'Try it now' }).click();
+    await dialog.getByRole('button', { name: 'Retry it now' }).click();
     await says(page, 'The ticket is at the POS: it is placed');
     expect(ticketsOf(serviceOrderId)).toBe(1);
     expect(pass.system.logged.join('')).toContain('"action":"retry"');
@@ -64,9 +64,9 @@ describe('an order in doubt', () => {
     await reaches(serviceOrderId, 'in_doubt');
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
     await standing(page)
-      .getByText(/^It needs you/)
+      .getByText(/^Your answer is needed/)
       .waitFor();
-    await page.getByRole('button', { name: 'Say what you saw' }).click();
+    await page.getByRole('button', { name: 'Enter what you saw' }).click();
     return { page, serviceOrderId };
   }
 
@@ -85,7 +85,7 @@ describe('an order in doubt', () => {
   it('is sent again when it is not there, which it says beforehand may make a second ticket', async () => {
     const { page, serviceOrderId } = await inDoubt();
     await says(page, /second ticket/);
-    await page.getByText('It is not there', { exact: true }).first().click();
+    await page.getByText('The ticket is not there', { exact: true }).click();
     await page.getByRole('button', { name: 'It is not there' }).click();
     await reaches(serviceOrderId, 'sent');
     await says(page, 'The ticket is at the POS: it is placed');
@@ -100,7 +100,7 @@ describe('an order to be cancelled', () => {
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
-    await dialog.getByText(/once the POS says so/).waitFor();
+    await dialog.getByText(/once the POS confirms it/).waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
@@ -113,7 +113,7 @@ describe('an order to be cancelled', () => {
 
   it.each([
     ['It cancelled the order', 'It is cancelled', 'Member sees cancelled'],
-    ['It does not cancel it', 'It goes on', 'It was not cancelled'],
+    ['It did not cancel the order', 'It continues', 'The order was not cancelled'],
   ])(
     'by phone is on the board with its ticket, and ends with what the restaurant said: %s',
     async (said, does, then) => {
@@ -130,7 +130,7 @@ describe('an order to be cancelled', () => {
       await needs.getByText(`ticket ${ticket?.providerOrderId}`).click();
       await standing(page).getByText(`Cancel it by phone: bar-1, ticket ${ticket?.providerOrderId}`).waitFor();
       await says(page, 'Its member cancelled it');
-      await page.getByRole('button', { name: 'Say what it said' }).click();
+      await page.getByRole('button', { name: 'Enter the answer' }).click();
       await page.getByText(said, { exact: true }).click();
       await page.getByRole('button', { name: does }).click();
       await says(page, then);
@@ -149,13 +149,13 @@ describe("an order's story", () => {
     const { serviceOrderId } = await pass.system.placeOrder();
     await reaches(serviceOrderId, 'sent');
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    const story = page.getByRole('region', { name: 'Its story' });
+    const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('The platform signalled the order').waitFor();
     // How we did it is folded away until somebody asks.
     expect(await story.getByText('The POS has the order').count()).toBe(0);
     await story.getByRole('button', { name: /^Show all \d+ steps/ }).click();
     await story.getByText('The POS has the order').waitFor();
-    await story.getByRole('button', { name: 'In short' }).click();
+    await story.getByRole('button', { name: 'Show fewer steps' }).click();
     const webhook = await pass.system.webhookUrl('club-1');
     for (const [status, told] of [
       ['IN_PROGRESS', 'preparing'],
@@ -163,7 +163,7 @@ describe("an order's story", () => {
       ['COMPLETED', 'picked up'],
     ] as const) {
       await pos.sendStatus(webhook, { serviceOrderId, status });
-      await story.getByText(`The member is told: ${told}`).waitFor();
+      await story.getByText(`Member notified: ${told}`).waitFor();
     }
     await says(page, 'Member sees picked up');
     expect(await story.getByRole('listitem').first().textContent()).toContain('The platform signalled the order');
@@ -178,17 +178,17 @@ describe("an order's story", () => {
     const phone = await readEvents(`${pass.system.urls[0]}/follow`, { authorization });
     await until(isWritten, 10_000);
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await says(page, 'Its member was told that it was sent to the restaurant. The member is watching.');
+    await says(page, 'The member was notified that the order was sent to the restaurant. The member is watching.');
 
     phone.leave();
     await until(async () => !(await isWritten()), 10_000);
     await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
-    await says(page, /^Its member was told that it is ready for pickup\.$/);
+    await says(page, /^The member was notified that the order is ready for pickup\.$/);
   });
 
   it('of an order that nobody knows is that nobody does', async () => {
     const { page } = await pass.open('/console/orders/no-such-order');
-    await says(page, /No signal ever named an order/);
+    await says(page, /No order .* was found/);
     expect(pass.complaints()).toContain('404: /console/api/orders/no-such-order');
   });
 });
@@ -214,7 +214,7 @@ describe('what tells of the member', () => {
       reason: REASON,
     });
     const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
-    await says(page, 'The POS says: failed');
+    await says(page, 'The POS reported: failed');
     await says(page, 'Classic Burger');
     expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
     expect(found((await answers()).join(''), [...MEMBER, REASON])).toEqual([]);
@@ -228,7 +228,7 @@ describe('what tells of the member', () => {
     await page.getByRole('link', { name: 'Board' }).click();
     await page.getByRole('heading', { level: 1, name: 'Board' }).waitFor();
     await page.goBack();
-    await says(page, 'The POS says: failed');
+    await says(page, 'The POS reported: failed');
     expect(found(await page.evaluate(everything), [...MEMBER, REASON])).toEqual([]);
   });
 });

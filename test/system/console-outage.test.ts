@@ -28,14 +28,14 @@ it('every page says that Postgres is away and how many webhooks wait, until it i
   await sleep(3_100); // The list of tokens is read every three seconds.
   const { page } = await pass.open();
   await page.getByText('Live', { exact: true }).waitFor();
-  expect(await page.getByText('Postgres is away').count()).toBe(0);
+  expect(await page.getByText('Postgres is unavailable').count()).toBe(0);
 
   await postgres.kill();
   for (const status of ['RECEIVED', 'READY']) {
     const answer = await post(webhook, statusWebhook({ serviceOrderId: 'order-spilled', status }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'accepted' } });
   }
-  const banner = page.locator('main').getByText('Postgres is away: 2 webhooks wait in the spill');
+  const banner = page.locator('main').getByText('Postgres is unavailable: 2 webhooks wait in the spill');
   await banner.waitFor();
   expect(await askAxe(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });

@@ -13,7 +13,7 @@ const SOON_MS = 5_000;
 /** Time for which a process believes what it knows of a session. */
 const FRESH_MS = 2_000;
 /** Everything that changes something, or shows member data, as its button is called. */
-const ACTS = /^(Retry now|Say what|Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
+const ACTS = /^(Retry now|Enter |Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
 
 let oidc: OidcProvider;
 let pos: Pos;
@@ -93,8 +93,8 @@ describe('who signs in by OpenID Connect', () => {
   });
 
   it.each([
-    ['nobody', /^You have no role here yet: ask an admin/],
-    ['mallory', /^You may not sign in here: ask the platform team/],
+    ['nobody', /^You have no role here yet. Ask an admin/],
+    ['mallory', /^You are not allowed to sign in here. Ask the platform team/],
   ])('is told what to do when they are not let in: %s', async (login, words) => {
     const page = await signIn(login);
     await says(page, words);
@@ -115,7 +115,7 @@ describe('a manager who views one location', () => {
     await says(page, '1 location');
     expect(await page.getByRole('link', { name: 'club-2' }).count()).toBe(0);
     await page.goto('/console/orders/order-elsewhere');
-    await says(page, 'No signal ever named an order');
+    await says(page, /No order .* was found/);
     await page.goto('/console/');
     await page
       .getByRole('link', { name: /order-held/ })
@@ -125,11 +125,11 @@ describe('a manager who views one location', () => {
   });
 
   it.each([
-    [`/console/orders/${ORDER}`, 'To retry it takes the role operator here.'],
-    ['/console/orders/order-sent', 'To cancel it takes the role operator here.'],
-    ['/console/orders/order-sent', 'To reveal member and notes takes the role member-data here.'],
-    ['/console/locations/club-1', 'To pause it takes the role operator here.'],
-    ['/console/webhooks?outcome=applied', 'That takes the role operator here.'],
+    [`/console/orders/${ORDER}`, 'To retry it, you need the role operator here.'],
+    ['/console/orders/order-sent', 'To cancel it, you need the role operator here.'],
+    ['/console/orders/order-sent', 'To reveal member and notes, you need the role member-data here.'],
+    ['/console/locations/club-1', 'To pause it, you need the role operator here.'],
+    ['/console/webhooks?outcome=applied', 'To replay them, you need the role operator here.'],
     ['/console/people', 'viewer at club-1'],
   ])('on %s has no button that changes anything, and is told why: %s', async (path, why) => {
     await page.goto(path);
@@ -143,8 +143,8 @@ describe('a manager who views one location', () => {
 
   it('and of a webhook neither', async () => {
     await page.goto(`/console/webhooks/${webhookId}`);
-    await says(page, 'To replay it takes the role operator here.');
-    await says(page, 'To reveal headers and body takes the role member-data here.');
+    await says(page, 'To replay it, you need the role operator here.');
+    await says(page, 'To reveal headers and body, you need the role member-data here.');
     expect((await page.locator('button:enabled').allTextContents()).filter((name) => ACTS.test(name))).toEqual([]);
   });
 });
@@ -154,9 +154,9 @@ describe('an operator', () => {
     const page = await signIn('grace', `/console/webhooks/${webhookId}`);
     await press(page, 'Replay …');
     await press(page, 'Replay it');
-    await says(page, 'It is done');
+    await says(page, 'The webhook was replayed');
     await page.goto('/console/orders/order-sent');
-    const story = page.getByRole('region', { name: 'Its story' });
+    const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('grace@club.example replayed a webhook').waitFor();
 
     await page.goto('/console/locations/club-1');
@@ -181,10 +181,10 @@ describe('an operator', () => {
       ]);
     await grants('{viewer}');
     await new Promise((later) => setTimeout(later, FRESH_MS));
-    await press(page, 'Try it now');
+    await press(page, 'Retry it now');
     await page.getByRole('alert').getByText('this takes the role operator there').waitFor();
     await press(page, 'Back');
-    await says(page, 'To retry it takes the role operator here.');
+    await says(page, 'To retry it, you need the role operator here.');
     await grants('{viewer,operator}');
   });
 });
@@ -203,7 +203,7 @@ describe('an admin', () => {
     expect(await askAxe(page)).toEqual([]);
     await dialog.getByLabel('Address').fill('Nobody@club.example');
     await dialog.getByLabel('Where').selectOption('some');
-    await dialog.getByLabel('Their ids, one in each line').fill('club-1\n');
+    await dialog.getByLabel('Location ids, one per line').fill('club-1\n');
     await new Promise((later) => setTimeout(later, FRESH_MS));
     await dialog.getByRole('button', { name: 'Give them' }).click();
 
@@ -211,13 +211,13 @@ describe('an admin', () => {
     const link = again.getByRole('link', { name: 'Sign in, in a new tab' });
     await link.waitFor();
     expect(await askAxe(page)).toEqual([]);
-    await again.getByRole('button', { name: 'Go on' }).click();
+    await again.getByRole('button', { name: 'Continue' }).click();
     await again.getByText('You have not signed in again yet.').waitFor();
     const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()]);
     await signInThere(tab, 'ada');
     await heading(tab, 'People');
     await tab.close();
-    await again.getByRole('button', { name: 'Go on' }).click();
+    await again.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('list', { name: 'Roles' }).getByText('nobody@club.example').waitFor();
 
     const nobody = await signIn('nobody', '/console/locations');

@@ -43,9 +43,9 @@ describe('webhooks that were dropped', () => {
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('dropped');
     await rowOf(page, 4).getByRole('link').click();
 
-    await standing(page).getByText('It is signed with another secret than ours.').waitFor();
+    await standing(page).getByText('It is signed with a different secret.').waitFor();
     await page.getByText('It would be dropped.').waitFor();
-    const copy = page.getByRole('button', { name: /^Copy: the command: Put the right ones/ });
+    const copy = page.getByRole('button', { name: /^Copy: the command: Write all settings, corrected/ });
     await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
@@ -54,15 +54,15 @@ describe('webhooks that were dropped', () => {
     );
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
     await copy.click();
-    await page.getByText('Not copied: select it').waitFor();
+    await page.getByText('Not copied: select the text').waitFor();
     const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, secret: RIGHT });
     const ended = await runShownCommand(command, { env: pass.system.env, files: { 'settings.json': settings } });
     expect(ended).toMatchObject({ code: 0 });
 
     await page.reload();
-    await standing(page).getByText('today it can be read').waitFor();
+    await standing(page).getByText('The cause has been fixed.').waitFor();
     await page
-      .getByRole('region', { name: 'What is read in it today' })
+      .getByRole('region', { name: 'What a replay would read' })
       .getByRole('link', { name: 'order-1' })
       .waitFor();
   });
@@ -76,12 +76,12 @@ describe('webhooks that were dropped', () => {
     expect(await statusOf('order-1')).toBe(null);
 
     await dialog.getByRole('button', { name: 'Replay it' }).click();
-    await dialog.getByText(/^It is done/).waitFor();
+    await dialog.getByText(/^The webhook was replayed/).waitFor();
     expect(await statusOf('order-1')).toBe('received');
     await dialog.getByRole('link', { name: 'order-1' }).click();
     await page.getByText('Member sees confirmed').waitFor();
     await page.getByRole('button', { name: /^Show all \d+ steps/ }).click();
-    await page.getByText('The replay of a webhook moved the order').waitFor();
+    await page.getByText('The replay of a webhook updated the order').waitFor();
   });
 
   it('are not said to be none when the service cannot be asked', async () => {
@@ -93,7 +93,7 @@ describe('webhooks that were dropped', () => {
     expect(await run.textContent()).not.toContain('Nothing to replay');
     expect(pass.complaints()).toHaveLength(1);
     await page.unroute('**/webhooks/replay');
-    await run.getByRole('button', { name: 'Go on' }).click();
+    await run.getByRole('button', { name: 'Continue' }).click();
     await run.getByRole('row', { name: /received: order-4/ }).waitFor();
   });
 
@@ -108,14 +108,14 @@ describe('webhooks that were dropped', () => {
     await run.getByRole('button', { name: /^Replay 3/ }).click();
     await page.getByRole('dialog', { name: 'Replay 3 webhooks?' }).getByRole('button', { name: 'Replay 3' }).click();
     await page
-      .getByRole('region', { name: /^Replay: what became/ })
+      .getByRole('region', { name: /^Replay: results/ })
       .getByRole('row', { name: /received: order-4/ })
       .waitFor();
     for (const id of ['order-2', 'order-3', 'order-4']) expect(await statusOf(id)).toBe('received');
 
     await page.getByRole('link', { name: 'Board' }).click();
     await page.getByRole('region', { name: /^Confirmed 4/ }).waitFor();
-    await page.getByText('Nothing needs you.').waitFor();
+    await page.getByText('Nothing needs a person.').waitFor();
   });
 });
 
@@ -123,7 +123,7 @@ describe('what came in a webhook', () => {
   it('is neither on the page nor in what it fetched until it is revealed', async () => {
     const { page, answers } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
-    await page.getByText('It was mended').waitFor();
+    await page.getByText('Solved: the outcome of its replay').waitFor();
     for (const text of [await page.evaluate(everything), (await answers()).join('')]) {
       expect(text).not.toContain(REASON);
       expect(text).not.toContain('webhook-signature":');
@@ -135,7 +135,7 @@ describe('what came in a webhook', () => {
     await page.getByRole('region', { name: 'Body' }).getByText(REASON).waitFor();
     await page.getByRole('region', { name: 'Headers' }).getByText('webhook-signature').waitFor();
     expect(reads()).toBe(before + 1);
-    await page.getByRole('button', { name: 'As it came' }).click();
+    await page.getByRole('button', { name: 'As received' }).click();
     await page.getByText(`"reason":"${REASON}"`).waitFor();
   });
 
@@ -149,7 +149,7 @@ describe('what came in a webhook', () => {
     await page.getByRole('table').last().getByRole('row').nth(1).getByRole('link').click();
     await page.getByRole('button', { name: 'Reveal headers and body' }).click();
     const shown = page.getByRole('region', { name: 'Body', exact: true });
-    await shown.getByText('this is its beginning').waitFor();
+    await shown.getByText('Only the beginning is shown').waitFor();
     expect((await shown.textContent())?.length).toBeLessThan(body.length);
   });
 });

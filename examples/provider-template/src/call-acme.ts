@@ -8,9 +8,9 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
 
 /**
  * Calls Acme about the location's store.
- * @param request.path behind the store's own, beginning with a slash
- * @returns a 2xx, or a refusal of what was asked
- * @throws as callPos, limitRate and Credentials do; NeedsOperator where Acme does not know the store
+ * @param request.path the path after the store's, beginning with a slash
+ * @returns a 2xx, or a refusal of the request
+ * @throws as callPos, limitRate and Credentials do; NeedsOperator if Acme does not know the store
  */
 export async function callAcme(
   context: PosContext<Settings>,
@@ -31,12 +31,12 @@ export async function callAcme(
     ),
   );
   if (answer.status === 404 && codeIn(answer) !== 'unknown_order') {
-    throw new NeedsOperator('Acme knows no such store: are storeId and baseUrl right?', { httpStatus: 404 });
+    throw new NeedsOperator('Acme does not know this store: check storeId and baseUrl', { httpStatus: 404 });
   }
   return answer;
 }
 
-/** Acme's own word for a refusal; never its message, which may quote the guest. */
+/** Acme's code of a refusal. Its message is left out: it may quote the guest. */
 export function codeIn({ json }: PosAnswer): string {
   return Refused.safeParse(json).data?.error.code ?? 'no code';
 }

@@ -3,10 +3,7 @@ import type { CancelAnswer, CanonicalOrder, OrderRef, PosContext } from 'expedit
 import { callAcme, codeIn } from './call-acme.ts';
 import { Voided, type Settings } from './payloads.ts';
 
-/**
- * Voids a ticket ("Voids"). Acme takes no reference of ours for it, so without its own id nobody can be asked.
- * @throws TryAgain, NeedsOperator; GiveUp once it is too late
- */
+/** Voids a ticket ("Voids") by Acme's id. @throws TryAgain, NeedsOperator; GiveUp if it is too late */
 export async function cancelOrder(
   { providerOrderId }: OrderRef,
   _order: CanonicalOrder,
@@ -24,7 +21,7 @@ export async function cancelOrder(
       httpStatus,
     });
   }
-  // Only Acme's own word ends an order: its kitchen may be cooking.
+  // Only Acme's confirmation ends an order: its kitchen may be cooking.
   if (Voided.safeParse(answer.json).success) return 'cancelled';
-  throw new TryAgain('Acme did not say that the ticket is void', { sent: true, httpStatus });
+  throw new TryAgain('Acme did not confirm that the ticket is void', { sent: true, httpStatus });
 }

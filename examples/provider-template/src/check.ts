@@ -3,12 +3,12 @@ import type { PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 
-/** Shows the store, which changes nothing ("Stores"): client and store are right. Nothing shows the webhook's secret. */
+/** Reads the store, which changes nothing ("Stores"). It proves client and store, but not the webhook's secret. */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const answer = await callAcme(context, { method: 'GET' }).catch(
     quoteRefusal(
       [403],
-      (status) => `Acme shows us nothing of the store (${status}): may the client of clientId serve it?`,
+      (status) => `Acme refuses the store (${status}): check that the client of clientId may serve it`,
     ),
   );
   if (answer.status >= 300) {

@@ -3,7 +3,7 @@ import type { Connection, PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 
-/** A store has one webhook URL, and a new one takes its place ("Webhooks"). The secret is shown in the back office alone. */
+/** Sets the store's only webhook URL ("Webhooks"). Only the back office shows the secret. */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const answer = await callAcme(context, { method: 'PUT', path: '/webhook', json: { url: context.webhookUrl } });
   if (answer.status >= 300) {

@@ -5,14 +5,14 @@ import { callAcme, codeIn } from './call-acme.ts';
 import { OrderTaken, Refused, type Settings } from './payloads.ts';
 import { skuOf, writeOrder } from './write-order.ts';
 
-/** What a member, and a program, is told about refusals that are no mistake of ours. */
+/** Reasons for the member, and codes for programs, of refusals that are not our mistake. */
 const REASONS: ReadonlyMap<string, { reason: string; reasonCode: ReasonCode }> = new Map([
   ['store_closed', { reason: 'The restaurant is closed.', reasonCode: 'closed' }],
   ['sold_out', { reason: 'An item is out of stock.', reasonCode: 'item_unavailable' }],
 ]);
 
 /**
- * Puts a ticket at Acme ("Orders"): 201 for a new one, 200 with the same id for a repeat.
+ * Makes a ticket at Acme ("Orders"): 201 for a new one, 200 with the same id for a repeat.
  * @throws TryAgain, NeedsOperator or GiveUp
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -23,11 +23,11 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
     json: writeOrder(order, context.settings, context.now),
   });
   if (answer.status >= 300) throw refusalOf(answer, order, context.settings);
-  // Taken, whatever became of the words: the id comes with the first webhook as well.
+  // Taken, even if the body is unreadable: the first webhook also has the id.
   return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
 }
 
-/** The same for every attempt. A header carries ASCII and Acme 64 characters of it; an id may be longer and in any script. */
+/** The same key for every attempt. Acme takes 64 ASCII characters; an id may be longer and in any script. */
 function keyOf({ serviceOrderId }: KitchenOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }
@@ -36,7 +36,7 @@ function refusalOf(answer: PosAnswer, { items }: KitchenOrder, { itemMap }: Sett
   const { status: httpStatus } = answer;
   const code = codeIn(answer);
   if (code === 'unknown_sku') {
-    return new NeedsOperator('Acme does not know an item of this order: is it in itemMap?', { httpStatus });
+    return new NeedsOperator('Acme does not know an item of this order: correct itemMap', { httpStatus });
   }
   return new GiveUp(`Acme refused the order with ${httpStatus} (${code})`, {
     reason: 'The restaurant could not take this order.',

@@ -10,11 +10,11 @@ import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 const acme: Provider<Settings> = {
   integration: 'acme',
   settings: Settings,
-  // "Orders": one ticket per Idempotency-Key, for good.
+  // "Orders": one ticket per Idempotency-Key, without a time limit.
   deduplicates: true,
   createOrder,
   cancelOrder,
-  // "Voids": a ticket that is void is answered in the same way.
+  // "Voids": a void ticket gets the same answer.
   deduplicatesCancels: true,
   translateWebhook,
   webhookAuth,

@@ -2,7 +2,7 @@ import { oauthGrant } from 'expediter-kit';
 import type { Credentials, Grant, PosContext } from 'expediter-kit';
 import { TokenGranted, type Settings } from './payloads.ts';
 
-/** The settings that a token is asked for with: whoever has the same ones shares it, and others start afresh. */
+/** The settings of the token request. Locations with the same ones share the token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { clientId, clientSecret, baseUrl } = context.settings;
   return {
@@ -12,7 +12,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 }
 
 /**
- * Asks for a token by OAuth's client credentials ("Tokens").
+ * Requests a token by OAuth's client credentials ("Tokens").
  * @param signal not the order's: orders of other stores wait for the same token
  */
 async function obtainToken({ settings, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
@@ -24,7 +24,7 @@ async function obtainToken({ settings, fetch }: PosContext<Settings>, signal: Ab
       url: `${baseUrl}/v1/oauth/token`,
       form: { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret },
       granted: TokenGranted,
-      refused: (status) => `Acme grants no token (${status}): are clientId, clientSecret and baseUrl right?`,
+      refused: (status) => `Acme grants no token (${status}): check clientId, clientSecret and baseUrl`,
     },
   );
   return { accessToken: access_token, expiresIn: expires_in };

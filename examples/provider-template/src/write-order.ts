@@ -7,28 +7,28 @@ const NAME_MAX = 80;
 const LINE_NOTE_MAX = 200;
 const NOTE_MAX = 500;
 
-/** The order as Acme wants it ("Orders"). What is undefined is left out. */
+/** Writes the order in Acme's format ("Orders"). Undefined fields are left out. */
 export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date) {
   const { serviceOrderId, callOutCode, fulfillment, member, items, money } = order;
-  // Acme wants amounts as decimals; multiplied or divided, they would be off by a cent one day.
+  // Acme wants decimals. Dividing or multiplying would produce rounding errors.
   const amount = (minorUnits: number) => toDecimal(minorUnits, money.currency);
   return {
     reference: serviceOrderId,
-    // What the counter's screen shows, and the member's app.
+    // Shown on the counter's screen and in the member's app.
     pickupCode: callOutCode,
     type: fulfillment.type === 'delivery' ? 'DELIVERY' : 'PICKUP',
     due: dueOf(fulfillment.requestedAt, now),
     guest: { name: cutText(member.name, NAME_MAX), phone: member.phone },
     address: fulfillment.type === 'delivery' ? addressOf(fulfillment.destination) : undefined,
-    // Acme has no field for an age check, so it stands first in the note.
+    // Acme has no field for an age check, so it comes first in the note.
     note: orderNote(order, NOTE_MAX),
     lines: items.map((item) => ({
       sku: skuOf(item.serviceItemId, itemMap),
       count: item.quantity,
-      // Without one Acme takes its own.
+      // Without a price Acme uses its own.
       price: item.unitPrice === undefined ? undefined : amount(item.unitPrice),
       note: item.notes === undefined ? undefined : cutText(item.notes, LINE_NOTE_MAX),
-      // Acme's options have none of their own.
+      // Acme's options do not nest.
       options: flattenModifiers(item.modifiers).map((modifier) => ({
         sku: skuOf(modifier.serviceModifierId, itemMap),
         count: modifier.quantity,
@@ -54,7 +54,7 @@ export function skuOf(id: string, itemMap: Settings['itemMap']): string {
   return entryOf(itemMap, id) ?? id;
 }
 
-/** UTC; a time that has passed, like none at all, means as soon as possible. */
+/** UTC. Without a time, or with one that has passed, the order is due as soon as possible. */
 function dueOf(requestedAt: string | undefined, now: Date): string | undefined {
   const due = requestedAt === undefined ? now : new Date(requestedAt);
   return due > now ? due.toISOString() : undefined;

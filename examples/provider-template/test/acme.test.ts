@@ -22,8 +22,8 @@ beforeEach(async () => {
 });
 afterEach(() => pos.stop());
 
-describe('the order as Acme wants it', () => {
-  it('is whole for a delivery at seven in Berlin', () => {
+describe("the order in Acme's format", () => {
+  it('is complete for a delivery at seven in Berlin', () => {
     const order = sampleOrder({ type: 'delivery', serviceOrderId: 'order-1', callOutCode: 'K472' });
     order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
     expect(JSON.parse(JSON.stringify(writeOrder(order, context.settings, NOW)))).toEqual({
@@ -66,7 +66,7 @@ describe('a refusal', () => {
     [422, 'store_closed', { name: 'GiveUp', reason: 'The restaurant is closed.' }],
     [422, 'sold_out', { name: 'GiveUp', reason: 'An item is out of stock.' }],
     [400, 'bad_order', { name: 'GiveUp', reason: 'The restaurant could not take this order.' }],
-  ])('%i %s is told apart', async (status, code, meaning) => {
+  ])('%i %s becomes the right error', async (status, code, meaning) => {
     pos.behave = () => ({ status, body: { error: { code, message: 'Ada Lovelace' } } });
     const order = CanonicalOrder.parse(sampleOrder());
     await expect(acme.createOrder(order, context)).rejects.toMatchObject({ ...meaning, httpStatus: status });
@@ -83,7 +83,7 @@ describe('a webhook', () => {
   }
   const order = { id: 't-1', reference: 'order-1', state: 'READY', reason: '' };
 
-  it('names the order both ways, and when it happened', () => {
+  it('has both ids of the order, and the time', () => {
     const { storeId } = context.settings;
     expect(translate({ event: 'order.updated', storeId, at: '2026-01-31T18:29:00Z', order })).toEqual([
       {
@@ -97,7 +97,7 @@ describe('a webhook', () => {
     expect(translate({ event: 'order.updated', storeId, at: 'just now', order })).toHaveLength(1);
   });
 
-  it("of another store is none of this location's, and neither is another event", () => {
+  it('of another store or another type is ignored', () => {
     expect(translate({ event: 'order.updated', storeId: 's-0', order })).toEqual([]);
     expect(translate({ event: 'menu.updated' })).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe('check', () => {
   it.each([
     [403, 'clientId'],
     [410, 'storeId'],
-  ])('takes nothing but the store for an answer: %i is about %s', async (status, setting) => {
+  ])('fails unless Acme answers with the store: %i names %s', async (status, setting) => {
     const other = await serveHttp((request, response) =>
       request.url === '/v1/oauth/token'
         ? sendJson(response, 200, { access_token: 'token', expires_in: 60 })
@@ -125,7 +125,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it("registers the webhook's URL, however often", async () => {
+  it("registers the webhook's URL, also repeatedly", async () => {
     const connecting = { ...context, webhookUrl: WEBHOOK_URL, locations: 1 };
     const first = await acme.connect?.(connecting);
     expect(await acme.connect?.(connecting)).toEqual(first);
@@ -133,7 +133,7 @@ describe('connect', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('leaves a URL that Acme refuses to us', async () => {
+  it('needs an operator if Acme refuses the URL', async () => {
     const webhookUrl = WEBHOOK_URL.replace('https:', 'http:');
     await expect(acme.connect?.({ ...context, webhookUrl, locations: 1 })).rejects.toMatchObject({
       name: 'NeedsOperator',

@@ -5,7 +5,7 @@ function refusal(code: string, more: object = {}) {
   return { status: 422, body: { error: { code, message: '', ...more } } };
 }
 
-/** What the suite knows of Acme. */
+/** What the contract suite needs to know about Acme. */
 export const fixtures: ProviderFixtures = {
   start: startAcme,
   wrongSettings: {
@@ -29,7 +29,7 @@ export const fixtures: ProviderFixtures = {
     VOIDED: 'cancelled',
   },
   refusal: (words) => refusal('sold_out', { message: words }),
-  // "Orders": SKUs alone, a guest without e-mail, and no word of Acme's adding up.
+  // "Orders": only SKUs, no e-mail of the guest, and Acme does not check the total.
   lacks: ['itemNames', 'nesting', 'email', 'total'],
   cancels: { answer: 'cancelled', tooLate: 'READY' },
   rejections: {
@@ -40,11 +40,11 @@ export const fixtures: ProviderFixtures = {
       itemIds: ['burger-classic', 'beer-pale-ale'],
     },
     'a wrong field': { by: { ...refusal('bad_order'), status: 400 }, reasonCode: 'technical' },
-    'a till that could not': { by: 'FAULT', reasonCode: 'technical' },
+    'a fault at the till': { by: 'FAULT', reasonCode: 'technical' },
     'a void': { by: 'VOIDED', reasonCode: 'restaurant_cancelled' },
-    'a void for what is sold out': { by: 'VOIDED SOLD_OUT', reasonCode: 'item_unavailable' },
+    'a void for a sold-out item': { by: 'VOIDED SOLD_OUT', reasonCode: 'item_unavailable' },
     'a void of a closed store': { by: 'VOIDED CLOSED', reasonCode: 'closed' },
-    'a void for want of time': { by: 'VOIDED NO_TIME', reasonCode: 'too_busy' },
+    'a void for lack of time': { by: 'VOIDED NO_TIME', reasonCode: 'too_busy' },
   },
   estimates: { native: 'COOKING', pickup: ['estimatedReadyAt'], delivery: ['estimatedReadyAt'] },
 };

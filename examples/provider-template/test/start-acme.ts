@@ -1,6 +1,6 @@
 /**
- * Acme POS with one store, as its documentation has it. It is written from that alone and uses nothing of `src`, so that
- * a mistake there is not made here again.
+ * Acme POS with one store, written only from its documentation. It imports nothing from `src`, so that it does not
+ * repeat a mistake there.
  */
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -8,20 +8,20 @@ import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from
 import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter-kit/contract';
 import { z } from 'zod';
 
-/** "Webhooks": a 2xx within 5 s, or again after 10 s, one minute and ten. */
+/** "Webhooks": without a 2xx within 5 s, repeats after 10 s, one minute and ten. */
 const DELIVERY: Delivery = {
   waits: [10_000, 60_000, 600_000],
   timeoutMs: 5_000,
   acknowledges: (status) => status >= 200 && status < 300,
 };
 
-/** Digits of an amount where they are not two. */
+/** Decimals of an amount, if not two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
 /** "Tokens": an hour. */
 const TOKEN_S = 3600;
 
-/** "Orders": fields that are not named there are refused. */
+/** "Orders": unknown fields are refused. */
 function orderShape(currency: string) {
   const digits = DIGITS[currency] ?? 2;
   const Amount = z.string().regex(new RegExp(digits === 0 ? '^\\d+$' : `^\\d+\\.\\d{${digits}}$`));
@@ -51,11 +51,11 @@ function orderShape(currency: string) {
 type Order = z.infer<ReturnType<typeof orderShape>>;
 
 export type Acme = Simulator & {
-  /** As the provider registered it. */
+  /** The URL that the provider registered. */
   readonly webhookUrl: string | undefined;
 };
 
-/** Resolves as soon as it serves. */
+/** Resolves when it is ready. */
 export async function startAcme({ currency = 'EUR', hurry = 1, port }: SimulatorOptions = {}): Promise<Acme> {
   const storeId = `s-${randomInt(1e9)}`;
   const clientId = randomBytes(8).toString('hex');
@@ -71,9 +71,9 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   let grants = 0;
   let webhookUrl: string | undefined;
 
-  function refuse(response: ServerResponse, status: number, code: string, why: string): void {
-    refusals.push(why);
-    sendJson(response, status, { error: { code, message: why } });
+  function refuse(response: ServerResponse, status: number, code: string, problem: string): void {
+    refusals.push(problem);
+    sendJson(response, status, { error: { code, message: problem } });
   }
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -98,7 +98,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
       if (fault === 'drop-answer') response.end = () => response.destroy();
     }
     const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
-    if (!tokens.has(token)) return refuse(response, 401, 'bad_token', 'the token is none of ours, or has expired');
+    if (!tokens.has(token)) return refuse(response, 401, 'bad_token', 'the token is unknown or has expired');
     if (wanted === `GET /v1/stores/${storeId}`) return sendJson(response, 200, { storeId, name: 'Berlin' });
     if (request.method === 'GET') return refuse(response, 404, 'unknown_store', `there is no ${wanted}`);
     if (request.headers['content-type'] !== 'application/json') return refuse(response, 415, 'not_json', 'no JSON');
@@ -129,7 +129,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     const order = Order.safeParse(json);
     if (!order.success) return refuse(response, 400, 'bad_order', z.prettifyError(order.error));
     if ((order.data.address !== undefined) !== (order.data.type === 'DELIVERY')) {
-      return refuse(response, 400, 'bad_order', 'an address belongs to a delivery, and to nothing else');
+      return refuse(response, 400, 'bad_order', 'a delivery needs an address, and a pickup has none');
     }
     const ticket = readTicket(order.data, key);
     byKey.set(key, ticket);
@@ -150,20 +150,20 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
   }
 
   function registerWebhook(response: ServerResponse, json: unknown): void {
-    const asked = z.strictObject({ url: z.url({ protocol: /^https$/ }) }).safeParse(json);
-    if (!asked.success) return refuse(response, 400, 'bad_url', z.prettifyError(asked.error));
-    webhookUrl = asked.data.url;
+    const wanted = z.strictObject({ url: z.url({ protocol: /^https$/ }) }).safeParse(json);
+    if (!wanted.success) return refuse(response, 400, 'bad_url', z.prettifyError(wanted.error));
+    webhookUrl = wanted.data.url;
     return sendJson(response, 200, {});
   }
 
-  /** A cause stands behind the state, as in `VOIDED SOLD_OUT`. */
+  /** A cause follows the state, as in `VOIDED SOLD_OUT`. */
   function sign(_webhookUrl: string, ticket: Ticket, native: string): SignedWebhook {
     const { providerOrderId: id, serviceOrderId: reference } = ticket;
     const [state, cause] = native.split(' ');
     const reason = state === 'VOIDED' ? 'The kitchen closed early' : '';
     const order = { id, reference, state, reason, cause, readyAt: simulator.estimate ?? null };
-    const said = { event: 'order.updated', storeId, at: new Date(), order };
-    const body = Buffer.from(JSON.stringify(said));
+    const event = { event: 'order.updated', storeId, at: new Date(), order };
+    const body = Buffer.from(JSON.stringify(event));
     const signature = createHmac('sha256', webhookSecret).update(body).digest('hex');
     return { headers: { 'content-type': 'application/json', 'x-acme-signature': signature }, body };
   }

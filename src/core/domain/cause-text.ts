@@ -7,15 +7,14 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Takes out of any text what Postgres cannot store. */
+/** Removes what Postgres cannot store. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-/** A text within a cause: short, and storable by Postgres in JSON. Never a value of a payload. */
+/** A text within a cause: short, and storable in Postgres's JSON. Never a value of a payload. */
 export const CauseText = z.string().max(LENGTH_MAX).refine(isStorable);
 
-/** Makes any text fit for a cause. */
 export function toCauseText(text: string): string {
   return storable(text).slice(0, LENGTH_MAX).toWellFormed();
 }

@@ -6,8 +6,8 @@ import { Id } from './order.ts';
 import { ReasonCode } from './reason-code.ts';
 
 /**
- * Describes an error safely, in words that Postgres can store: a provider may repeat a POS's. Our own errors have safe
- * messages; any other may hold a member's data or a credential.
+ * Describes an error safely, as text that Postgres can store. The messages of our own errors are safe, but a provider may
+ * quote a POS in them. Any other error's message may hold a member's data or a credential.
  */
 export function describeError(error: unknown): string {
   if (error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)
@@ -15,12 +15,12 @@ export function describeError(error: unknown): string {
   return storable(`unexpected ${error instanceof Error ? error.name : typeof error}`);
 }
 
-/** Describes an error for its placement: its sentence, and its cause or, without one, the cause of its kind. */
+/** Describes an error for its placement. An error without a cause of its own gets the cause of its kind. */
 export function classifyError(error: unknown): Why {
   return { problem: describeError(error), cause: ownCause(error) ?? causeByKind(error) };
 }
 
-/** Reads the error's own cause. A provider's package may put anything there, and Postgres must be able to store it. */
+/** Reads the error's own cause. It is validated, because a provider's package may put anything there. */
 function ownCause(error: unknown): PlacementCause | undefined {
   return error instanceof Error ? PlacementCause.safeParse(error.cause).data : undefined;
 }
@@ -34,34 +34,34 @@ function causeByKind(error: unknown): PlacementCause {
   if (!(error instanceof TryAgain)) return { code: 'unexpected_error' };
   if (httpStatus === 429) return { code: 'pos_busy', httpStatus };
   if (httpStatus !== undefined) return { code: 'pos_failing', httpStatus };
-  // If we keep to a vendor's limit ourselves, there is a wait and no status.
+  // An error with a wait and no status comes from our own rate limiter.
   if (error.retryAfterMs !== undefined) return { code: 'pos_busy' };
   return { code: error.sent ? 'pos_silent' : 'pos_unreachable' };
 }
 
 /**
- * Judges whether the POS may have taken the order all the same. Where a repeat is harmless the provider is believed.
- * Otherwise only a proven refusal says that there is no ticket: a connection never made, or a 4xx. There are POS systems
- * that take the order and answer 503, and gateways that do it for them.
+ * Returns true if the POS may have taken the order despite the error. A provider that deduplicates is believed, because a
+ * repeat is harmless. Otherwise only a failed connection or a 4xx proves that there is no ticket: some POS systems and
+ * gateways take the order and answer 503.
  */
 export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: boolean }): boolean {
   const isRefusal = error instanceof GiveUp || error instanceof NeedsOperator;
   if (!isRefusal && !(error instanceof TryAgain && !error.sent)) return true;
   // guard: unsure-503
   if (deduplicates || error.httpStatus === undefined) return false;
-  // 408: the request came late, or not at all. An error of ours that reads a documented refusal out of a 2xx counts.
+  // A 408 does not prove that the request did not arrive. A documented refusal in a 2xx counts as proof.
   const { httpStatus } = error;
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);
 }
 
-/** The longest wait. Food that late is no use, so we ask earlier. */
+/** The longest wait. After more than an hour the food is of no use. */
 const MAX_MS = 3_600_000;
 
 /**
- * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A time is compared with the answer's own
- * `Date`, since the two clocks may differ.
- * @param resetHeader the header, if a vendor has one, that says the same in seconds since the Unix epoch. It is read where
- *   `Retry-After` is missing or not valid
+ * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with the answer's own
+ * `Date`, because the two clocks may differ.
+ * @param resetHeader a vendor's header with the same time in seconds since the Unix epoch. It is read if `Retry-After`
+ *   is missing or invalid
  * @returns milliseconds from now, or undefined without a valid value
  */
 export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined, resetHeader?: string): number | undefined {
@@ -76,12 +76,12 @@ export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined, reset
   return milliseconds === undefined ? undefined : Math.min(Math.max(milliseconds, 0), MAX_MS);
 }
 
-/** Why a POS refuses, for programs. */
+/** Why a POS refuses an order, for programs. */
 export type RefusedFor = { reasonCode?: ReasonCode | undefined; itemIds?: readonly string[] | undefined };
 
 const ItemIds = z.array(Id).max(100);
 
-/** Reads what a refusal says to programs. A provider's package may put anything there. */
+/** Reads a refusal's codes. They are validated, because a provider's package may put anything there. */
 export function refusedFor(error: unknown): RefusedFor {
   if (!(error instanceof GiveUp)) return {};
   return { reasonCode: ReasonCode.safeParse(error.reasonCode).data, itemIds: ItemIds.safeParse(error.itemIds).data };

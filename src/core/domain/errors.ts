@@ -2,19 +2,16 @@ import type { PlacementCause } from './placement-cause.ts';
 import type { ReasonCode } from './reason-code.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** Errors that providers throw. `send-order.ts`, `decide-by-kind.ts` and the webhook door decide what follows from each. */
+/** Errors that providers throw. `send-order.ts`, `decide-by-kind.ts` and the webhook endpoint decide what follows. */
 
 /** Details of the POS's answer, for the attempt's row. Never a secret. */
 type Answer = {
   httpStatus?: number | undefined;
-  /** By default the cause follows from the kind of error and the HTTP status. */
+  /** By default the cause is derived from the kind of error and the HTTP status. */
   cause?: PlacementCause | undefined;
 };
 
-/**
- * The test for `instanceof`: by name. A provider's own package brings a copy of this file, and its errors must count as
- * ours.
- */
+/** Tests `instanceof` by name: a provider's own package has a copy of this file, and its errors must count as ours. */
 function isCalled(name: string, error: unknown): boolean {
   return error instanceof Error && error.name === name;
 }
@@ -22,7 +19,7 @@ function isCalled(name: string, error: unknown): boolean {
 /** The POS or the platform may take the same request later. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain';
-  /** True if the POS may have taken the order all the same. This puts the placement in doubt. */
+  /** True if the POS may have taken the order despite the error. This puts the placement in doubt. */
   readonly sent: boolean;
   /** Milliseconds that the other side asked us to wait. */
   readonly retryAfterMs: number | undefined;
@@ -40,7 +37,7 @@ export class TryAgain extends Error {
   }
 }
 
-/** Copies an error with better knowledge: whether the request was sent, how long to wait, what it was about. */
+/** Copies an error with corrected facts. */
 export function tryAgainWith(
   { message, sent, retryAfterMs, httpStatus }: TryAgain,
   better: { message?: string; sent?: boolean; retryAfterMs?: number },
@@ -48,7 +45,7 @@ export function tryAgainWith(
   return new TryAgain(better.message ?? message, { sent, retryAfterMs, httpStatus, ...better });
 }
 
-/** Nothing will work until an operator corrects settings, credentials or the location. */
+/** No retry will work until an operator corrects settings, credentials or the location. */
 export class NeedsOperator extends Error {
   override readonly name = 'NeedsOperator';
   readonly httpStatus: number | undefined;
@@ -64,8 +61,8 @@ export class NeedsOperator extends Error {
 }
 
 /**
- * The POS refuses for good: to take the order, or to cancel it. `reason` is shown to the member, that of a refused cancel
- * to nobody; `reasonCode` and `itemIds` (by our own ids) are for programs; the message is for the operator.
+ * The POS finally refuses to take or to cancel the order. The member sees `reason`, except that of a refused cancel.
+ * `reasonCode` and `itemIds` (our own ids) are for programs. The message is for the operator.
  */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp';

@@ -1,8 +1,8 @@
 type Nested = { quantity: number; modifiers?: readonly Nested[] | undefined };
 
 /**
- * Lists modifiers with all that they nest, each behind what it belongs to: how a POS that cannot nest gets them. Each
- * quantity is for one of the item.
+ * Flattens nested modifiers for a POS that cannot nest them. Each modifier follows its parent. Each quantity is for one
+ * item.
  */
 export function flattenModifiers<Each extends Nested>(modifiers: readonly Each[], times = 1): Each[] {
   return modifiers.flatMap((each) => {

@@ -5,14 +5,14 @@ const KINDS: Readonly<Record<string, string>> = {
   int: 'a whole number',
   null: 'null',
   object: 'an object',
-  other: 'something that JSON lacks, such as NaN',
+  other: 'a value that JSON lacks, such as NaN',
   record: 'an object',
   tuple: 'a list',
 };
 
 /** Describes one wrong field in a sentence, without its full stop. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {
-  const subject = path === '' ? 'The whole of it' : path;
+  const subject = path === '' ? 'The whole value' : path;
   if (says !== undefined) return `${subject} ${says}`;
   const required = `${withArticle(expected)} is required`;
   if (received === 'missing') return `${subject} is missing; ${required}`;

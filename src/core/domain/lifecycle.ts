@@ -2,10 +2,9 @@ import { z } from 'zod';
 
 /**
  * The life of an order, in one table that the code, the SQL and the docs follow. An event moves an order exactly if its
- * rank is higher than the order's. So the status is the maximum of all events, in whatever order they arrive.
- *
- * Ranks are stored. They are ten apart, so that a new step fits between two. A process of the previous version then
- * meets an unknown rank: it compares the number, and names it by the highest known step below.
+ * rank is higher than the order's. So the status is the maximum of all events, whatever their order of arrival. Ranks are
+ * stored. They are ten apart, so that a new step fits between two. A process of the previous version treats an unknown rank
+ * as the highest known step below it.
  */
 export const LIFECYCLE = [
   { rank: 0, status: null, pickup: 'placed', delivery: 'placed' },
@@ -25,11 +24,11 @@ export const FulfillmentType = z.enum(['pickup', 'delivery']);
 export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
-/** A status, without an id: a provider's copy of this file shares our zod, which refuses an id that comes twice. */
+/** A status. It has no zod id: a provider's copy of this file shares our zod, which refuses the same id twice. */
 export const Status = z.enum(STATUSES).meta({ description: 'What the POS reported.' });
 export type Status = z.infer<typeof Status>;
-/** A status in the history, which stores words. */
-export const RecordedStatus = z.string().meta({ description: 'A `Status`, or the word of a newer version.' });
+/** A status in the history, which stores text. */
+export const RecordedStatus = z.string().meta({ description: 'A `Status`, or one of a newer version.' });
 
 export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
 export const MemberState = z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' });
@@ -39,7 +38,7 @@ export type MemberState = z.infer<typeof MemberState>;
 export const RANK_PLACED = LIFECYCLE[0].rank;
 /** The rank of a ticket at the POS. */
 export const RANK_SENT = LIFECYCLE[1].rank;
-/** The rank from which nothing more is expected of the POS. */
+/** The rank from which the POS is expected to report nothing more. */
 export const RANK_END = rankOf('completed');
 /** The rank of a cancelled order, the highest. */
 export const RANK_CANCELLED = rankOf('cancelled');
@@ -56,7 +55,7 @@ export function statusAt(rank: number): Status | null {
   return stepAt(rank).status;
 }
 
-/** @param fulfillment null for an order that was never read: it can only have failed, which is the same for both */
+/** @param fulfillment null for an order that was never read: it can only have failed, which both types call `failed` */
 export function memberStateAt(rank: number, fulfillment: FulfillmentType | null): MemberState {
   return stepAt(rank)[fulfillment ?? 'pickup'];
 }

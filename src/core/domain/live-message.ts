@@ -11,11 +11,11 @@ import {
 import { Instant } from './order.ts';
 import { ReasonCode } from './reason-code.ts';
 
-/** What is told beside the status. `cancelled` itself is a status. */
+/** The state of a cancellation that is not complete. `cancelled` itself is a status. */
 const Cancellation = z.enum(['requested', 'refused']).meta({
   description:
-    'Whether it is to be cancelled: `requested` until the POS has said so, `refused` if it is made all the same. Missing ' +
-    'while nobody asked, and once it is cancelled or has failed.',
+    'The cancellation: `requested` until the POS answers, `refused` if the order is made anyway. Missing if no ' +
+    'cancellation was requested, and once the order is cancelled or has failed.',
 });
 
 /** A message to the member's client. `docs/live-message.schema.json` is generated from this. */
@@ -27,30 +27,30 @@ export const LiveMessage = z
       .exactOptional()
       .meta({
         description:
-          'Missing in the `failed` of an order that could never be read from the platform. Should the platform signal ' +
-          'that order again, it begins anew: messages with higher sequences follow, and have it.',
+          'Missing in the `failed` of an order that could never be read from the platform. If the platform signals that ' +
+          'order again, it starts again: messages with higher sequences follow, and have it.',
       }),
     sequence: z
       .int()
       .min(1)
       .meta({
         description:
-          "Counts an order's messages from 1 without gaps, or goes on far above after a restore of our database. Messages " +
-          'may come twice: drop what is not above the last one that you have, and wait for no number.',
+          "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
+          'number. Messages may come twice: drop a message that is not above your last one, and never wait for a number.',
       }),
     status: z
       .enum(STATUSES)
       .nullable()
       .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
-    fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is.' }),
+    fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is missing.' }),
     callOutCode: z
       .string()
       .exactOptional()
       .meta({
         description:
-          'What the staff call out: the same in every message of the order, and on its ticket at the POS. Missing where ' +
-          '`locationId` is, and in orders of an older version.',
+          'What the staff call out: the same in every message of the order and on its ticket at the POS. Missing where ' +
+          '`locationId` is missing, and in orders of an older version.',
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
@@ -62,17 +62,24 @@ export const LiveMessage = z
       .meta({ description: 'The items that the POS names as the reason, by the ids that the platform gave them.' }),
     estimatedReadyAt: Instant.exactOptional().meta({
       description:
-        'When the food will be ready, as the POS says now. Missing where it says nothing, and after the end.',
+        "When the food will be ready: the POS's latest estimate. Missing without an estimate, and once the order has ended.",
     }),
-    estimatedDeliveryAt: Instant.exactOptional().meta({ description: 'The same of when it will be with the member.' }),
-    trackingUrl: z.url().exactOptional().meta({
-      description: 'Where the member follows the courier, as the POS said last: https:. Missing as the two times are.',
+    estimatedDeliveryAt: Instant.exactOptional().meta({
+      description: 'When the food will reach the member, in the same way.',
     }),
+    trackingUrl: z
+      .url()
+      .exactOptional()
+      .meta({
+        description:
+          'Where the member follows the courier: the latest https: URL of the POS. Missing without one, and once the order ' +
+          'has ended.',
+      }),
     occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
     firstReceivedAt: Instant.exactOptional().meta({
       description:
-        "When the POS's webhook first came, by Postgres's clock, where it was applied later: an operator replayed it, or " +
-        'it waited for its POS id to become known. Missing where it was applied as it came.',
+        "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
+        'waited until its POS id was known. Missing if it was applied on arrival.',
     }),
     appliedAt: Instant.meta({ description: "When it was applied, by Postgres's clock." }),
   })
@@ -81,8 +88,8 @@ export const LiveMessage = z
     title: 'Live message',
     description:
       'One step of an order, as the status topic carries it: published with the ordering key `serviceOrderId` and the ' +
-      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (those without a ' +
-      'value are left out), and as a CloudEvent. Fields and values may be added.',
+      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (an attribute ' +
+      'without a value is left out), and as a CloudEvent. Fields and values may be added.',
     examples: [
       {
         serviceOrderId: 'order-4711',
@@ -106,11 +113,11 @@ export type LiveRow = {
   /** Null for an order that was never read, as `fulfillment` is. */
   locationId: string | null;
   fulfillment: FulfillmentType | null;
-  /** Null as well for an order that a version before recorded. */
+  /** Null also for an order that an earlier version recorded. */
   callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;
-  /** Of the order as it is now. */
+  /** The order's current cancellation, not that of this message's step. */
   cancellation: z.infer<typeof Cancellation> | null;
   reason: string | null;
   reasonCode: ReasonCode | null;
@@ -119,12 +126,12 @@ export type LiveRow = {
   estimatedDeliveryAt: string | null;
   trackingUrl: string | null;
   occurredAt: string | null;
-  /** Null where it was applied as it came, or came from no webhook. */
+  /** Null if it was applied on arrival, or did not come from a webhook. */
   firstReceivedAt: string | null;
   appliedAt: string;
 };
 
-/** What is told of a cancellation at a rank. It was too late for what is completed, and is no matter where it failed. */
+/** The cancellation that a message at this rank shows: refused for a completed order, none for a failed one. */
 export function cancellationNotified({
   rank,
   cancellation,

@@ -5,9 +5,9 @@ import { ShapeIssue } from './shape-issues.ts';
 /** Causes why a location cannot be used. A closed list: a code never changes its details or its meaning. */
 export const LocationCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('no_location') }),
-  /** No key of SETTINGS_KEY opens the settings. `keyId` is the key that they name. */
+  /** No key of SETTINGS_KEY decrypts the settings. `keyId` is the key that they name. */
   z.object({ code: z.literal('settings_sealed'), keyId: CauseText }),
-  /** The settings were sealed for another location, and moved or copied here past us. */
+  /** The settings were encrypted for another location, then moved or copied here by hand. */
   z.object({ code: z.literal('settings_of_another') }),
   z.object({ code: z.literal('unknown_integration'), integration: CauseText }),
   z.object({ code: z.literal('wrong_settings'), issues: z.array(ShapeIssue) }),

@@ -1,10 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** The path of the return door. A POS calls `/{integration}/{locationId}` below it. */
+/** The path of the webhook endpoint. A POS calls `/{integration}/{locationId}` below it. */
 export const WEBHOOK_PATH = '/webhook';
 
-/** The URL that a POS calls. `base` is the outside base URL. */
+/** The URL that a POS calls. `base` is the public base URL. */
 export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
   return `${base}${webhookPath(about)}?token=${about.token}`;
 }
@@ -13,12 +13,12 @@ export function webhookPath({ integration, locationId }: { integration: string; 
   return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
 }
 
-/** What a token opens: the webhooks' door, or the operators'. Scanners for secrets know our tokens by it. */
+/** A token for the webhook endpoint, or for operators. Secret scanners detect our tokens by this prefix. */
 type Prefix = 'exw_' | 'exo_';
 /** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
 const TOKEN = /^(?<prefix>ex[wo]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
-/** Webhook tokens from before there was a prefix. They stay valid. */
+/** Webhook tokens issued before prefixes existed. They stay valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 
 /** Makes a token: a prefix, 32 random bytes and their CRC-32, both in base64url. 53 characters. */
@@ -27,14 +27,14 @@ export function makeToken(prefix: Prefix): string {
   return prefix + secret + checksumOf(secret);
 }
 
-/** Returns false for what was surely never issued: mistyped, cut off or invented. Nobody need be asked about that. */
+/** Returns false if the text was never issued as a token (mistyped, cut off, invented). Saves a query. */
 export function mayBeToken(prefix: Prefix, text: string): boolean {
   const parts = TOKEN.exec(text)?.groups;
   if (parts === undefined) return prefix === 'exw_' && OLD_TOKEN.test(text);
   return parts['prefix'] === prefix && parts['checksum'] === checksumOf(parts['secret'] ?? '');
 }
 
-/** The SHA-256 by which a token is known, in base64. */
+/** The SHA-256 that a token is stored as, in base64. */
 export function digest(token: string): string {
   return hash('sha256', token, 'base64');
 }

@@ -4,8 +4,8 @@ import { LiveMessage, cancellationNotified, type LiveRow } from './live-message.
 import { Instant } from './order.ts';
 
 /**
- * A step of an order as its member may see it: of a live message, neither the location nor the POS's own id, and a reason
- * only where it says what went wrong.
+ * A step of an order as its member may see it: a live message without the location and the POS's own id, and with a
+ * reason only if the order failed or was cancelled.
  */
 export const MemberMessage = LiveMessage.pick({
   sequence: true,
@@ -24,19 +24,19 @@ export const MemberMessage = LiveMessage.pick({
   appliedAt: true,
 }).extend({
   requestedAt: Instant.exactOptional().meta({
-    description: 'When the member wants it. Missing for as soon as possible, and while the order is not read.',
+    description: 'When the member wants it. Missing means as soon as possible. Also missing until the order is read.',
   }),
 });
 export type MemberMessage = z.infer<typeof MemberMessage>;
 
-/** How far an order is, as its member may see it. An order not read yet is `placed`, with what its messages go on above. */
+/** An order's present state, as its member may see it. An order not read yet is `placed`. */
 export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: true }).extend({
   sequence: z.int().min(0),
   appliedAt: Instant.exactOptional(),
 });
 export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
 
-/** How far an order is, as stored. */
+/** An order's present state, as stored. */
 export type StateRow = Pick<
   LiveRow,
   'reasonCode' | 'itemIds' | 'estimatedReadyAt' | 'estimatedDeliveryAt' | 'trackingUrl'
@@ -49,11 +49,11 @@ export type StateRow = Pick<
   requestedAt: string | null;
   cancellation: LiveRow['cancellation'];
   reason: string | null;
-  /** When its last message was applied. Null where that is not kept. */
+  /** When its last message was applied. Null if that is not stored. */
   appliedAt: string | null;
 };
 
-/** @param state undefined for an order that no signal named yet: the platform has it, or would not have signed a token */
+/** @param state undefined for an order that no signal named yet: the platform has it, since it signed a token for it */
 export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
   if (state === undefined) return { sequence: 0, status: null, memberState: memberStateAt(0, null) };
   return {
@@ -74,7 +74,7 @@ export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
   };
 }
 
-/** Written field by field: what a live message gains is not the member's by itself. */
+/** Copies field by field, so that a new field of live messages does not reach members automatically. */
 export function toMemberMessage(message: LiveMessage, requestedAt: string | null): MemberMessage {
   const { sequence, status, memberState, fulfillment, callOutCode, cancellation, reason, reasonCode, itemIds } =
     message;

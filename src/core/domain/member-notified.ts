@@ -1,39 +1,40 @@
 import type { MemberState } from './lifecycle.ts';
 import type { PlacementState } from './placement.ts';
 
-/** What says what a member was told. All of it is in whatever the operator API answers about an order. */
-export type Told = {
+/** The facts that the sentence needs. Every answer of the operator API about an order has them. */
+type Facts = {
   placement: PlacementState;
-  /** The last state that was put into the outbox; null for none. */
+  /** The last state that was put into the outbox, or null. */
   memberState: MemberState | null;
   /** Whether the order was ever read from the platform. */
   isRead: boolean;
-  /** Whether the topic still lacks a message; undefined where that was not looked up. */
+  /** Whether a message is not published yet; undefined if that was not read. */
   isWaiting?: boolean;
 };
 
 /**
- * Says in sentences what an order's member has been told. The board, the order's page, the operator API, the command line
- * and the documents all say it in these words.
+ * Describes what an order's member was notified of. The board, the order's page, the operator API, the command line and
+ * the documents use the same words.
  */
-export function memberNotified({ placement, memberState, isRead, isWaiting = false }: Told): string {
-  if (memberState === null) return 'Its member was told nothing.';
-  const sentences = [
-    `Its member was told ${IN_WORDS[memberState] ?? `that it is ${memberState.replaceAll('_', ' ')}`}.`,
-  ];
-  if (isWaiting) sentences.push('The topic does not have the last message yet.');
-  if (memberState === 'failed' && !isRead && placement !== 'failed') sentences.push('It has begun again since.');
+export function memberNotified({ placement, memberState, isRead, isWaiting = false }: Facts): string {
+  if (memberState === null) return 'The member was not notified.';
+  const state = IN_WORDS[memberState] ?? `is ${memberState.replaceAll('_', ' ')}`;
+  const sentences = [`The member was notified that the order ${state}.`];
+  if (isWaiting) sentences.push('The last message is not published yet.');
+  if (memberState === 'failed' && !isRead && placement !== 'failed')
+    sentences.push('The order has started again since.');
   if (memberState !== 'failed' && placement === 'failed') {
-    sentences.push('That it could not be placed was not told: the order had gone on already.');
+    sentences.push('The failure of its placement was not reported, because the order had already progressed.');
   }
   return sentences.join(' ');
 }
 
 const IN_WORDS: Partial<Record<MemberState, string>> = {
-  placed: 'that it was placed',
-  sent: 'that it was sent to the restaurant',
-  picked_up: 'that it was picked up',
-  delivered: 'that it was delivered',
-  failed: 'that it failed',
-  cancelled: 'that it was cancelled',
+  placed: 'was placed',
+  sent: 'was sent to the restaurant',
+  preparing: 'is being prepared',
+  picked_up: 'was picked up',
+  delivered: 'was delivered',
+  failed: 'failed',
+  cancelled: 'was cancelled',
 };

@@ -1,12 +1,12 @@
-/** What may stand in a log of somebody else's error: a name or a code, no sentence. */
+/** The part of a foreign error that may be logged: a name or a code, not a sentence. */
 const WORD = /^[\w.$-]{1,100}$/;
 
-/** @returns the value if it is a word; undefined for any other, which may quote a member */
+/** @returns the value if it is a word; otherwise undefined, because it may quote a member */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === 'string' && WORD.test(value) ? value : undefined;
 }
 
-/** Joins the parts of a name. Those that are missing or blank are left out. */
+/** Joins the parts of a name. Missing and blank parts are left out. */
 export function joinName(...parts: (string | null | undefined)[]): string {
   return parts.flatMap((part) => part?.trim() || []).join(' ');
 }
@@ -19,18 +19,18 @@ export function splitName(name: string): { first: string; last: string } {
 }
 
 /**
- * Countries in which the house number comes before the street, by ISO 3166-1 alpha-2. There a number at the end is a flat
- * or part of the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
+ * Countries in which the house number comes before the street, as ISO 3166-1 alpha-2. In them a number at the end is a
+ * flat or part of the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
  */
 const NUMBER_FIRST = new Set('AE AU CA FR GB HK IE IN LU MA MC MT MY NZ PH SG TH US ZA'.split(' '));
 
 const AT_END = /(?<=[^\d ] )\d+ ?[a-zA-Z]?(?: ?[-/] ?\d+ ?[a-zA-Z]?)?$/;
-/** No letter of its own: "500 E Main Street". What follows may be "5th Avenue", and no second number. */
+/** A letter after a space is not part of the number: "500 E Main Street". "5th Avenue" may follow, a number may not. */
 const AT_BEGINNING = /^(\d+[a-zA-Z]?(?: ?[-/] ?\d+[a-zA-Z]?)?),? (\d*[^\d ].*)$/;
 
 /**
- * Joins a street and a house number as one line: "Lindenstraße 14", or "14 Main Street" with `numberFirst`. What is missing
- * or blank is left out.
+ * Joins a street and a house number as one line: "Lindenstraße 14", or "14 Main Street" with `numberFirst`. Missing and
+ * blank parts are left out.
  */
 export function joinStreet(
   street: string | null | undefined,
@@ -42,8 +42,8 @@ export function joinStreet(
 }
 
 /**
- * Splits a line into street and house number. Without a number it is all street.
- * @param country ISO 3166-1 alpha-2; it decides where both ends have a number
+ * Splits a line into street and house number. Without a number the whole line is the street.
+ * @param country ISO 3166-1 alpha-2; it decides if both ends have a number
  */
 export function splitStreet(line: string, country = ''): { street: string; houseNumber: string } {
   const text = line.trim().replaceAll(/ {2,}/g, ' ');

@@ -27,7 +27,7 @@ export function toDecimal(minorUnits: number, currency: string): string {
   return `${minorUnits < 0 ? '-' : ''}${whole}${rest && `.${rest}`}`;
 }
 
-/** Adds up the items with their modifiers, in minor units. What has no price is free. */
+/** Adds up the items with their modifiers, in minor units. An item without a price is free. */
 export function sumItems(items: CanonicalOrder['items']): number {
   return items.reduce((sum, { unitPrice = 0, quantity, modifiers }) => {
     const extras = flattenModifiers(modifiers).reduce(
@@ -38,7 +38,7 @@ export function sumItems(items: CanonicalOrder['items']): number {
   }, 0);
 }
 
-/** The discounts of an order, with an amount above 0 each, for a ticket: by their names, or the sum as one of no name. */
+/** Lists an order's discounts above 0 for a ticket. Without named discounts, the sum is one called "Discount". */
 export function discountsOf({
   money: { discount = 0 },
   discounts,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** The place at which a list continues after a page. */
+/** The position at which a list continues after a page. */
 export const Next = z
   .string()
   .nullable()
   .meta({
     description:
-      'Where the list goes on: give it as `cursor`. Null at its end. A page may hold fewer than `limit`, even none, and ' +
-      'have a `next`.',
+      'Where the list continues: pass it as `cursor`. Null at the end of the list. A page with fewer entries than ' +
+      '`limit`, even none, may have a `next`.',
   });

@@ -4,7 +4,7 @@ import type { Drop, WebhookOutcome } from './webhook.ts';
 import type { OldTokenState } from './webhook-cause.ts';
 
 /**
- * An event, reported once, where it happens; the log, the metrics and the traces read it. It holds no member data, no
+ * An event, reported once, where it happens. The log, the metrics and the traces read it. It holds no member data, no
  * token and no setting. Durations are milliseconds that end now.
  */
 export type Observed =
@@ -14,7 +14,7 @@ export type Observed =
   | OldTokenObserved
   | SpillObserved
   /**
-   * A message of the spill changed nothing. unopened: no key opens it, or it is none of ours; put_back: it could not be
+   * A message of the spill changed nothing. unopened: no key decrypts it, or it is not ours; put_back: it could not be
    * committed; known: it was committed before.
    */
   | { what: 'drain'; outcome: 'unopened' | 'put_back'; error: unknown }
@@ -27,11 +27,11 @@ export type Observed =
   | {
       what: 'refetch';
       serviceOrderId: string;
-      /** TryAgain includes unexpected errors, which are tried again. */
+      /** TryAgain includes unexpected errors, because they are retried. */
       outcome: 'fetched' | 'missing' | 'unreadable' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
       milliseconds: number;
     }
-  /** An order was read without what cannot be used. */
+  /** An order was read without its unusable parts. */
   | { what: 'left out'; serviceOrderId: string; locationId: string; leftOut: readonly LeftOut[] }
   | {
       what: 'attempt';
@@ -39,32 +39,32 @@ export type Observed =
       locationId: string;
       integration: string;
       call: 'createOrder' | 'findOrder' | 'cancelOrder';
-      /** placed, absent, the answer to a cancel, or the name of the error. */
+      /** placed, absent, a `CancelAnswer`, or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
       /** True if it ended with an error. */
       failed: boolean;
-      /** The last one, if there was any. */
+      /** The last request, if any. */
       request: RequestMade | undefined;
       milliseconds: number;
     }
   /**
-   * A POS was asked about an order that was quieter than it should be. said_more: webhooks of it are missing; unknown: it
-   * has no such order, or none of the states that we know; not_asked: its settings name nobody to ask.
+   * The status of an overdue order was polled. said_more: webhooks of it are missing; unknown: the POS has no such order, or
+   * an unknown state; not_asked: the settings name no address to poll.
    */
   | {
       what: 'poll';
-      outcome: (typeof ASK_OUTCOMES)[number];
+      outcome: (typeof POLL_OUTCOMES)[number];
       serviceOrderId: string;
       locationId: string;
       integration: string;
-      /** The last one, if there was any. */
+      /** The last request, if any. */
       request: RequestMade | undefined;
       milliseconds: number;
-      /** Of one that failed. */
+      /** The error of a failed poll. */
       error: unknown;
     }
-  /** One statement that applied webhooks. `serviceOrderIds` has one entry per event; undefined for others' orders. */
+  /** One statement that applied webhooks. `serviceOrderIds` has one entry per event; undefined for an order not ours. */
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   /** Parked events were re-driven. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
@@ -75,19 +75,19 @@ export type Observed =
       locationId: string | null;
       sequence: number;
       appliedAt: string;
-      /** Of the publishing. The message names it. */
+      /** The span of the publishing. The message names it. */
       spanId: string;
       /** The time until the topic had it, or failed. */
       milliseconds: number;
     })
-  /** A POS paused its location, or orders go on: by its word, or at the pause's end. `by` is the integration. */
-  | { what: 'POS pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
-  | { what: 'POS pause'; action: 'resume'; by: string; locationId: string }
+  /** A POS paused or resumed its location, or its pause ended. `by` is the integration. */
+  | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
+  | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
   | FollowObserved
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
-  /** The event contradicts what we know: a person should look. */
+  /** The event contradicts what is stored: a person should check. */
   | {
       what: 'conflict';
       integration: string;
@@ -104,31 +104,31 @@ export type LiveMessageEnd =
   | { outcome: 'published'; messageId: string | undefined }
   | { outcome: 'failed'; error: unknown };
 
-export const ASK_OUTCOMES = ['said_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
+export const POLL_OUTCOMES = ['said_more', 'nothing_new', 'unknown', 'not_asked', 'failed'] as const;
 
 export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
-/** The doors that take credentials. Whoever has a wrong one for the last three is refused, and never slowed. */
+/** The endpoints that take credentials. The last three refuse failed authentications, and never throttle them. */
 export const AUTH_ENDPOINTS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
 export const FAILED_AUTH_OUTCOMES = ['refused', 'slowed'] as const;
 
-/** Names of the work that every process repeats by itself. */
+/** Names of the work that every process repeats automatically. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
   'notification of estimates',
   'sweep of cancellations',
   'end of pauses by a POS',
-  'look at Postgres',
-  'look at the backlog',
+  'check of Postgres',
+  'measurement of the backlog',
   'status polling',
   'reading of webhook tokens',
   'recording of last-seen times',
   'recording of traffic',
-  'recording of webhooks not kept',
+  'recording of webhooks not stored',
   'recording of followed orders',
-  'telling of wrong credentials',
+  'report of failed authentications',
   'end of orders',
   'creation of partitions',
   'dropping of partitions',
@@ -144,115 +144,115 @@ export const BACKGROUND_WORK = [
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
-/** A request to others. */
+/** A request to another system. */
 export type RequestMade = {
   method: string;
-  /** Undefined if its URL was none. */
+  /** Undefined if the URL was invalid. */
   origin: string | undefined;
-  /** Set once it is answered. */
+  /** Set once the request is answered. */
   status?: number;
 };
 
-/** The fields of every request at a door. */
-type Asked = {
+/** The fields of every request to an endpoint. */
+type Request = {
   requestId: string;
   /** The trace of the request, 32 hexadecimal digits. */
   trace: string | undefined;
   milliseconds: number;
 };
 
-export type SignalObserved = Asked & {
+export type SignalObserved = Request & {
   what: 'signal';
   /**
-   * recorded: there is an order to place now, also where it failed, or is held, before it was ever read. known: none is, and
-   * it is fetched once more unless it has ended.
+   * recorded: there is an order to place now. It may have failed, or be held, before it was ever read. known: there is
+   * none, and the order is fetched once more unless it has ended.
    */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;
-  /** Without its project. */
+  /** Its name without the project. */
   subscription?: string | undefined;
   why?: string;
   error?: unknown;
 };
 
 /**
- * A webhook that could not be committed in time. spilled: Pub/Sub has it, and it was answered 200; refused: nobody has
- * it, and it was answered 500.
+ * A webhook that could not be committed in time. spilled: Pub/Sub has it, and it was answered 200; refused: it is stored
+ * nowhere, and it was answered 500.
  */
-export type SpillObserved = Asked & {
+export type SpillObserved = Request & {
   what: 'spill';
   outcome: 'spilled' | 'refused';
   integration: string;
   locationId: string;
   webhookId: string;
-  /** Why Postgres did not have it in time; undefined while it is known to be away. */
+  /** Why it was not committed in time; undefined while Postgres is known to be away. */
   why: unknown;
 };
 
 /** A webhook that was committed or, beyond the quota, counted. It was answered 200. */
-export type WebhookObserved = Asked & {
+export type WebhookObserved = Request & {
   what: 'webhook';
   outcome: WebhookOutcome;
   integration: string;
   locationId: string;
   tokenId: string;
-  /** Null if nothing of it is kept, beyond the quota of its location. */
+  /** Null if it is not stored, beyond the quota of its location. */
   webhookId: string | null;
-  /** Our orders that it is about. */
+  /** The orders of ours in its events. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;
-  /** True if it waited in the spill. Its time began when it came. */
+  /** True if it waited in the spill. Its duration begins at its arrival. */
   fromSpill?: true;
 };
 
 /** A webhook that was answered 401 or 500. */
-export type WebhookRefused = Asked & {
+export type WebhookRefused = Request & {
   what: 'webhook refused';
   outcome: 'unauthorized' | 'not_committed';
-  /** The integration in the URL, for comparison only: it may be anything, even a token. */
+  /** The integration in the URL, for comparison only: it may be any text, even a token. */
   integration: string | undefined;
   /** The location, once the token is authenticated. */
   locationId?: string | undefined;
   /** The location in the URL, for comparison only. */
   claimedLocationId: string | undefined;
-  /** Undefined if the location is held back for the others. That is logged once, when it begins. */
+  /** Undefined if the location is held back to protect the others. That is logged once, when it begins. */
   error?: unknown;
 };
 
-/** A refused webhook had a token that was issued once for its location: said once it is kept, or is not. */
-export type OldTokenObserved = Asked & {
+/** A refused webhook had a token that was once valid for its location. Reported after the attempt to store it. */
+export type OldTokenObserved = Request & {
   what: 'old token';
   integration: string;
   locationId: string;
   tokenId: string;
-  /** Null if nothing of it is kept. */
+  /** Null if it is not stored. */
   webhookId: string | null;
   state: OldTokenState;
-  /** Why it is not kept, if that is nobody's choice and not the quota's. */
+  /** Why storing failed. Undefined if it was stored, or left out by choice or quota. */
   error: unknown;
 };
 
-/** A stream to a member's client. Which order it follows is not said: there may be thousands. */
+/** A stream to a member's client. It does not name the order: there may be thousands. */
 export type FollowObserved =
   | { what: 'follow'; action: 'open' }
   /** `detail` holds no part of a token. */
-  | { what: 'follow'; action: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
-  /** left: its reader went; slow: its reader did not read; aged: it was open for long enough. */
-  | { what: 'follow'; action: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
-  /** A live message was written into a stream. Its time began with its commit. */
-  | { what: 'follow'; action: 'tell'; milliseconds: number };
+  | { what: 'follow'; did: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
+  /** left: its client closed it; slow: its client did not read; aged: it reached its maximum age. */
+  | { what: 'follow'; did: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
+  /** A live message was written into a stream. Its duration begins at its commit. */
+  | { what: 'follow'; did: 'tell'; milliseconds: number };
 
-/** A credential that opened nothing. slowed: nobody looked at it, since too many wrong ones came from there. */
+/** A failed authentication. slowed: rejected unchecked, because this source failed too often. */
 export type FailedAuthObserved = {
   what: 'failed authentication';
   endpoint: AuthEndpoint;
   outcome: (typeof FAILED_AUTH_OUTCOMES)[number];
-  /** An address, or of IPv6 its network. Never a metric's label. */
+  /** An IPv4 address, or an IPv6 network. Never a metric's label. */
   source: string;
 };
 
-/** The result of a try. */
+/** The result of one attempt to place an order. */
 export type PlacementObserved = {
   what: 'placement';
   outcome: 'sent' | 'failed' | 'withdrawn' | 'waiting' | 'held' | 'in_doubt';
@@ -260,22 +260,22 @@ export type PlacementObserved = {
   entered: boolean;
   serviceOrderId: string;
   locationId: string | null;
-  /** Null while no location is known, or it is not configured. */
+  /** Null if the location is unknown or not configured. */
   integration: string | null;
   /** The duration of the call to the POS, if there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
-  /** Set for every outcome but `sent` and `withdrawn`, as `cause` is. */
+  /** Set for every outcome but `sent` and `withdrawn`, like `cause`. */
   problem: string | undefined;
   cause: PlacementCause | undefined;
-  /** True if nothing more is tried until somebody looks at the POS. */
+  /** True if nothing more is tried until an operator checks the POS. */
   forOperator: boolean;
 };
 
-/** What became of an order that is to be cancelled at its POS. */
+/** The result of one step of a cancellation at the POS. */
 export type CancellationObserved = {
   what: 'cancellation';
-  /** asked: the POS will say. in_doubt: its answer was lost. waiting, held: as of placements. by_phone: only a person can. */
+  /** asked: a webhook will report it. in_doubt: the answer was lost. by_phone: only a person can cancel it. */
   outcome: (typeof CANCELLATION_OUTCOMES)[number];
   serviceOrderId: string;
   locationId: string;
@@ -295,21 +295,18 @@ export const CANCELLATION_OUTCOMES = [
   'by_phone',
 ] as const;
 
-/**
- * A known order was fetched once more. deferred: it is changed, and in doubt. given_up: it could not be read for too long,
- * and `problem` says why.
- */
+/** A known order was refreshed. deferred: it changed while in doubt. given_up: it was unreadable for too long. */
 export type RefreshObserved = {
   what: 'refresh';
-  outcome: (typeof LOOK_OUTCOMES)[number];
+  outcome: (typeof REFRESH_OUTCOMES)[number];
   serviceOrderId: string;
   locationId?: string;
-  /** What the platform changed, never the values. */
+  /** The changed fields, never their values. */
   paths?: readonly string[];
   problem?: string;
 };
 
-export const LOOK_OUTCOMES = [
+export const REFRESH_OUTCOMES = [
   'unchanged',
   'cancelled',
   'withdrawn',

@@ -2,26 +2,23 @@ import type { z } from 'zod';
 import type { FulfillmentType } from './lifecycle.ts';
 import type { CanonicalOrder } from './order.ts';
 
-/**
- * How orders are read from an ordering platform: what is asked, and what is made of the answer. `ORDER_MODULE` names a
- * module that exports these.
- */
+/** How orders are read from an ordering platform. `ORDER_MODULE` names a module that exports these. */
 export type OrderModule = {
-  /** A GraphQL document with one query. Its variable is `$id`, the order's id as the signal has it. */
+  /** A GraphQL document with one query. Its variable is `$id`, the order's id from the signal. */
   query: string;
-  /** The variables of the query, where it has others than `$id`. */
+  /** The query's variables, if they are not just `$id`. */
   variables?(orderId: string): Record<string, unknown>;
-  /** The headers of the request, where the platform wants something else than `ORDER_API_TOKEN` as a bearer token. */
+  /** The request's headers, if the platform does not take `ORDER_API_TOKEN` as a bearer token. */
   headers?(token: string | undefined): Record<string, string>;
   /**
-   * The code that an error of the platform is judged by, where the platform has codes of its own. Undefined leaves its
-   * `extensions.code`. It is asked about each error of an answer; what it throws is logged, and leaves the code as well.
+   * Translates an error of a platform that has its own codes. Called for each error of an answer. If it returns undefined,
+   * or throws (which is logged), the error's `extensions.code` is used.
    */
   errorCode?(error: PlatformError): ErrorCode | undefined;
   /**
-   * Makes an order of GraphQL's `data`. Not called where no field of it has a value: then there is no such order. What it
-   * throws holds the order.
-   * @returns null where the platform has no such order
+   * Makes an order of GraphQL's `data`. Not called if no field of it has a value: then there is no such order. An error
+   * that it throws holds the order.
+   * @returns null if the platform has no such order
    */
   toCanonicalOrder(data: unknown): OrderInput | null;
 };
@@ -34,12 +31,12 @@ export type PlatformError = {
 };
 
 /**
- * What an error means: no such order; the platform refuses us, which holds orders and alerts; no such id can be, which
- * fails the order; and any other, after which it is asked again.
+ * `NOT_FOUND`: no such order. `UNAUTHENTICATED`, `FORBIDDEN`: orders are held, and an alert fires. `BAD_USER_INPUT`: the
+ * id is invalid, and the order fails. Any other is retried.
  */
 export type ErrorCode = 'NOT_FOUND' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR';
 
-/** An order as a mapper returns it. What is optional may be null or undefined. */
+/** An order as a mapper returns it. An optional field may be null or undefined. */
 export type OrderInput = Loose<Omit<Canonical, 'fulfillment'>> & {
   fulfillment: { type: FulfillmentType; destination?: Destination | null; requestedAt?: string | null };
 };

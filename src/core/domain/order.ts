@@ -1,36 +1,36 @@
 /**
- * The shapes of every journey: our own order, the POS's answer, its reports. Money is integer minor units of an ISO
- * 4217 currency; times are RFC 3339 with offset.
+ * The shapes of our own order, the POS's answer and its reports. Money is integer minor units of an ISO 4217 currency.
+ * Times are RFC 3339 with offset.
  */
 import { z } from 'zod';
 import { isStorable, storable } from './cause-text.ts';
 import { STATUSES } from './lifecycle.ts';
 import { ReasonCode } from './reason-code.ts';
 
-/** An id. It is compared and stored unchanged, so one that Postgres cannot store is refused. */
+/** An id. Ids are compared and stored unchanged, so an id that Postgres cannot store is refused. */
 export const Id = z
   .string()
   .min(1)
   .max(255)
-  .refine(isStorable, { error: 'holds a NUL or a lone surrogate, which no id can' });
+  .refine(isStorable, { error: 'contains a NUL or a lone surrogate; an id cannot' });
 
-/** Text for people. A broken emoji or a NUL loses a character, not the order. */
+/** Text for people. A broken emoji or a NUL loses that character, not the order. */
 const AnyText = z.string().transform(storable);
 
-/** The most characters of a text of an order. Each POS has its own, lower limits. */
+/** The most characters in a text of an order. Each POS has its own, lower limits. */
 export const TEXT_MAX = 50_000;
 const AtMost = z.string().max(TEXT_MAX);
 const Text = AtMost.transform(storable);
 
-/** Found in every text that is more than blanks. NULs are no more: none of them is stored. */
+/** Matches every text that has more than blanks and NULs. NULs are not stored. */
 export const NOT_BLANK = /[^\s\0]/;
 const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(storable);
-/** An id within an order. A POS would refuse a blank one for good, and an erasure would find many members by it. */
+/** An id within an order. A POS would finally refuse a blank one, and an erasure by it would match many members. */
 const OrderId = Id.regex(NOT_BLANK, { error: 'is blank; an id is required' });
 
-/** A time that Postgres can store and return: RFC 3339, offsets below 16 hours, years of four digits in any zone. */
+/** A time that Postgres can store and return: RFC 3339, offset below 16 hours, four-digit year in any zone. */
 export const Time = z.iso
-  .datetime({ offset: true, error: 'is no RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z' })
+  .datetime({ offset: true, error: 'is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z' })
   .max(64)
   .refine((time) => !/[+-](1[6-9]|2\d):\d\d$/.test(time) && !/^(0000|0001|9999)/.test(time), {
     error: 'has a year or an offset that cannot be stored',
@@ -40,7 +40,7 @@ export const Time = z.iso
 export const Instant = z.iso.datetime({ offset: true });
 
 const MinorUnits = z.int();
-/** The largest quantity. More is a mistake, and some POS systems need every piece listed. */
+/** The largest quantity. More is a mistake, and for some POS systems every piece is listed. */
 const MAX_QUANTITY = 9_999;
 const Quantity = z.int().min(1).max(MAX_QUANTITY);
 
@@ -93,14 +93,14 @@ export type Modifier = {
   modifiers?: Modifier[] | undefined;
 };
 
-/** Each level is written out: a schema that refers to itself would need a name in every document it is copied into. */
+/** Writes out each level: a recursive schema would need a name in every document that it is copied into. */
 function modifierOf(levels: number): z.ZodType<Modifier, Modifier> {
   const modifiers =
     levels > 1 ? z.array(modifierOf(levels - 1)) : z.array(z.any()).max(0, { error: 'are nested too deep' });
   return z.object({
     serviceModifierId: OrderId,
     name: RequiredText,
-    quantity: Quantity.meta({ description: 'For each one of what it belongs to: the item, or the modifier.' }),
+    quantity: Quantity.meta({ description: 'For one unit of its parent, an item or a modifier.' }),
     unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its own modifiers.' }),
     modifiers: modifiers.optional(),
   });
@@ -112,24 +112,24 @@ const LineItem = z.object({
   quantity: Quantity,
   unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its modifiers.' }),
   notes: Text.optional(),
-  ageRestricted: z.boolean().default(false).meta({ description: 'Look at the age of who takes it.' }),
+  ageRestricted: z.boolean().default(false).meta({ description: 'Check the age of the person who takes it.' }),
   modifiers: z.array(modifierOf(MODIFIER_LEVELS)).default([]),
 });
 
 const Money = z
   .object({
     subtotal: MinorUnits.nonnegative().meta({ description: 'Before discounts.' }),
-    discount: MinorUnits.nonnegative().optional().meta({ description: 'What the subtotal is reduced by.' }),
+    discount: MinorUnits.nonnegative().optional().meta({ description: 'The reduction of the subtotal.' }),
     tax: MinorUnits.nonnegative(),
     tip: MinorUnits.nonnegative(),
     fee: MinorUnits.nonnegative(),
     total: MinorUnits.nonnegative().meta({
-      description: 'What the member has paid: tip and fee included, the discount taken off.',
+      description: 'The amount that the member has paid: with tip and fee, less the discount.',
     }),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
-      .meta({ description: 'ISO 4217. It says how many digits the minor units are.' }),
+      .meta({ description: 'ISO 4217. It defines the number of digits of the minor units.' }),
   })
   .refine(({ subtotal, discount = 0 }) => discount <= subtotal, {
     path: ['discount'],
@@ -149,7 +149,7 @@ const OrderFields = z.object({
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
   discounts: z.array(Discount).optional().meta({
-    description: 'What `money.discount` is made of, for the ticket. They add up to it. Without them it has no name.',
+    description: 'The parts of `money.discount`, for the ticket. They add up to it. Without them it has no name.',
   }),
   notes: Text.optional(),
   placedAt: Time,
@@ -162,36 +162,36 @@ const ABOUT_ORDERS = {
 /** An order in our own format, as the ordering platform has it. */
 export const CanonicalOrder = OrderFields.extend({
   cancelledAt: Time.optional().meta({
-    description: 'When it was cancelled on the platform. An order stays cancelled.',
+    description: 'When it was cancelled on the platform. This is final.',
   }),
-  cancelReason: Text.optional().meta({ description: 'Why, in words that the restaurant may read.' }),
+  cancelReason: Text.optional().meta({ description: 'Why it was cancelled, fit for the restaurant.' }),
 }).meta(ABOUT_ORDERS);
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
 
-/** An order as a POS gets it: with what we add. A JSON Schema in `docs/providers` is generated from this. */
+/** An order as a POS gets it, with our additions. A JSON Schema in `docs/providers` is generated from this. */
 export const KitchenOrder = OrderFields.extend({
   callOutCode: z
     .string()
     .optional()
     .meta({
       description:
-        'What the staff call out and the member shows, such as K472: of our own, the same for as long as the order lives, ' +
-        "and no other one's among the last 4,096 orders of the location. Missing in orders of an older version.",
+        'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
+        'last 4,096 orders of the location. Missing in orders of an older version.',
     }),
 }).meta(ABOUT_ORDERS);
 export type KitchenOrder = z.infer<typeof KitchenOrder>;
 
-/** The result of createOrder. Some POS systems report their own id only later, in a webhook. */
+/** The result of `createOrder`. Some POS systems report their own id only later, in a webhook. */
 export const OrderRef = z.object({
   providerOrderId: Id.optional(),
-  /** As in a `StatusEvent`, where the POS says them in its answer; `occurredAt` is the time of that word. */
+  /** As in a `StatusEvent`, if the POS's answer has them. `occurredAt` is the time of the estimates. */
   estimatedReadyAt: Time.optional(),
   estimatedDeliveryAt: Time.optional(),
   occurredAt: Time.optional(),
 });
 export type OrderRef = z.infer<typeof OrderRef>;
 
-/** Characters of a reason, and of a link. A member gets both. */
+/** The most characters of a reason and of a link. A member gets both. */
 const REASON_MAX = 500;
 const LINK_MAX = 500;
 
@@ -207,21 +207,21 @@ const Link = z
       .regex(/^https:\/\/[^/@]+\//),
   );
 
-/** A POS's report about one order, which it names by our id, its own, or both. */
+/** A POS's report about one order, named by our id, the POS's id, or both. */
 export const StatusEvent = z
   .object({
     status: z.enum(STATUSES),
     serviceOrderId: Id.optional(),
     providerOrderId: Id.optional(),
     reason: AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
-    /** Of an order that failed or was cancelled. */
+    /** Only if the order failed or was cancelled. */
     reasonCode: ReasonCode.optional(),
     /** The items that the POS names as the reason, by our own ids (`serviceItemId`). */
     itemIds: z.array(Id).max(100).optional(),
-    /** When the food will be ready, and when it will be with the member, as the POS now says. */
+    /** The POS's present estimates: when the food will be ready, and when it will reach the member. */
     estimatedReadyAt: Time.optional(),
     estimatedDeliveryAt: Time.optional(),
-    /** Where the member follows the courier. What is not a `Link` is left out; the event is kept. */
+    /** Where the member follows the courier. A value that is not a `Link` is left out; the event stays valid. */
     trackingUrl: Link.optional().catch(undefined),
     occurredAt: Time.optional(),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),
@@ -231,7 +231,7 @@ export const StatusEvent = z
   });
 export type StatusEvent = z.infer<typeof StatusEvent>;
 
-/** Describes which fields are wrong and why, without their values, which may be a member's. */
+/** Describes which fields are wrong and why. Leaves out their values, which may be a member's data. */
 export function describeIssues(error: z.ZodError): string {
   return error.issues.map((issue) => `${issue.path.join('.') || 'value'}: ${issue.message}`).join('; ');
 }

@@ -3,9 +3,9 @@ import { z } from 'zod';
 export const PLACEMENT_STATES = ['waiting', 'held', 'in_doubt', 'sent', 'failed', 'withdrawn'] as const;
 export const PlacementState = z.enum(PLACEMENT_STATES).meta({
   description:
-    'waiting: tried, or to be tried. held: nothing works until one of us mends something. in_doubt: the POS may have it. ' +
-    'sent: the ticket is at the POS. failed: final, but one without an `order` was never read, and can begin again. ' +
-    'withdrawn: cancelled before it was sent.',
+    'waiting: will be tried, or tried again. held: an operator must fix something first. in_doubt: the POS may have it. ' +
+    'sent: the ticket is at the POS. failed: final; only a placement without an `order`, which was never read, can start ' +
+    'again. withdrawn: cancelled before it was sent.',
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 
@@ -13,15 +13,15 @@ export type PlacementState = z.infer<typeof PlacementState>;
 export type Claim = {
   serviceOrderId: string;
   leaseId: string;
-  /** Unknown until the order was fetched for the first time. */
+  /** Null until the order was fetched for the first time. */
   locationId: string | null;
   /** The location's integration; null if it is unknown or not configured. */
   integration: string | null;
   state: PlacementState;
-  /** When it was due, to the microsecond. A later time in the row means that somebody made it due again meanwhile. */
+  /** When it was due, to the microsecond. A later time in the row means that it became due again meanwhile. */
   dueAt: string;
   problem: string | null;
-  /** Failed tries since the last success. */
+  /** Failed attempts since the last success. */
   failures: number;
   /** Seconds since the first signal. */
   age: number;
@@ -35,20 +35,16 @@ export type Claim = {
   posAccount: string | null;
 };
 
-/**
- * Seconds for which a POS is asked to cancel an order. After that a person telephones, before the food is cooked rather
- * than after it.
- */
+/** Seconds for which a POS is asked to cancel an order. Then a person must telephone, before the food is cooked. */
 export const CANCEL_WITHIN_S = 600;
 
-/** Seconds of a claim's lease: longer than any call to a platform. An attempt at a POS begins with `attemptLease`. */
+/** Seconds of a claim's lease: longer than any call to a platform. A call to a POS has `attemptLease`. */
 export const LEASE_S = 30;
 
-/** The states of a cancel: its own, beside those of the placement and of the order. */
 export const CANCELLATION_STATES = ['due', 'asked', 'in_doubt', 'by_phone', 'cancelled', 'refused'] as const;
 export const CancellationState = z.enum(CANCELLATION_STATES).meta({
   description:
-    'due: the POS is to be asked. asked: it will say in a webhook. in_doubt: its answer was lost. by_phone: only a ' +
-    'person can cancel it. cancelled, refused: over. Another one with an end: nobody said before the order ended.',
+    'due: the POS will be asked. asked: the POS will report it in a webhook. in_doubt: its answer was lost. by_phone: ' +
+    'only a person can cancel the order. cancelled, refused: final. Another state with an end: the order ended first.',
 });
 export type CancellationState = z.infer<typeof CancellationState>;

@@ -6,15 +6,15 @@ import { describeCause } from './placement-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
 
-/** An order, and what it could be read without. */
+/** An order, and the fields that were left out of it. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
 
 /** The most entries. An order may have thousands of lines with the same mistake. */
 const LEFT_OUT_MAX = 20;
 
 /**
- * What the kitchen and the driver can do without. Nothing else is left out: without its notes, its modifiers, its price
- * or its time an order would be another one, and there are POS systems that refuse it for good.
+ * Fields that the kitchen and the driver can do without. Nothing else is left out: without its notes, modifiers, price or
+ * time it would be a different order, and some POS systems refuse it finally.
  */
 const SPARED: Readonly<Record<string, LeftOutCode>> = {
   'member.phone': 'phone_unusable',
@@ -31,10 +31,10 @@ const SPARED: Readonly<Record<string, LeftOutCode>> = {
 const DESTINATION = 'fulfillment.destination';
 
 /**
- * Reads an order of the ordering platform. Over-long texts are cut, and what it can do without is left out.
- * @param about.serviceOrderId the id that was asked for
- * @param about.country of the location, as ISO 3166-1 alpha-2, for a telephone number in national form; the country of
- *   the destination comes first
+ * Reads an order of the ordering platform. Cuts over-long texts, and leaves out unusable fields of `SPARED`.
+ * @param about.serviceOrderId the requested id
+ * @param about.country the location's country as ISO 3166-1 alpha-2, for a telephone number in national form; the
+ *   destination's country has precedence
  * @throws NeedsOperator if anything else is wrong
  */
 export function readCanonicalOrder(
@@ -61,12 +61,12 @@ export function readCanonicalOrder(
       for (const path of unknownFields(given, order)) leaveOut('field_unknown', path);
       return { order, leftOut };
     }
-    const required = parsed.error.issues.filter((issue) => !mend(given, issue, leaveOut));
+    const required = parsed.error.issues.filter((issue) => !fix(given, issue, leaveOut));
     if (required.length > 0) throw unreadable(shapeIssues({ issues: required }));
   }
 }
 
-const ANOTHER: ShapeIssue = { path: 'serviceOrderId', received: 'string', says: 'is not the id that was asked for' };
+const ANOTHER: ShapeIssue = { path: 'serviceOrderId', received: 'string', says: 'is not the id that was requested' };
 const OTHER_SUM: ShapeIssue = { path: 'discounts', received: 'array', says: 'do not add up to money.discount' };
 
 function unreadable(issues: ShapeIssue[]): NeedsOperator {
@@ -77,7 +77,7 @@ function unreadable(issues: ShapeIssue[]): NeedsOperator {
 type Fields = Record<string, unknown>;
 type LeaveOut = (code: LeftOutCode, path: string) => void;
 
-/** Some platforms have empty texts for what is not there. A POS would print them. */
+/** Removes blank texts: some platforms send them for missing values, and a POS would print them. */
 function removeBlanks(given: unknown): void {
   const remove = (parent: unknown, field: string): void => {
     if (isFields(parent) && isBlank(parent[field])) delete parent[field];
@@ -96,7 +96,7 @@ function removeBlanks(given: unknown): void {
   if (isFields(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
 }
 
-/** Reads a telephone number in any form into E.164, and leaves out an e-mail address that is none. */
+/** Converts a telephone number to E.164, and leaves out an invalid e-mail address. */
 function readContact(given: unknown, locationCountry: string | undefined, leaveOut: LeaveOut): void {
   const member = fieldOf(given, ['member']);
   if (!isFields(member)) return;
@@ -110,7 +110,7 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-/** A list of none is as no list, and a discount without a name has ours: no ticket needs more. */
+/** Removes an empty list, and names a discount without a name. */
 function nameDiscounts(given: unknown): void {
   const discounts = fieldOf(given, ['discounts']);
   if (!Array.isArray(discounts)) return;
@@ -120,13 +120,13 @@ function nameDiscounts(given: unknown): void {
   }
 }
 
-/** Without a sum of their own, the discounts are summed. */
+/** Sums the discounts if the order has no sum of its own. */
 function addUpDiscounts(given: unknown): void {
   const money = fieldOf(given, ['money']);
   const discounts = fieldOf(given, ['discounts']);
   if (!isFields(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
   const sum = sumAmounts(discounts as { amount?: unknown }[]);
-  // What is no number is an issue of its own.
+  // An amount that is not a number is reported as its own issue.
   if (Number.isSafeInteger(sum)) money['discount'] = sum;
 }
 
@@ -134,7 +134,7 @@ function sumAmounts(discounts: readonly ({ amount?: unknown } | null)[]): number
   return discounts.reduce((sum, discount) => sum + Number(discount?.amount), 0);
 }
 
-/** The country to read a national number with: that of the destination, where it is a code, or else the location's. */
+/** The country for a national number: the destination's, if it is a code, or else the location's. */
 function countryOf(given: unknown, locationCountry: string | undefined): string | undefined {
   const country = fieldOf(given, ['fulfillment', 'destination', 'country']);
   return [country, locationCountry]
@@ -146,7 +146,7 @@ function countryOf(given: unknown, locationCountry: string | undefined): string 
  * Cuts or leaves out the field of an issue.
  * @returns false if the order cannot do without it
  */
-function mend(
+function fix(
   given: unknown,
   issue: { path: PropertyKey[]; code?: string; maximum?: unknown },
   leaveOut: LeaveOut,
@@ -169,15 +169,13 @@ function mend(
   const fulfillment = fieldOf(given, ['fulfillment']);
   if (!`${path}.`.startsWith(`${DESTINATION}.`) || !isFields(fulfillment) || fulfillment['type'] !== 'pickup')
     return false;
-  // Nobody drives to a guest who comes.
+  // A pickup needs no destination.
   if (Object.hasOwn(fulfillment, 'destination')) leaveOut('address_unusable', DESTINATION);
   delete fulfillment['destination'];
   return true;
 }
 
-/**
- * Lists fields that no order of ours has, once for all entries of a list. A name that may be data is not quoted.
- */
+/** Lists fields that our orders do not have, once for all entries of a list. A name that may be data is not quoted. */
 function unknownFields(given: unknown, read: unknown): Set<string> {
   const found = new Set<string>();
   const compare = (from: unknown, to: unknown, path: string): void => {
@@ -209,7 +207,7 @@ function isBlank(value: unknown): boolean {
   return typeof value === 'string' && !NOT_BLANK.test(value);
 }
 
-/** Copies without nulls: GraphQL has null where the canonical shape omits a field. */
+/** Copies without nulls: the canonical shape omits a field where GraphQL has null. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;

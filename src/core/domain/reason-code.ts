@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /**
  * Why an order failed or was cancelled, for programs; `reason` is the same for people. A closed list: a code is never
- * renamed, and what fits none of them is `other`.
+ * renamed, and a reason that fits no code is `other`.
  */
 export const REASON_CODES = [
   'item_unavailable',
@@ -24,8 +24,8 @@ export const REASON_CODES = [
 export const ReasonCode = z.enum(REASON_CODES).meta({
   description:
     'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +
-    'of ours, of the POS or of what connects them. `other`: the POS gave a reason that is none of these.',
+    'of ours, of the POS or of the connection. `other`: the POS gave a reason that fits none of these.',
 });
 /** A code as it is stored. */
-export const RecordedReasonCode = z.string().meta({ description: 'A `ReasonCode`, or that of a newer version.' });
+export const RecordedReasonCode = z.string().meta({ description: 'A `ReasonCode`, or one of a newer version.' });
 export type ReasonCode = z.infer<typeof ReasonCode>;

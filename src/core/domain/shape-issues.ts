@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { CauseText, toCauseText } from './cause-text.ts';
 
-/** The most issues of one payload, which may be a list of thousands. */
+/** The most issues of one payload. A payload may be a list of thousands. */
 const ISSUES_MAX = 10;
 
 const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
 
-/** A field with a wrong shape, without its value, which may be a member's. */
+/** A field with a wrong shape. Its value may be a member's data, so it is not here. */
 export const ShapeIssue = z.object({
   path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
-  received: z.enum(KINDS).meta({ description: 'The kind of value that is there; `other` is one that JSON lacks.' }),
-  expected: CauseText.exactOptional().meta({ description: 'The kind that should be, where it is of the wrong one.' }),
-  says: CauseText.exactOptional().meta({ description: 'What else is wrong with it, in words that follow its name.' }),
+  received: z.enum(KINDS).meta({ description: 'The kind of the value; `other` is a value that JSON cannot express.' }),
+  expected: CauseText.exactOptional().meta({ description: 'The required kind, if the value is of another kind.' }),
+  says: CauseText.exactOptional().meta({ description: 'What else is wrong, as words that follow the path.' }),
 });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/** Lists what is wrong with a value, once for each field. @param error of a parse with `reportInput`, which has the kinds */
+/** Lists the first issue of each field. @param error of a parse with `reportInput`, which adds the kinds */
 export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[] {
   const firsts = new Map<string, z.core.$ZodIssue>();
   for (const issue of issues) {
@@ -33,7 +33,7 @@ export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[
 
 function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): string {
   const { message } = issue;
-  // A schema's own message continues the field's name; zod's is a sentence.
+  // A message of our schemas continues the field's name; a message of zod is a sentence.
   if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
   if (issue.code === 'too_big') return tooMuch(issue);
   if (issue.code === 'too_small') return tooLittle(issue);
@@ -64,7 +64,7 @@ function count(number: number | bigint, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-/** A union's issue is about the field that tells its shapes apart, and has the whole object. */
+/** A union's issue is about its discriminator, but has the whole object as input. */
 function inputOf(issue: z.core.$ZodIssue): unknown {
   if (issue.code !== 'invalid_union' || issue.discriminator === undefined) return issue.input;
   return (issue.input as Record<string, unknown> | undefined)?.[issue.discriminator];

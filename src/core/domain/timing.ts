@@ -1,21 +1,21 @@
 import type { Provider } from './provider.ts';
 
 /**
- * Begins to measure time for a limit that must hold even on a machine that is suspended, whose monotonic clock stands
- * still meanwhile. A clock that is set forward looks the same; then a call is given up that could have gone on.
- * @returns the milliseconds since then, by whichever clock has gone further
+ * Measures time for a limit that must hold even if the machine is suspended, which stops the monotonic clock. A wall clock
+ * that is set forward looks the same; then a call is given up too early.
+ * @returns the milliseconds since then, by the clock that has advanced more
  */
 export function stopwatch(): () => number {
   const began = { monotonic: performance.now(), wall: Date.now() };
   return () => Math.max(performance.now() - began.monotonic, Date.now() - began.wall);
 }
 
-/** Interval of looking at the clock: a timer does not count the time for which the machine is suspended. */
-const LOOK_EVERY_MS = 250;
+/** Interval of reading the clock: a timer does not count the time for which the machine is suspended. */
+const CHECK_EVERY_MS = 250;
 
 /**
  * Waits for a call at most this long, even if the call ignores its signal.
- * @param late makes the error when the time is up
+ * @param late makes the error if the time is up
  * @throws what the call throws
  */
 export async function withTimeout<Result>(
@@ -28,9 +28,9 @@ export async function withTimeout<Result>(
   const elapsed = stopwatch();
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {
-    timer = setTimeout(look, Math.min(LOOK_EVERY_MS, milliseconds - elapsed()));
+    timer = setTimeout(check, Math.min(CHECK_EVERY_MS, milliseconds - elapsed()));
   };
-  const look = (): void => {
+  const check = (): void => {
     if (elapsed() < milliseconds) return wait();
     aborting.abort(new DOMException(`no answer in ${milliseconds} ms`, 'TimeoutError'));
     expired.reject(late());
@@ -45,23 +45,23 @@ export async function withTimeout<Result>(
 
 type Attempted = Pick<Provider, 'attemptWithinS'>;
 
-/** Seconds of an attempt where its provider says nothing. */
+/** Seconds of an attempt by default. */
 const USUAL_S = 15;
-/** The most that a provider may say. An order whose process died during a call waits for the lease, which covers it. */
+/** The most that a provider may declare. An order whose process died during a call waits until the lease ends. */
 export const LONGEST_ATTEMPT_S = 120;
-/** From the attempt's row to the call (10 s, see `call-provider.ts`), and some air before another process may call. */
+/** From the attempt's row to the call (10 s, see `call-provider.ts`), and a margin before another process may call. */
 const SPARE_S = 15;
 
 export function isAttemptLimit(seconds: unknown): boolean {
   return typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_ATTEMPT_S;
 }
 
-/** The seconds that one attempt may take, with all its requests. @param left fewer, down to one */
+/** The seconds that one attempt may take, with all its requests. @param left the seconds left, if fewer; at least one */
 export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted, left = Infinity): number {
   return Math.min(attemptWithinS, Math.max(1, Math.round(left)));
 }
 
-/** The seconds of a lease that an attempt begins with: by its end the call is over. */
+/** The seconds of an attempt's lease. The call ends before the lease does. */
 export function attemptLease(provider: Attempted): number {
   // guard: lease-covers-call
   return attemptLimit(provider) + SPARE_S;

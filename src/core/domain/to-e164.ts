@@ -6,13 +6,13 @@ type Library = typeof import('libphonenumber-js/min');
 const require = createRequire(import.meta.url);
 let library: Library | undefined;
 
-/** Loads how numbers are written in each country: some 40 ms in which nothing else happens. */
+/** Loads the number formats of all countries. This blocks the process for some 40 ms. */
 export const loadPhones = (): Library => (library ??= require('libphonenumber-js/min') as Library);
 
 /**
  * Reads a telephone number in any form.
  * @param country ISO 3166-1 alpha-2, for a national form
- * @returns undefined if it is no number, or in national form without a country
+ * @returns undefined if it is not a number, or is in national form without a country
  */
 export function toE164(phone: string, country: string | undefined): string | undefined {
   const number = loadPhones().parsePhoneNumberFromString(phone, country?.toUpperCase() as CountryCode | undefined);

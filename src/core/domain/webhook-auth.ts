@@ -2,24 +2,24 @@ import { z } from 'zod';
 
 const Field = z.string().min(1);
 
-/** How a POS's webhooks are authenticated, for an operator who investigates a failure: only names, no values. */
+/** How a POS's webhooks are authenticated, for an operator who investigates a failure. Only names, no values. */
 export const WebhookAuth = z.object({
   kind: z
     .enum(['signature', 'password'])
-    .meta({ description: 'A signature of the body, or a password, which says nothing of the body.' }),
+    .meta({ description: 'A signature of the body, or a password, which does not protect the body.' }),
   header: z
     .string()
     .regex(/^[a-z0-9-]+$/)
-    .meta({ description: 'Where it stands, in lower case.' }),
-  settings: z.array(Field).min(1).meta({ description: 'The fields of the settings that it is verified with.' }),
+    .meta({ description: 'Its header, in lower case.' }),
+  settings: z.array(Field).min(1).meta({ description: 'The fields of the settings that verify it.' }),
   optional: z.literal(true).exactOptional().meta({
-    description: 'Nothing is verified while those fields are left out: the token in the URL alone says who sent it.',
+    description: 'Without those fields nothing is verified: only the token in the URL proves the sender.',
   }),
   previousSetting: Field.exactOptional().meta({
-    description: 'The field that holds the secret before, while the POS changes over.',
+    description: 'The field with the previous secret, while the POS changes to the new one.',
   }),
   urlSetting: Field.exactOptional().meta({
-    description: 'The field that holds the URL which is signed as well, where that is not ours by PUBLIC_URL.',
+    description: 'The field with the signed URL, if it is not the one of PUBLIC_URL.',
   }),
   byConnect: z
     .literal(true)

@@ -5,17 +5,17 @@ import { ShapeIssue } from './shape-issues.ts';
 
 const Count = z.int().nonnegative();
 
-/** Why a token that was issued once is not valid. */
+/** Why a token that was once valid is not valid now. */
 export const OLD_TOKEN_STATES = ['expired', 'revoked', 'of another integration'] as const;
 export type OldTokenState = (typeof OLD_TOKEN_STATES)[number];
 
 /**
- * Causes why a webhook is dropped. A closed list: a code never changes its details or its meaning. Details name
- * headers, settings, fields, kinds and limits, never a value of the webhook or of the settings.
+ * Causes why a webhook is dropped. A closed list: a code never changes its details or its meaning. Details name headers,
+ * settings, fields, kinds and limits, never a value of the webhook or of the settings.
  */
 export const DropCause = z
   .discriminatedUnion('code', [
-    // The sender is not proven to be the POS.
+    // Nothing proves that the sender is the POS.
     z.object({ code: z.literal('signature_missing'), header: CauseText }),
     /** Signed in another way than the POS documents. */
     z.object({ code: z.literal('signature_of_other_scheme'), header: CauseText }),
@@ -30,34 +30,34 @@ export const DropCause = z
     z.object({ code: z.literal('key_unknown'), setting: CauseText }),
     /** The signature covers a URL that neither `setting` nor PUBLIC_URL gives. */
     z.object({ code: z.literal('signed_url_unknown'), setting: CauseText }),
-    /** Only the provider's own sentence says more. */
+    /** Only the provider's own sentence has details. */
     z.object({ code: z.literal('not_authentic') }),
 
-    // It cannot be read.
+    // The webhook cannot be read.
     z.object({ code: z.literal('too_deep'), limit: Count }),
     z.object({ code: z.literal('not_utf8') }),
     z.object({ code: z.literal('not_json'), wanted: CauseText }),
     z.object({ code: z.literal('names_no_order'), fields: z.array(CauseText) }),
     z.object({ code: z.literal('too_many_events'), count: Count, limit: Count }),
     z.object({ code: z.literal('wrong_shape'), issues: z.array(ShapeIssue) }),
-    /** Only the provider's own sentence says more. */
+    /** Only the provider's own sentence has details. */
     z.object({ code: z.literal('unreadable') }),
 
-    // It cannot be used.
+    // The webhook cannot be used.
     z.object({ code: z.literal('translator_failed'), error: CauseText }),
     z.object({ code: z.literal('too_large'), limit: Count }),
     z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
 
-    // It waited in the spill, and was judged once Postgres was back.
-    /** Or it had expired. */
+    // The webhook waited in the spill, and was checked once Postgres was back.
+    /** Revoked or expired. */
     z.object({ code: z.literal('token_revoked') }),
     /** The location was removed meanwhile. */
     z.object({ code: z.literal('no_location') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
 
-    // It was answered 401.
-    /** Its token was issued once for this very location and integration, and was not valid any more. */
+    // The webhook was answered 401.
+    /** Its token was once valid for this location and integration. */
     z.object({ code: z.literal('old_token'), state: z.enum(OLD_TOKEN_STATES), tokenId: CauseText }),
   ])
   .meta({ description: 'Why a webhook is dropped.' });
@@ -69,19 +69,19 @@ export const StoredDropCause = z.union([DropCause, z.looseObject({ code: z.strin
 /** Codes of all drops. */
 export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((option) => option.shape.code.value);
 
-/** Causes why a webhook is not replayed. A closed list as well. */
+/** Causes why a webhook is not replayed. A closed list too. */
 export const ReplayCause = z
   .discriminatedUnion('code', [
-    /** It was over WEBHOOK_BODY_LIMIT. */
+    /** Its body was over WEBHOOK_BODY_LIMIT. */
     z.object({ code: z.literal('only_beginning_stored') }),
     z.object({ code: z.literal('erased') }),
-    /** A dropped replay has no contents, and the webhook that has them is gone. */
+    /** It is a dropped replay, which has no contents, and the original webhook is deleted. */
     z.object({ code: z.literal('not_stored') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
-    /** No key of SETTINGS_KEY opens what is encrypted of it. `keyId` is the key that it names. */
+    /** No key of SETTINGS_KEY decrypts its encrypted part. `keyId` is the key that it names. */
     z.object({ code: z.literal('credentials_sealed'), keyId: CauseText }),
-    /** What is encrypted of it was sealed for another webhook, and moved or copied here past us. */
+    /** Its encrypted part was encrypted for another webhook, then moved or copied here by hand. */
     z.object({ code: z.literal('sealed_for_another') }),
     z.object({ code: z.literal('postgres_gave_up'), sqlstate: CauseText }),
     ...LocationCause.options,

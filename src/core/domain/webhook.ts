@@ -3,19 +3,19 @@ import type { StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** What a POS says of its kitchen: whether it takes orders now. */
+/** A POS's report whether its kitchen takes orders now. */
 export const Busy = z.object({
   /**
-   * Until when it takes none, counted from when the webhook came: the vendor's own end, or one after which a lost "open
-   * again" must not keep the location closed. Null if it takes orders.
+   * The end of the pause, counted from the webhook's arrival: the vendor's own, or a limit in case the "open again" is
+   * lost. Null if the kitchen takes orders.
    */
   pausedUntil: z.date().nullable(),
-  /** Fields that the vendor wants in the answer once it is so, beside ours. */
+  /** Fields that the vendor requires in the answer besides ours, once the report is applied. */
   answer: z.record(z.string(), z.string()).optional(),
 });
 export type Busy = z.infer<typeof Busy>;
 
-/** Kept of every webhook: what kind of request it was, where it went, and ids by which others find it again. */
+/** Headers stored for every webhook: the kind of request, its target, and ids that other systems know. */
 const OF_ALL = [
   'content-encoding',
   'content-length',
@@ -29,17 +29,17 @@ const OF_ALL = [
   'x-correlation-id',
   'x-request-id',
 ];
-/** Credentials by themselves, whoever reads them. */
+/** Headers that are always credentials. */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'];
 
-/** What a provider says of its webhooks' headers. */
+/** A provider's declaration of its webhooks' headers. */
 export type WebhookHeaders = { webhookAuth?: WebhookAuth; webhookHeaders?: readonly string[] };
 
 const known = new WeakMap<WebhookHeaders, ReadonlySet<string>>();
 
 /**
- * Names the headers of a webhook that are stored in clear. A signature is one of them: without its secret it proves
- * nothing of another body. A password never is.
+ * Names the headers of a webhook that are stored in clear. A signature may be: without its secret it is no use for another
+ * body. A password never is.
  */
 export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   let names = known.get(provider);
@@ -60,18 +60,18 @@ export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmat
 export const EventOutcome = z.enum(EVENT_OUTCOMES);
 export type EventOutcome = z.infer<typeof EventOutcome>;
 export const WEBHOOK_OUTCOMES = [...EVENT_OUTCOMES, 'ignored', 'dropped'] as const;
-export const WebhookOutcome = z.enum(WEBHOOK_OUTCOMES).meta({ description: 'What became of a webhook.' });
+export const WebhookOutcome = z.enum(WEBHOOK_OUTCOMES).meta({ description: 'The outcome of a webhook.' });
 export type WebhookOutcome = z.infer<typeof WebhookOutcome>;
 
-/** Why nothing of a webhook could be used: a sentence for people, a cause for programs. */
+/** Why a webhook could not be used: a sentence for people, a cause for programs. */
 export type Drop = {
   reason: string;
   cause: DropCause;
-  /** True if nothing proved that its sender is the POS. Of such webhooks only so many are kept. */
+  /** True if nothing proved that its sender is the POS. The number of such stored webhooks is limited. */
   unproven?: true;
 };
 
-/** An authenticated webhook as it came. */
+/** An authenticated webhook as it arrived. */
 export type ArrivedWebhook = {
   id: string;
   locationId: string;
@@ -87,10 +87,10 @@ export type ArrivedWebhook = {
   truncated: boolean;
 };
 
-/** Bytes kept of the body of a webhook that is too large, enough to recognise it. */
+/** Bytes stored of a body that is too large, enough to identify it. */
 export const BEGINNING = 64 * 1024;
 
-/** What a webhook says: its events or what it says of the kitchen, or why nothing of it can be used. */
+/** A webhook's contents: its events, or the kitchen's state, or why it cannot be used. */
 export type Translated =
   | { events: readonly StatusEvent[]; busy?: undefined; dropped?: undefined }
   | { events: readonly []; busy: Busy | undefined; dropped?: undefined }
@@ -102,13 +102,13 @@ export type TranslatedWebhook = {
   locationId: string;
   integration: string;
   receivedAt: Date;
-  /** Those that are stored in clear, see `storedHeaders`. */
+  /** The headers that are stored in clear, see `storedHeaders`. */
   headers: Record<string, string>;
-  /** What else there is to store, see `WebhookSecrets`. */
+  /** The encrypted rest, see `WebhookSecrets`. */
   sealed?: string | undefined;
-  /** Empty if the body is sealed. */
+  /** Empty if the body is encrypted. */
   body: Buffer;
-  /** Of a body that is compressed, by zstd: its length before. */
+  /** For a body compressed by zstd: its original length. */
   zstdOf?: number;
   /** True if only the beginning of the body is stored. */
   truncated: boolean;
@@ -117,10 +117,10 @@ export type TranslatedWebhook = {
   dropped?: Drop | undefined;
   /** For a replay: the original webhook and its time. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
-  /** True if it waited in the spill: the member is told when it came. */
+  /** True if it waited in the spill: the live message has its time of arrival. */
   isLate?: true;
-  /** True if nobody sent it: it is what the POS answered when it was asked, and its body is the events. */
-  polled?: true;
+  /** True if it was not sent: it is the answer to a status poll, and its body is the events. */
+  asked?: true;
 };
 
 /** An event with the webhook that brought it. */
@@ -129,7 +129,7 @@ export type ArrivedEvent = {
   locationId: string;
   integration: string;
   event: StatusEvent;
-  /** The rank that it moves its order to. A newer version may have parked one between those that we know. */
+  /** The rank that it moves its order to. An event parked by a newer version may have an unknown rank. */
   rank: number;
 };
 

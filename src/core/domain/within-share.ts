@@ -1,7 +1,7 @@
 /**
- * True if a location may hold `own` of something bounded while all together hold `held` of `limit`, both counted with
- * what it asks for. Its share is a third of what is left free: a quarter of the whole if nobody else holds any, and less
- * for each of several, so that room is left for one more.
+ * True if a location may hold `own` of a limited capacity while all together hold `held` of `limit`. Both numbers include
+ * the new request. A location's share is a third of the free rest: a quarter of the whole if it is alone, less if others
+ * hold some. So capacity for one more always remains.
  */
 export function withinShare(own: number, held: number, limit: number): boolean {
   // guard: free-share

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import type { RefusedHost } from '../domain/placement-cause.ts';
 
-/** What an address is, if it is not one of the public internet. */
+/** The kind of an address that is not public. */
 type AddressKind = Exclude<RefusedHost, 'plain http'>;
 
 /**
@@ -14,7 +14,7 @@ const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
   private: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16'],
   reserved: [
     '0.0.0.0/8',
-    // Oracle's metadata is in it.
+    // Contains Oracle's metadata service.
     '192.0.0.0/24',
     '192.0.2.0/24',
     '192.88.99.0/24',
@@ -23,7 +23,7 @@ const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
     '203.0.113.0/24',
     '224.0.0.0/4',
     '240.0.0.0/4',
-    // Public, and only the platform of a machine at Azure: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+    // Public, but only Azure's own platform: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
     '168.63.129.16/32',
   ],
 };
@@ -31,12 +31,12 @@ const IPV6: Readonly<Record<AddressKind, readonly string[]>> = {
   loopback: ['::1/128'],
   'link-local': ['fe80::/10'],
   private: ['fc00::/7', 'fec0::/10'],
-  // Teredo, benchmarks and others; documentation; 6to4, which leads to any IPv4 address.
+  // Teredo, benchmarks and others; documentation; 6to4, which can reach any IPv4 address.
   reserved: ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 };
-/** An IPv4 address behind a NAT64 is what it is without: https://www.rfc-editor.org/rfc/rfc6052#section-2.1 */
+/** An IPv4 address behind a NAT64 has the kind of the IPv4 address: https://www.rfc-editor.org/rfc/rfc6052#section-2.1 */
 const NAT64 = '64:ff9b::';
-/** All other IPv6 addresses are reserved, multicast (ff00::/8) and IPv4 in IPv6 among them. */
+/** All other IPv6 addresses are reserved, including multicast (ff00::/8) and IPv4 in IPv6. */
 const GLOBAL_IPV6 = listOf(['2000::/3', `${NAT64}/96`]);
 
 const KINDS = (Object.keys(IPV4) as AddressKind[]).map((kind) => ({
@@ -44,18 +44,18 @@ const KINDS = (Object.keys(IPV4) as AddressKind[]).map((kind) => ({
   ranges: listOf([...IPV4[kind], ...IPV6[kind], ...IPV4[kind].map(behindNat64)]),
 }));
 
-/** @param address of IPv4 or IPv6; anything else is reserved @returns undefined for a public address */
+/** @param address of IPv4 or IPv6; any other text is reserved @returns undefined for a public address */
 export function kindOfAddress(address: string): AddressKind | undefined {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   if (family === 'ipv6' && !isIPv6(address)) return 'reserved';
-  // The zone of a link-local address says nothing here, and BlockList takes none.
+  // The zone of a link-local address is irrelevant, and BlockList does not accept it.
   const [plain = ''] = address.split('%');
   const special = KINDS.find(({ ranges }) => ranges.check(plain, family));
   if (special !== undefined) return special.kind;
   return family === 'ipv4' || GLOBAL_IPV6.check(plain, family) ? undefined : 'reserved';
 }
 
-/** @param ranges addresses with the length of their prefix, such as `10.0.0.0/8` */
+/** @param ranges in CIDR notation, such as `10.0.0.0/8` */
 function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
@@ -70,12 +70,12 @@ function behindNat64(range: string): string {
   return `${NAT64}${network}/${96 + Number(prefix)}`;
 }
 
-/** The hosts of `ALLOW_PRIVATE_HOSTS`, which settings may lead to though they are private, or speak no TLS. */
+/** The hosts of `ALLOW_PRIVATE_HOSTS`. Settings may name them although they are private, or have no TLS. */
 export type AllowedHosts = { names: ReadonlySet<string>; addresses: BlockList };
 
 /**
  * Reads a list such as `pos.lan, 10.8.0.0/16, fd00::1`.
- * @throws Error that says which entry is wrong, and not what is in it
+ * @throws Error with the number of the wrong entry, but not its text
  */
 export function parseAllowedHosts(text: string): AllowedHosts {
   const names = new Set<string>();
@@ -87,7 +87,7 @@ export function parseAllowedHosts(text: string): AllowedHosts {
     const name = range === undefined ? nameOf(entry) : undefined;
     if (range !== undefined) ranges.push(range);
     else if (name !== undefined) names.add(name);
-    else throw new Error(`entry ${index + 1} is no host name, no address and no range; without scheme, port and "*"`);
+    else throw new Error(`entry ${index + 1} is not a host name, address or range: no scheme, port or "*" is allowed`);
   }
   return { names, addresses: listOf(ranges) };
 }
@@ -97,13 +97,13 @@ export function allowsAddress({ addresses }: AllowedHosts, address: string): boo
   return addresses.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
 }
 
-/** @param hostname as `URL` has it: in lower case, and an IPv6 address in brackets */
+/** @param hostname as `URL` has it: in lower case, with an IPv6 address in brackets */
 export function allowsHost(allowed: AllowedHosts, hostname: string): boolean {
   const address = addressIn(hostname);
   return address === undefined ? allowed.names.has(withoutDot(hostname)) : allowsAddress(allowed, address);
 }
 
-/** The address that a URL's host is, if it is no name. */
+/** The address in a URL's host; undefined if the host is a name. */
 function addressIn(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) === 0 ? undefined : bare;
@@ -117,22 +117,22 @@ function rangeOf(entry: string): string | undefined {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest ? `${address}/${prefix}` : undefined;
 }
 
-/** A host name as `URL` has it. A name of digits is an address to `URL`, and should be written as one. */
+/** A host name as `URL` has it. `URL` reads a name of digits as an address, so that is not accepted as a name. */
 function nameOf(entry: string): string | undefined {
   if (!/^[\p{L}\p{N}._-]+$/u.test(entry)) return undefined;
   const hostname = URL.parse(`http://${entry}/`)?.hostname ?? '';
   return hostname === '' || addressIn(hostname) !== undefined ? undefined : withoutDot(hostname);
 }
 
-/** The root's dot at the end of a name changes nothing of where it leads. */
+/** Removes the root's dot at the end, which does not change the meaning of a name. */
 function withoutDot(hostname: string): string {
   return hostname.replace(/\.$/, '');
 }
 
 /**
- * Judges a URL of a location's settings before anybody is asked where its name leads. Hosts of `ALLOW_PRIVATE_HOSTS`
- * may be private, and without TLS: a till in the restaurant's network rarely has a certificate. `localhost` needs none.
- * @returns why it may not be called
+ * Checks a URL of a location's settings before its name is resolved. Hosts of `ALLOW_PRIVATE_HOSTS` may be private and
+ * without TLS: a till in the restaurant's network rarely has a certificate. `localhost` needs no TLS either.
+ * @returns why the URL may not be called
  */
 export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): RefusedHost | undefined {
   if (allowsHost(allowed, hostname)) return undefined;
@@ -142,7 +142,7 @@ export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): R
   return protocol === 'https:' || /^(.+\.)?localhost\.?$/.test(hostname) ? undefined : 'plain http';
 }
 
-/** The first URL among settings that may not be called, by the names of the fields that lead to it. */
+/** Finds the first URL in settings that may not be called. `path` names the fields that lead to it. */
 export function findRefusedUrl(
   value: unknown,
   allowed: AllowedHosts,
@@ -160,7 +160,7 @@ export function findRefusedUrl(
   return undefined;
 }
 
-/** True of plain http to another machine. */
+/** True for plain http to another machine. */
 export function isPlainElsewhere(text: string): boolean {
   const { protocol, hostname = '' } = URL.parse(text) ?? {};
   return protocol === 'http:' && !isLoopback(hostname);

@@ -1,6 +1,6 @@
 import type { RequestMade } from '../domain/observed.ts';
 
-/** Makes a fetch that remembers its last request, for whoever traces what was asked with it. */
+/** Makes a fetch that remembers its last request, for traces. */
 export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: () => RequestMade | undefined } {
   let last: RequestMade | undefined;
   return {
@@ -8,7 +8,7 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
       const { method, url } = input instanceof Request ? input : { method: 'GET', url: input };
       const made: RequestMade = {
         method: (init?.method ?? method).toUpperCase(),
-        // No more of the URL: it may hold a key.
+        // Not the whole URL: it may contain a key.
         origin: URL.parse(url)?.origin,
       };
       last = made;
@@ -20,23 +20,23 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
   };
 }
 
-/** Bytes of an answer after decompression, where nobody says otherwise. No POS needs more to name an order. */
+/** The default limit in bytes of an answer, after decompression. No POS needs more to name an order. */
 const ANSWER_LIMIT = 2 ** 20;
 
-/** The answer is larger than what is read of it. The rest was never decompressed. */
+/** The answer is larger than its limit. The rest was never decompressed. */
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge';
 }
 
 /**
- * Makes a fetch for all that we ask of others. It follows no redirect, which would carry a token elsewhere: its answer
- * is the 3xx. Reading more than `limit` bytes of a body throws AnswerTooLarge, after as many and no more were held.
- * @param send sends the request; by default Node's own fetch, for what the environment names
+ * Makes a fetch for requests to other systems. It returns a 3xx instead of following it, because a redirect would send a
+ * token elsewhere. Reading more than `limit` bytes of a body throws AnswerTooLarge; never more than `limit` are held.
+ * @param send sends the request; by default Node's own fetch, for hosts that the environment names
  */
 export function boundedFetch(limit: number = ANSWER_LIMIT, send: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
     const { body, status, headers } = await send(input, { ...init, redirect: 'manual' });
-    // HTTP knows no other status of an answer, and a Response takes none.
+    // A Response accepts no other status.
     const known = status >= 200 && status <= 599 ? status : 502;
     return new Response(body?.pipeThrough(endAt(limit)) ?? null, { status: known, headers });
   };

@@ -5,7 +5,7 @@ import { describeCause, type RefusedHost } from '../domain/placement-cause.ts';
 import { type AllowedHosts, allowsAddress, allowsHost, kindOfAddress, refuseUrl } from './allowed-hosts.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 
-/** Resolves a name to all its addresses, as `lookup` of `node:dns`. */
+/** Resolves a name to all its addresses, like `lookup` of `node:dns`. */
 export type ResolveAll = (
   hostname: string,
   options: LookupOptions & { all: true },
@@ -13,12 +13,10 @@ export type ResolveAll = (
 ) => void;
 
 /**
- * Makes the fetch for URLs of a location's settings: `boundedFetch`, which connects to public addresses alone, and to
- * what `ALLOW_PRIVATE_HOSTS` names. A name's addresses are judged at each connection: it may lead elsewhere by then. It
- * throws NeedsOperator before anything is sent, and otherwise as fetch does.
- *
- * It is undici's own fetch, the one that Node has inside: Node does not export the `Agent`, and takes another version's
- * only by chance.
+ * Makes the fetch for URLs of a location's settings: `boundedFetch` that connects only to public addresses and to hosts
+ * of `ALLOW_PRIVATE_HOSTS`. A name's addresses are checked at each connection, because they may change. It throws
+ * NeedsOperator before anything is sent, and otherwise the errors of fetch. It uses the fetch of the package undici: Node
+ * does not export its own `Agent`, and accepts an `Agent` of another version only by chance.
  */
 export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp): typeof fetch {
   let undici: Promise<Undici> | undefined;
@@ -27,8 +25,8 @@ export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp
     return { fetch, dispatcher: new Agent({ connect: { lookup: publicLookup(allowed, resolve) } }) };
   };
   return boundedFetch(undefined, async (input, init) => {
-    // undici's fetch knows neither Node's Request nor its FormData, so it gets their bytes. The signal is the caller's own:
-    // that of a Request in between is silent once the Request is collected.
+    // undici's fetch accepts neither Node's Request nor its FormData, so it gets their bytes. It gets the caller's signal:
+    // the signal of an intermediate Request stops working once the Request is collected.
     const request = new Request(input, { ...init, signal: null });
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
     const url = new URL(request.url);
@@ -47,12 +45,12 @@ export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp
   });
 }
 
-/** Loads what the first call needs: some 50 ms in which nothing else happens. */
+/** Loads the package for the first call. This blocks the process for some 50 ms. */
 export const loadUndici = (): Promise<typeof import('undici')> => import('undici');
 
 type Undici = { fetch: typeof import('undici').fetch; dispatcher: import('undici').Agent };
 
-/** Leaves of a name's addresses those that may be called. An address in a URL never gets here: `refuseUrl` judges it. */
+/** Filters a name's addresses to those that may be called. `refuseUrl` checks an address in a URL itself. */
 function publicLookup(allowed: AllowedHosts, resolve: ResolveAll): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {

@@ -2,61 +2,61 @@ import type { Pool } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 
 /**
- * Looks at what has changed since the look before: by order, the highest sequence of its new messages, or null where it
- * ended without one. Undefined if there was no look within a minute: anything may have changed.
+ * Reads the changes since the previous read: by order, the highest sequence of its new messages, or null if it ended
+ * without one. Undefined if the previous read is more than a minute old: any order may have changed.
  */
 export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | undefined>;
 
-/** For how long a message takes to commit, as a rule: a look starts so far below the one before. */
+/** Seconds that a commit usually takes. A read starts this long before the previous one. */
 const COMMIT_S = 1;
-/** The longest transaction. */
+/** Seconds of the longest transaction. */
 const SLOW_COMMIT_S = 60;
-/** Now and then a look starts that far below. */
+/** The interval of reads that start `SLOW_COMMIT_S` before the previous one. */
 const WIDE_EVERY_MS = 10_000;
 
 type Seen = { server: string; horizon: string; at: string };
 type Row = Seen & { id: string | null; sequence: number | null };
 
 /**
- * Makes a look at all orders of all processes. What it costs grows with what happens, not with who follows: messages lie
- * in the outbox until the topic has them, and then beside it, and both are read by time. A transaction's number tells
- * which of them are new, as long as it is one server's: a failover gives some anew.
+ * Makes a reader of the changes of all orders by all processes. Its cost depends on the number of changes, not of
+ * followers: messages are in `outbox` until they are published, then in `live_messages`, and both are read by time.
+ * Transaction numbers show which messages are new, but only on one server: a failover reuses some numbers.
  */
 export function changedOrders(pool: Pool): ChangedOrders {
-  let seen: (Seen & { lookedAt: number }) | undefined;
-  /** Of looks far back, which have a number of their own: the others have gone on since, and not seen what took long. */
+  let seen: (Seen & { readAt: number }) | undefined;
+  /** Wide reads have their own horizon: the other reads have moved on without seeing slow commits. */
   let wide: { horizon: string | undefined; nextAt: number } = { horizon: undefined, nextAt: -Infinity };
-  /** Whether the look before was at the server of the one before it. */
+  /** Whether the last two reads were on the same server. */
   let isSame = false;
 
   return async () => {
-    const lookedAt = performance.now();
-    const since = seen !== undefined && lookedAt - seen.lookedAt < SLOW_COMMIT_S * 1_000 ? seen : undefined;
-    const isWide = !isSame || lookedAt >= wide.nextAt;
+    const readAt = performance.now();
+    const since = seen !== undefined && readAt - seen.readAt < SLOW_COMMIT_S * 1_000 ? seen : undefined;
+    const isWide = !isSame || readAt >= wide.nextAt;
     const horizon = isSame ? (isWide ? wide : since)?.horizon : undefined;
     isSame = false;
-    const { rows } = await pool.query<Row>(LOOK, [
+    const { rows } = await pool.query<Row>(CHANGES, [
       since?.at ?? null,
       isWide ? SLOW_COMMIT_S : COMMIT_S,
       horizon ?? null,
     ]);
     const [row] = rows;
     if (row === undefined) return undefined;
-    if (isWide) wide = { horizon: row.horizon, nextAt: lookedAt + WIDE_EVERY_MS };
+    if (isWide) wide = { horizon: row.horizon, nextAt: readAt + WIDE_EVERY_MS };
     isSame = seen === undefined || row.server === seen.server;
-    seen = { server: row.server, horizon: row.horizon, at: row.at, lookedAt };
+    seen = { server: row.server, horizon: row.horizon, at: row.at, readAt };
     if (since === undefined) return undefined;
     return new Map(rows.flatMap(({ id, sequence }) => (id === null ? [] : [[id, sequence]])));
   };
 }
 
 const isFresh = (row: string): string => `($3::xid8 IS NULL OR age(${row}.xmin) <= age($3::xid8::xid))`;
-/** Both bounds, since of a table that is not analyzed yet Postgres takes a third to be above one, and reads it whole. */
+/** Has both bounds: with one, Postgres expects a third of a table that is not analyzed yet, and reads all of it. */
 const isLate = (time: string): string =>
   `${time} BETWEEN $1::timestamptz - make_interval(secs => $2::float) AND 'infinity'`;
 
-/** Without a name, and so planned for its times, as they are. Without a time before, it reads nothing. */
-const LOOK = `
+/** Not a prepared statement, so that it is planned for the actual times. Without a previous time it reads nothing. */
+const CHANGES = `
   -- guard: slow-commit
   SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
          to_json(now()) #>> '{}' AS at, changed.*

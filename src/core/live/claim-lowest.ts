@@ -6,17 +6,17 @@ import { LIVE_ROW } from './outbox.ts';
 export type OutboxRow = LiveRow & { attempts: number };
 
 const LEASE_S = 10;
-/** For how long what applies a message takes to commit: a claim starts so far below the oldest known row. */
+/** Time that a commit usually takes. A claim starts this long before the oldest known row. */
 const COMMIT_MS = 250;
-/** Now and then a claim starts further below, for a commit that took long. */
+/** Periodically a claim starts this long before it, to find slow commits. */
 const SLOW_COMMIT_MS = 10_000;
 const SLOW_EVERY_MS = 1_000;
-/** The rest between two claims from the very beginning, and in times of the duration of one. */
+/** The rest between two claims from the very beginning. `times` multiplies the duration of one. */
 const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
 /**
- * Claims each order's lowest unpublished row, oldest first. Starts where the oldest row was at the last claim: below it
- * lie only rows that are gone, which an old snapshot may keep by the hundred thousand.
+ * Claims each order's lowest unpublished row, oldest first. Starts at the oldest row of the last claim: below it are only
+ * deleted rows, which an old snapshot may keep by the hundred thousand.
  */
 export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRow[]> {
   let oldest: Date | undefined;
@@ -51,8 +51,8 @@ export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRo
 }
 
 /**
- * Looked up row by row: a plan made while the outbox was empty, as it mostly is, would read all of it for every row
- * once it is full, and all orders with it.
+ * `OFFSET 0` forces index lookups: a plan cached while the outbox was empty, as it usually is, would scan the outbox and
+ * `orders` for every row once it is full.
  */
 const CLAIM = `
   WITH lowest AS (

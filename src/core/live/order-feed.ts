@@ -5,16 +5,15 @@ import { changedOrders } from './changed-orders.ts';
 import { readLive, type ReadLive } from './read-live.ts';
 
 /**
- * Receives an order's news, first how it is and then what is new, messages in order and each once; undefined for an order
- * that no signal named yet. After `ended` nothing follows.
+ * Receives an order's news: first its state, then its new messages, in sequence and each once. Undefined for an order
+ * that no signal named yet. Nothing follows after `ended`.
  */
 export type Follower = (news: ReadLive | undefined) => void;
 
 export type OrderFeed = {
   /**
-   * @param after the sequence of the last message that the follower has; 0 for none, undefined if it wants none of those
-   *   before
-   * @returns a function that ends the following
+   * @param after the sequence of the follower's last message; 0 for none, undefined if it wants no earlier messages
+   * @returns a function that stops following
    */
   follow(serviceOrderId: string, after: number | undefined, follower: Follower): () => void;
   /** Signals a change in this process. Changes by other processes are seen within 150 ms. */
@@ -23,22 +22,22 @@ export type OrderFeed = {
 };
 
 const POLL_MS = 150;
-/** Orders read at a time. */
+/** Followers served by one read. */
 const READ_MAX = 1_000;
 
 type Following = { serviceOrderId: string; after: number | undefined; notify: Follower };
 
 /**
- * Sends followers the messages of their orders, whichever process moves them. One look per poll tells which orders have
- * changed, and those that are followed here are read: an order that rests costs nothing but memory, however many follow.
+ * Sends followers the messages of their orders, whichever process changes them. Each poll finds the changed orders, and
+ * reads the followed ones: an order without changes costs only memory, however many follow it.
  */
 export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
   const followings = new Map<string, Following[]>();
-  /** Those that joined, or whose order has changed, and that are not told yet. */
+  /** Followers that joined or whose order changed, and that are not notified yet. */
   const unnotified = new Set<Following>();
   const changed = changedOrders(pool);
 
-  const look = async (): Promise<void> => {
+  const findChanges = async (): Promise<void> => {
     const orders = await changed();
     if (orders === undefined) for (const all of followings.values()) for (const each of all) unnotified.add(each);
     for (const [id, sequence] of orders ?? []) {
@@ -48,7 +47,7 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     }
   };
 
-  const tell = async (some: readonly Following[]): Promise<void> => {
+  const notifyFollowers = async (some: readonly Following[]): Promise<void> => {
     const oldest = new Map<string, number | undefined>();
     for (const { serviceOrderId: id, after } of some) {
       const known = oldest.get(id);
@@ -78,13 +77,13 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     pollMs: POLL_MS - GATHER_MS,
     isWatched: () => followings.size > 0,
     async poll() {
-      // Those that join from here on are read by the next poll, since this look may have come before them.
-      await look();
+      // The next poll serves a follower that joins from here on: its order's change may have come after this read.
+      await findChanges();
       const all = [...unnotified];
-      for (let i = 0; i < all.length; i += READ_MAX) await tell(all.slice(i, i + READ_MAX));
+      for (let i = 0; i < all.length; i += READ_MAX) await notifyFollowers(all.slice(i, i + READ_MAX));
     },
     log,
-    failing: 'live messages cannot be read for their followers; will try again',
+    failing: 'live messages for followers cannot be read; retrying',
   });
 
   return {

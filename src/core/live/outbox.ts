@@ -4,33 +4,33 @@ import type { ReasonCode } from '../domain/reason-code.ts';
 import type { LiveRow } from '../domain/live-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
 
-/** SQL of when the food of an order `o` is ready, and when it is with the member, as its POS said last. */
+/** SQL of the POS's latest estimates for an order `o`: when the food is ready, and when it reaches the member. */
 export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };
 
-/** The same as a member is told it, of an order that goes on, and where it is followed. */
+/** The estimates and the tracking link as a member gets them: only until the order has ended. */
 export const NOTIFIED_ESTIMATES = {
   estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
   estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
   trackingUrl: 'CASE WHEN o.ended_at IS NULL THEN o.tracking[2] END',
 };
 
-/** SQL of the one that the order is due by. */
+/** SQL of the estimate that counts for the order's fulfillment. */
 export const ESTIMATED_AT = `CASE o.fulfillment WHEN 'delivery' THEN ${ESTIMATED.delivery} ELSE ${ESTIMATED.ready} END`;
 
 const MEMBER: ReasonCode = 'member_cancelled';
 const RESTAURANT: ReasonCode = 'restaurant_cancelled';
 const OTHER: ReasonCode = 'other';
 
-/** SQL of who wanted an order `o` cancelled: whoever asked us to, or else the restaurant. */
+/** SQL of the reason code for who cancelled an order `o`: the member, if the platform requested it, or the restaurant. */
 const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
     SELECT c.requested_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
   THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
 
 /**
- * SQL of why an order `o` failed or was cancelled, as a code: never without one, whatever the POS said. A POS that confirms
- * what the member wanted may call it the restaurant's.
- * @param rank SQL of the rank that it is asked for
- * @param own SQL of the code that came with it, where that is not the order's
+ * SQL of the reason code of a failed or cancelled order `o`, never null for one. Overrides `restaurant_cancelled` if the
+ * member requested it: a POS that confirms a cancellation may report it as the restaurant's.
+ * @param rank SQL of the rank that counts
+ * @param own SQL of the code that came with it, if that is not the order's
  */
 export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
   WHEN ${rank} < ${RANK_FAILED} THEN NULL
@@ -38,20 +38,20 @@ export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
   ELSE coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY}) END`;
 
 /**
- * SQL of an order's next sequence: above its last one, and above the floor where there is one. A restore or a failover
- * forgets numbers that readers have seen, and they would drop the next messages as repeats.
+ * SQL of an order's next sequence: above its last one, and above the floor if there is one. A restore or a failover
+ * forgets numbers that readers have seen, and readers would drop the next messages as repeats.
  * @param last SQL of the order's last sequence
  */
 export function nextSequence(last: string): string {
-  // Read once a statement. Without a floor it is null, and does not count.
+  // The subquery runs once per statement. Without a floor it is null, which `greatest` ignores.
   // guard: sequence-floor
   return `greatest(${last}, (SELECT floor FROM sequence_floor WHERE id)) + 1`;
 }
 
 /**
- * Raises the floor above all numbers that readers can have seen, those that this database has forgotten included. So it
- * goes by the clock and not by what is stored: twenty a minute, since an order has fewer messages of its steps than half
- * of that, and one a minute of its estimate.
+ * Raises the floor above all numbers that readers can have seen, including those that this database has forgotten. So the
+ * floor depends on the clock and not on stored rows. It allows twenty numbers a minute: an order has fewer than ten
+ * messages of its steps, and one a minute of its estimate.
  * @returns the new floor
  */
 export async function raiseSequences(pool: Pool): Promise<number> {
@@ -64,12 +64,8 @@ export async function raiseSequences(pool: Pool): Promise<number> {
 }
 
 /**
- * The outbox: live messages, committed together with the change they report. What all messages of an order share is
- * stored only with the order, and read from there when a message is published. An order that was never read has no row.
- */
-
-/**
- * SQL that inserts live messages; a FROM clause follows.
+ * SQL that inserts live messages, in the commit of the change that they report; a FROM clause follows. Fields that all
+ * messages of an order share are read from the order when a message is published.
  * @param message SQL expressions
  */
 export function insertOutbox(message: {
@@ -87,7 +83,7 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
-/** SQL of a column of the event that a message tells. Of an order that was never read, only that has it. */
+/** SQL of a column of the event that a message reports. An order that was never read has it only there. */
 const ofEvent = (column: string): string => `(
   SELECT e.${column} FROM status_events e
   WHERE e.service_order_id = m.service_order_id AND e.sequence = m.sequence LIMIT 1)`;

@@ -8,12 +8,12 @@ import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /**
- * Resolves when the topic has the message, to the id that it has there, if that is told. Messages of one order are
- * published one after the other. Readers are told of the span.
+ * Resolves when the topic has the message, to its id there if the topic returns one. Messages of one order are published
+ * one after the other. The message names the span.
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
-/** Messages published at a time. Each is a request of its own, since a request has one ordering key. */
+/** Messages published at a time. Each needs its own request, because a request has one ordering key. */
 const UNDER_WAY = 200;
 const POLL_MS = 1_000;
 /** Failures in a row from which the topic counts as down. Then the relay waits for the topic, not for each message. */
@@ -22,9 +22,9 @@ const DOWN_WAIT_MS = 1_000;
 const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
 
 /**
- * Publishes the outbox: the messages of an order strictly one after the other. Only an order's lowest unpublished row
- * is ever claimed, by whichever process, so an order whose message fails waits and no later message can overtake. A row
- * is deleted after its message is published: a crash in between repeats the message. When it was published is kept.
+ * Publishes the outbox, the messages of an order strictly one after the other. Every process claims only an order's lowest
+ * unpublished row, so if a message fails, no later message of its order can overtake it. A row is deleted after its
+ * message is published, so a crash in between repeats the message.
  */
 export function publishLive(deps: {
   pool: Pool;
@@ -37,7 +37,7 @@ export function publishLive(deps: {
   let failuresInARow = 0;
   const claimLowest = lowestClaimer();
 
-  /** Deletes a published row, in one DELETE with all that were published during the one before. */
+  /** Deletes a published row, in one DELETE with all rows published in the same turn of the event loop. */
   const forget = (row: OutboxRow): Promise<void> => {
     published.push(row);
     forgetting ??= (async () => {
@@ -65,12 +65,12 @@ export function publishLive(deps: {
       report({ outcome: 'failed', error });
       failuresInARow += 1;
       if (failuresInARow < DOWN_AFTER) {
-        deps.log.error({ ...about, err: error }, 'live message not published; will be again');
+        deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
       } else if (failuresInARow === DOWN_AFTER) {
         deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
       }
       await putBack(deps.pool, row);
-      // Without this wait a backlog would take the processor and the connections from all other work.
+      // Without this wait a backlog would take the CPU and the connections from all other work.
       if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
       return undefined;
     }
@@ -85,7 +85,10 @@ export function publishLive(deps: {
     claim: (limit) => claimLowest(deps.pool, limit),
     work: (row) =>
       relay(row).catch((error: unknown) => {
-        deps.log.error({ serviceOrderId: row.serviceOrderId, err: error }, 'outbox row left to its lease');
+        deps.log.error(
+          { serviceOrderId: row.serviceOrderId, err: error },
+          'outbox row failed; it will be retried when its lease ends',
+        );
       }),
     log: deps.log,
     failing: 'the outbox could not be read',
@@ -95,7 +98,7 @@ export function publishLive(deps: {
 async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
   await pool.query({
     name: 'forget-published',
-    // A row that was claimed again meanwhile may stay, and be published once more.
+    // A row that was claimed again meanwhile may remain, and be published once more.
     text: `
       WITH gone AS (
         DELETE FROM outbox

@@ -5,7 +5,7 @@ import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
 import { LIVE_ROW, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
 
-/** An order's messages after a given one, how far it is, and whether it has ended. */
+/** An order's messages after a given one, its state, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
 
 type Row = { serviceOrderId: string; ended: boolean; state: StateRow; messages: LiveRow[] };
@@ -22,7 +22,7 @@ export async function readLive(
 ): Promise<Map<string, ReadLive>> {
   const { rows } = await pool.query<Row>({
     name: 'read-live',
-    // Looked up order by order: a plan made while a table was empty would read all of it.
+    // `OFFSET 0` forces index lookups: a plan cached while a table was empty would scan it.
     text: `
       SELECT asked.id AS "serviceOrderId", found.ended, found.state, found.messages
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)
@@ -55,7 +55,7 @@ export async function readLive(
 }
 
 const IS_READ = 'o.service_order_id IS NOT NULL';
-/** SQL of when the last message of an order was applied, of which a table has it. */
+/** SQL of the time when an order's last message was applied, if `table` has that message. */
 const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
 const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
@@ -73,7 +73,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   reasonCode: reasonCodeAt(`(${RANK})`, `CASE WHEN ${IS_READ} THEN NULL ELSE ${ofUnread('reason_code')} END`),
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
   ...NOTIFIED_ESTIMATES,
-  // Asked by whoever gets no messages: the others have it with them.
+  // Read only for followers that get no messages. The messages have it.
   appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };
 const STATE = jsonObject(STATE_FIELDS);

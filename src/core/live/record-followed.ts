@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 
-/** SQL: whether a member follows the order `$1`, through any process. One that is gone counts for half a minute. */
+/** SQL: whether a member follows the order `$1`, through any process. A dead process counts for half a minute. */
 export const IS_FOLLOWED = `EXISTS (
   SELECT FROM followed_orders JOIN following_processes USING (process)
   WHERE service_order_id = $1 AND beat_at > now() - interval '30 s')`;
 
 /**
  * Records which orders members follow through this process, so that operators see it through every process.
- * @returns a function that writes what changed since its last call; nothing while nobody follows
+ * @returns a function that writes the changes since its last call; it writes nothing while no order is followed
  */
 export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => ReadonlySet<string>): () => Promise<void> {
   let process = randomUUID();
@@ -26,10 +26,10 @@ export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => Readon
       const added = [...following].filter((id) => !written.has(id));
       const left = [...written].filter((id) => !following.has(id));
       const { rows } = await pool.query<{ begins: boolean }>(WRITE, [process, added, left]);
-      // One that was taken for gone has lost its rows: the next call writes the others.
+      // If this process was taken for dead, its rows are deleted: the next call writes the others again.
       written = rows[0]?.begins === true ? new Set(added) : following;
     } catch (error) {
-      // Nobody knows whether it was written. What was goes out of date, and the next calls write all anew.
+      // The write may have been committed. Its rows expire under the old id, and the next calls write all again.
       process = randomUUID();
       throw error;
     }
@@ -40,11 +40,11 @@ const WRITE = `
   WITH beat AS (
     INSERT INTO following_processes (process, beat_at) VALUES ($1::uuid, now())
     ON CONFLICT (process) DO UPDATE SET beat_at = excluded.beat_at
-    RETURNING xmax = 0 AS begins -- not so of one that is updated
+    RETURNING xmax = 0 AS begins -- false for an updated row
   ), gone AS (
     DELETE FROM following_processes WHERE process IN (
       SELECT process FROM following_processes WHERE beat_at < now() - interval '30 s' AND process <> $1::uuid
-      FOR UPDATE SKIP LOCKED) -- another one takes it away
+      FOR UPDATE SKIP LOCKED) -- another process is deleting it
   ), added AS (
     INSERT INTO followed_orders (service_order_id, process) SELECT unnest($2::text[]), $1::uuid
   ), "left" AS (

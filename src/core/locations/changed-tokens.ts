@@ -9,19 +9,19 @@ export type ListedToken = {
   expiresAt: number | null;
 };
 
-/** A token by its SHA-256 in base64. Of one that was removed the rest is null. */
+/** A token with its SHA-256 in base64. All other fields of a removed token are null. */
 export type ChangedToken = ListedToken & { sha256: string; isValid: boolean };
 
-/** So many at once are better read anew. */
+/** From this many changes on, reading all tokens is better. */
 const MOST_CHANGED = 500;
-/** A change is committed up to some seconds after the time that it bears. */
+/** A change may be committed some seconds after its timestamp. */
 const OVERLAP_S = 60;
 
 /** SQL of a `ListedToken` of `webhook_tokens t`. */
 export const LISTED_TOKEN = `t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
              extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
 
-/** A token whose location has changed as well is there twice. */
+/** A token that changed together with its location appears twice. */
 const CHANGED = `
   WITH changed AS (
     SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($1::float8)
@@ -39,22 +39,22 @@ const CHANGED = `
   LIMIT $2`;
 
 /**
- * Reads the tokens that were issued, revoked or removed, and those of locations that were put, and some from before
- * that. They may still be as they were.
- * @param since the mark of the reading before, in seconds since the epoch; by default now
- * @returns the mark for the next; `changed` is undefined if they are too many
+ * Reads the tokens that were issued, revoked or removed, or whose location was stored again. Some of them may be
+ * unchanged, because the read overlaps with the previous one.
+ * @param since the mark of the previous read, in seconds since the epoch; by default now
+ * @returns the mark for the next read; `changed` is undefined if there are too many
  */
 export async function readChangedTokens(
   pool: Pool,
   since?: number,
 ): Promise<{ mark: number; changed: ChangedToken[] | undefined }> {
-  const mark = await tellTime(pool);
+  const mark = await databaseTime(pool);
   const { rows } = await pool.query<ChangedToken>(CHANGED, [(since ?? mark) - OVERLAP_S, MOST_CHANGED]);
   return { mark, changed: rows.length < MOST_CHANGED ? rows : undefined };
 }
 
 /** @returns seconds since the epoch */
-export async function tellTime(pool: Pool): Promise<number> {
+export async function databaseTime(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ seconds: number }>('SELECT extract(epoch FROM now())::float8 AS seconds');
   return rows[0]?.seconds ?? Number.NaN;
 }

@@ -8,17 +8,16 @@ import { getLocation, type Location, type OpenSettings, refuseHosts, WrongLocati
 import { describeError } from '../domain/classify-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 
-/** What a call to any POS needs. */
+/** The dependencies of a call to any POS. */
 export type PosDeps = {
   now: Now;
   credentialsFor: (integration: string) => Credentials;
-  /** Asks POS systems. */
   posFetch: typeof fetch;
 };
 
 /**
  * Makes one call to a location's POS.
- * @param limit its time; whether the POS may have got what no answer came to; what ends it early
+ * @param limit the time limit; `sent` is that of the TryAgain for a call without an answer; `stopping` ends the call early
  * @throws what the call throws; TryAgain if no answer comes in time
  */
 export async function askPos<Result>(
@@ -41,20 +40,20 @@ export async function askPos<Result>(
 
 export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
 
-/** The result of a check. Sentences are for the operator, without secrets. */
+/** The result of a check. Its sentences are for the operator, without secrets. */
 export const CheckedLocation = z
   .discriminatedUnion('state', [
     z.object({
       locationId: z.string(),
       state: z.literal('ok'),
       now: z.string().exactOptional().meta({
-        description: 'What the POS says of this moment and no setting changes; some POS systems say nothing.',
+        description: 'A temporary condition that the POS reports, if it reports any. No setting changes it.',
       }),
     }),
     z.object({
       locationId: z.string(),
       state: z.literal('unchecked'),
-      why: z.string().meta({ description: 'Its POS has no call for it, so it was not asked.' }),
+      why: z.string().meta({ description: 'Its POS has no call that tests the settings, so nothing was checked.' }),
     }),
     z.object({ locationId: z.string(), state: z.literal('failed'), problem: z.string(), toDo: z.string() }),
   ])
@@ -62,8 +61,8 @@ export const CheckedLocation = z
 export type CheckedLocation = z.infer<typeof CheckedLocation>;
 
 /**
- * Asks a location's POS whether the settings reach it, without changing anything there. Paused locations too.
- * @param withinMs time for all its calls together: an operator waits
+ * Checks that a location's settings reach its POS, without changing anything there. Includes paused locations.
+ * @param withinMs the time for all calls together: an operator waits
  * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(
@@ -78,7 +77,7 @@ export async function checkLocation(
     const { provider, settings } = await open(location);
     refuseHosts(settings, provider, deps.allowedHosts);
     if (provider.check === undefined) {
-      const why = `${integration} knows no call that would prove it; the first order will tell`;
+      const why = `${integration} has no call that can test the settings; the first order will show if they are right`;
       return { locationId, state: 'unchecked', why };
     }
     const limit = { seconds: withinMs / 1_000, sent: false };
@@ -94,21 +93,21 @@ function explain(error: unknown, locationId: string): { problem: string; toDo: s
     return {
       problem: error.message,
       toDo:
-        'give this process the SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES and ALLOW_PRIVATE_HOSTS that the service has, ' +
-        `or put the settings again: expediter location put --location ${locationId}`,
+        'give this process the SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES and ALLOW_PRIVATE_HOSTS of the service, or ' +
+        `store the settings again: expediter location put --location ${locationId}`,
     };
   }
   if (error instanceof TryAgain) {
     const wait = error.retryAfterMs === undefined ? 'a minute' : `${Math.ceil(error.retryAfterMs / 1000)} s`;
     return {
       problem: `the POS could not be reached: ${error.message}`,
-      toDo: `check again in ${wait}; if it stays so, see whether the POS is up and whether the address is right`,
+      toDo: `check again in ${wait}; if it still fails, check that the POS is up and the address is right`,
     };
   }
   if (error instanceof NeedsOperator || error instanceof GiveUp) {
     return {
       problem: error.message,
-      toDo: `mend it at the POS, or in the settings: expediter location put --location ${locationId}`,
+      toDo: `fix it at the POS, or in the settings: expediter location put --location ${locationId}`,
     };
   }
   return { problem: describeError(error), toDo: 'report it: this is a fault in the provider, not in the settings' };

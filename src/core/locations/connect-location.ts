@@ -16,13 +16,13 @@ import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/make-token.ts';
 
-/** Time for all calls of one connection together. */
+/** The time for all calls of one connection together. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const LABEL = 'provider connect';
 
 /**
  * Makes a location's POS call its webhook, with a new token; earlier tokens stay valid. The settings that the POS
- * returns are stored with the location's. A token that nobody was given is revoked.
+ * returns are merged into the location's. A token that was given to nobody is revoked.
  * @throws WrongLocation, and what the provider throws; the token is revoked if the POS certainly does not have it
  */
 export async function connectLocation(
@@ -37,7 +37,7 @@ export async function connectLocation(
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
   const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
   if (provider.connect === undefined) {
-    return { tokenId, done: [], todo: [`Let the POS post its webhooks to ${url}`] };
+    return { tokenId, done: [], todo: [`Make the POS post its webhooks to ${url}`] };
   }
   let connection: Connection;
   try {
@@ -51,7 +51,7 @@ export async function connectLocation(
       locations,
     });
   } catch (error) {
-    // If the POS may have taken it all the same, its webhooks have this token from now on.
+    // If the POS may have registered the URL despite the error, its webhooks will use this token.
     if (!perhapsTaken(error, { deduplicates: false })) await revokeToken(pool, tokenId);
     throw error;
   }
@@ -61,7 +61,7 @@ export async function connectLocation(
     const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
     if (!isStored) {
       throw new WrongLocation(
-        `the settings of "${locationId}" were changed meanwhile, and what the POS gave is not in them: connect it again`,
+        `the settings of "${locationId}" were changed meanwhile, so the POS's new settings were not stored: connect it again`,
       );
     }
   }

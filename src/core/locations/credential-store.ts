@@ -9,40 +9,40 @@ import { retryWrite } from '../postgres/transactions.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
-/** Time for the POS to answer. */
+/** The time for the POS to answer. */
 const OBTAIN_MS = 8_000;
-/** Time from the claim to the call. A process that was stopped for longer, or its machine, may have lost its claim. */
+/** The longest time from the claim to the call. After a longer suspension the claim may be lost. */
 const BEGIN_WITHIN_MS = 5_000;
-/** Seconds of a claim: more than both of these and the write (10 s) together. */
+/** Seconds of a claim: more than both times above and the write (10 s) together. */
 const RENEWAL_S = 30;
-/** Time that an order waits for its token, shorter than its own, so that it can still be sent. */
+/** The time that an order waits for its token, shorter than its attempt, so that it can still be sent. */
 const WAIT_MS = 10_000;
 const POLL_MS = 100;
-/** Seconds of a token's life kept as a margin for the call, or a tenth of its life if that is less. */
+/** Seconds of a token's life reserved for the call, or a tenth of its life if that is less. */
 const SPARE_S = 60;
 /** Age in seconds of a token below which a refusal cannot mean that it is too old. */
 const YOUNG_S = 60;
-/** Time for which a final refusal of the POS is cached, so that not every waiting order asks again. */
+/** The time for which a final refusal of the POS is cached, so that not every waiting order repeats the request. */
 const REFUSED_FOR_MS = 25_000;
 const CACHE_SIZE = 10_000;
 
 type TokenRequest = Parameters<Credentials['accessToken']>[0];
-/** Both by the process's own clock, in milliseconds. */
+/** Times are milliseconds of the process's monotonic clock. */
 type Known = { accessToken: string; granted: number; until: number };
 type StoredGrant = Pick<Grant, 'accessToken' | 'refreshToken'>;
-/** Seconds of the token's whole life, of what is left of it, and since its grant. */
+/** `lifetime` is the token's whole life in seconds, `left` the rest of it, `age` the time since its grant. */
 type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
 
 /**
- * Keeps access and refresh tokens in Postgres. Of all processes one at a time asks the POS for the next, since many a
- * refresh token can be spent once. Whoever is chosen and dies leaves it open whether it was spent: then the next one
- * tries the same again, and a POS that refuses it has spent it: `reconnect_needed`.
+ * Stores access and refresh tokens in Postgres. One process at a time renews a token, because many refresh tokens can be
+ * used only once. If that process dies, the next one tries the same refresh token again. If the POS refuses it, it was
+ * spent: `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
   const known = new LRUCache<string, Known>({ max: CACHE_SIZE });
   const underWay = new Map<string, Promise<string>>();
   const refused = new LRUCache<string, NeedsOperator>({ max: CACHE_SIZE, ttl: REFUSED_FOR_MS, ttlResolution: 0 });
-  /** Grants that are not in Postgres yet. Their predecessors are spent, so there is no other copy. */
+  /** Grants that are not in Postgres yet. Their predecessors are spent, so this is the only copy. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
   const cache = (
@@ -67,7 +67,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     return cache(key, accessToken, row);
   };
 
-  /** Decrypts a grant. One that no key of ours opens, or that was another's, counts as none. */
+  /** Decrypts a grant. A grant that no key decrypts, or that is encrypted for another row, counts as none. */
   const open = async (key: string, { grant }: Row): Promise<StoredGrant | undefined> =>
     grant === null
       ? undefined
@@ -100,7 +100,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
         if (granted !== undefined) return granted;
         await sleep(POLL_MS);
         if (performance.now() < giveUpAt) continue;
-        throw new TryAgain('another process has been renewing the token for too long', { sent: false });
+        throw new TryAgain('another process takes too long to renew the access token', { sent: false });
       }
       try {
         const granted = await readGranted(key, row, request);
@@ -134,11 +134,11 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       ) {
         return held.accessToken;
       }
-      // A renewal before its time is its own affair: nobody else waits for it, or for what it was refused.
+      // Early renewals have their own key: other callers do not wait for them, and do not get their refusals.
       const sought = `${key} ${maxAgeS}`;
       const refusal = refused.get(sought);
       if (refusal !== undefined) throw refusal;
-      // The renewal continues, even if nobody waits for it any more.
+      // The renewal continues even if no caller waits for it any more.
       const renewal = underWay.get(sought) ?? renew(key, integration, request).finally(() => underWay.delete(sought));
       underWay.set(sought, renewal);
       try {
@@ -161,8 +161,8 @@ function spareOf(lifetime: number): number {
 const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent: false });
 
 /**
- * The error for an order, which was not sent, whatever happened to the request for a token. A server error's status is
- * in the cause alone: said about an order, it would mean that the POS may have it.
+ * The error for an order, which was not sent, whatever happened to the token request. A server error's status is only in
+ * the cause: as the status of an order's error, it would mean that the POS may have the order.
  */
 function notSent(error: unknown): TryAgain {
   if (!(error instanceof TryAgain)) {
@@ -175,13 +175,13 @@ function notSent(error: unknown): TryAgain {
   return new TryAgain(message, { sent: false, retryAfterMs, cause, ...(httpStatus === 429 && { httpStatus }) });
 }
 
-/** The place that a grant is sealed for. @param key the SHA-256 of what it stems from, in hex */
+/** The place that a grant is encrypted for. @param key see `keyOfGrant` */
 export function placeOfGrant(key: string): string {
   // guard: grant-of-its-settings
   return `credentials/${key}`;
 }
 
-/** The key of a grant: the SHA-256 of what it stems from, in hex. */
+/** The key of a grant: the SHA-256 of its integration and seed, in hex. */
 export function keyOfGrant(integration: string, seed: TokenRequest['seed']): string {
   const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
@@ -213,7 +213,7 @@ async function claim(pool: Pool, key: string, integration: string, renewer: stri
   return rows[0];
 }
 
-/** Stores a grant, unless a newer one is there: this process may have been stopped for long. */
+/** Stores a grant, unless there is a newer one: this process may have been suspended. */
 async function store(
   pool: Pool,
   key: string,

@@ -6,7 +6,7 @@ import type { LocationDeps } from './check-location.ts';
 import { credentialStore } from './credential-store.ts';
 import { settingsOpener, type SettingsRules } from './locations.ts';
 
-/** Makes what a process beside the service needs to ask locations' POS systems, by Postgres's clock. */
+/** Makes the dependencies of a process outside the service that calls locations' POS systems. */
 export async function locationDeps(
   pool: Pool,
   rules: SettingsRules,

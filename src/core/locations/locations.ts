@@ -22,7 +22,7 @@ export type Location = {
   settings: unknown;
 };
 
-/** A hash of the account that a location's settings lead to, for comparison only: the account may hold credentials. */
+/** A hash of the account that a location's settings lead to. A hash, because the account may contain credentials. */
 export function posAccount({ integration, provider, settings }: Location): string {
   return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
 }
@@ -30,26 +30,22 @@ export function posAccount({ integration, provider, settings }: Location): strin
 export const LocationRow = z.object({
   locationId: z.string(),
   integration: z.string(),
-  country: z
-    .string()
-    .nullable()
-    .meta({ description: 'ISO 3166-1 alpha-2: telephone numbers in national form are read with it.' }),
+  country: z.string().nullable().meta({ description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.' }),
   pausedAt: z.date().nullable(),
-  pausedUntil: z
-    .date()
-    .nullable()
-    .meta({ description: 'When its orders go on by themselves: its POS paused it. Null if an operator did.' }),
+  pausedUntil: z.date().nullable().meta({
+    description: 'When a pause by its POS ends and orders resume automatically. Null if an operator paused it.',
+  }),
   updatedAt: z.date(),
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** SQL of when a location `l` was paused, by an operator or its POS, and when that ends by itself, if it does. */
+/** SQL of the time when a location `l` was paused by an operator or its POS, and of its automatic end, if it has one. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
   ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil"`;
 
-/** The location cannot be used as it is. The message says why and what would be right, without any value. */
+/** The location cannot be used. The message names the fault and the correct form, but no value. */
 export class WrongLocation extends Error {
   override readonly name = 'WrongLocation';
   declare readonly cause?: LocationCause;
@@ -70,14 +66,14 @@ type Usable = { provider: Provider; settings: unknown };
 export type SettingsRules = {
   registry: Registry;
   keys: SettingsKeys;
-  /** The outside base URL. Some webhooks can only be verified with the URL that the POS calls. */
+  /** The public base URL. Some webhooks can only be verified with the URL that the POS calls. */
   publicUrl: string | undefined;
 };
 
-/** Locations whose settings are open at once: some 50 MB. */
+/** Locations whose decrypted settings are cached: some 50 MB. */
 const MOST_OPENED = 50_000;
 
-/** Decrypts and parses settings. Each location's stay open until they change: every webhook and attempt needs them. */
+/** Decrypts and parses settings, and caches them until they change: every webhook and attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
   return async ({ locationId, integration, sealedSettings }) => {
@@ -100,7 +96,7 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
   };
 }
 
-/** The place that a location's settings are sealed for. */
+/** The place that a location's settings are encrypted for. */
 export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
 }
@@ -132,13 +128,13 @@ function parseSettings(
   return { provider, settings: parsed.data };
 }
 
-/** The schema of settings that are put now. */
+/** The schema of newly stored settings. */
 export const newSettingsOf = (provider: Provider): Provider['settings'] => provider.newSettings ?? provider.settings;
 
 /**
- * Creates or replaces a location. Placements held for it are tried at once.
- * @param location.country by default the one that it had
- * @throws WrongLocation if the settings are not what the integration needs, or lead to a host that may not be called
+ * Creates or replaces a location. Its held placements become due at once.
+ * @param location.country by default the country stays unchanged
+ * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
  */
 export async function putLocation(
   pool: Pool,
@@ -156,7 +152,7 @@ export async function putLocation(
        ON CONFLICT (location_id) DO UPDATE
          SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
              country = coalesce(excluded.country, locations.country), grant_sha256 = excluded.grant_sha256,
-             -- Of what the POS before said, another one knows nothing.
+             -- A new POS cannot end the pause of the previous one.
              pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
                                      THEN now() ELSE locations.pos_paused_until END
      )
@@ -172,30 +168,30 @@ export async function putLocation(
   );
 }
 
-/** The key of the grant that settings lead to; undefined if their connection does not end by itself. */
+/** The key of the grant that settings lead to; undefined if their connection does not expire. */
 export function grantKeyOf(integration: string, provider: Provider, settings: unknown): string | undefined {
   const seed = provider.grantSeed?.(settings);
   return seed && keyOfGrant(integration, seed);
 }
 
 /**
- * Tells an operator at once what each call would say. Settings that are there already stay readable: webhooks need them,
- * too. The URL that the POS calls is not one that we do.
+ * Refuses settings with a host that every call would refuse, so that an operator sees it at once. Stored settings stay
+ * usable, because webhooks need them. Skips the URL that the POS calls: we never call it.
  * @throws WrongLocation
  */
 export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowed: AllowedHosts): void {
   const called = Object.entries(settings ?? {}).filter(([name]) => name !== webhookAuth?.urlSetting);
   const found = findRefusedUrl(Object.fromEntries(called), allowed);
   if (found === undefined) return;
-  const says = toCauseText(`is refused: ${describeCause({ code: 'pos_host_refused', reason: found.refused })}`);
+  const says = toCauseText(`is not allowed: ${describeCause({ code: 'pos_host_refused', reason: found.refused })}`);
   const issue = { path: toCauseText(found.path.join('.')), received: 'string', says } as const;
   throw new WrongLocation(`settings: ${issueInWords(issue)}`, { cause: { code: 'wrong_settings', issues: [issue] } });
 }
 
 /**
- * Replaces the settings that were read, unless somebody else was quicker.
+ * Replaces settings, unless they changed since they were read.
  * @returns whether they are stored
- * @throws WrongLocation as `putLocation` does
+ * @throws WrongLocation like `putLocation`
  */
 export async function replaceSettings(
   pool: Pool,
@@ -207,7 +203,7 @@ export async function replaceSettings(
   const grantKey = grantKeyOf(location.integration, provider, settings) ?? null;
   const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));
   const { rowCount } = await retryWrite(() =>
-    // Repeated after a commit whose answer was lost, it finds its own.
+    // A repeat after a commit whose answer was lost matches its own settings ($3).
     pool.query(
       `UPDATE locations SET settings = $3, grant_sha256 = decode($4::text, 'hex'), updated_at = now()
        WHERE location_id = $1 AND settings IN ($2, $3)`,
@@ -217,18 +213,18 @@ export async function replaceSettings(
   return rowCount === 1;
 }
 
-/** A location as it is stored. An `OpenSettings` opens its settings. */
+/** A location as it is stored. An `OpenSettings` decrypts its settings. */
 export type StoredLocation = {
   locationId: string;
   integration: string;
   sealedSettings: string;
   paused: boolean;
-  /** When its orders go on by themselves: its POS paused it, and no operator. */
+  /** When a pause by its POS ends and orders resume automatically. Null if an operator paused it. */
   pausedUntil: Date | null;
   country: string | null;
 };
 
-/** SQL of the columns of a `StoredLocation`, of a location `l`. */
+/** SQL of a `StoredLocation`, from a location `l`. */
 export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
   ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil"`;
 
@@ -257,7 +253,7 @@ export async function listLocations(pool: Pool): Promise<LocationRow[]> {
 
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });
 
-/** Pauses a location until it is resumed: its orders wait, and nothing is lost. @returns whether the location exists */
+/** Pauses a location until it is resumed. Its orders wait. @returns whether the location exists */
 export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
@@ -267,8 +263,8 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
 }
 
 /**
- * SQL that lets the orders of locations go on: those of `was` whose `paused_at`, since when they wait, is not NULL. Their
- * deadlines are extended by the pause.
+ * SQL that resumes the orders of the locations in `was` whose `paused_at` (the start of the pause) is not NULL. Extends
+ * their deadlines by the pause.
  */
 export const LET_GO_ON = `
   UPDATE placements p
@@ -278,7 +274,8 @@ export const LET_GO_ON = `
   WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
 
 /**
- * Resumes a location, whoever paused it, and extends its orders' deadlines by the pause. What its POS said before is over.
+ * Resumes a location paused by an operator or its POS, and extends its orders' deadlines by the pause. Earlier reports of
+ * its POS no longer count.
  * @returns whether the location exists
  */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {

@@ -2,11 +2,11 @@ import type { Pool } from 'pg';
 import { LET_GO_ON } from './locations.ts';
 
 /**
- * SQL that pauses locations by what their POS systems say of their kitchens, or ends that; `heard` has the numbers of the
- * webhooks that were heard. The last word counts, by when it first came: a replay of an earlier one, or one that waited
- * in the spill, moves nothing. Nor does a pause that would be over by now. An operator's pause is untouched.
- * `endPosPauses` lets the orders go on.
- * @param words SQL of rows under an alias: webhook_nth, location_id, integration, said_at, until; the last is NULL if the
+ * SQL that starts or ends pauses of locations, as reported by their POS systems; `heard` has the numbers of the webhooks
+ * that were applied. The newest report counts, by its first arrival: a replay of an older report, or one from the spill,
+ * changes nothing. Nor does a pause that has already ended. An operator's pause is untouched. `endPosPauses` resumes the
+ * orders.
+ * @param words SQL of rows under an alias: webhook_nth, location_id, integration, said_at, until; `until` is NULL if the
  *   kitchen takes orders
  */
 export const pausingByPos = (words: (alias: string) => string): string => `
@@ -27,9 +27,9 @@ word AS (
 )`;
 
 /**
- * Ends the pauses by POS systems whose time is over, or whose kitchen takes orders again. Orders go on at once, unless an
- * operator has paused the location as well: that pause stays, and counts for them from when the first of both began.
- * @returns the locations whose orders go on
+ * Ends pauses by POS systems that are over, or whose kitchen takes orders again. Orders resume at once, unless an operator
+ * has paused the location too: that pause stays, and counts from the start of the earlier one.
+ * @returns the locations whose orders resume
  */
 export async function endPosPauses(pool: Pool): Promise<{ locationId: string; integration: string }[]> {
   const { rows } = await pool.query<{ locationId: string; integration: string }>({

@@ -4,8 +4,8 @@ import type { Observe } from '../domain/observed.ts';
 type Seen = { integration: string; at: number };
 
 /**
- * Records when each location and each token was last seen. Collected in memory and written now and then, since a write
- * per webhook would cost as much as the webhook. A killed process loses some seconds of it.
+ * Records when each location and each token was last seen. Collects in memory and writes periodically, because a write per
+ * webhook would cost as much as the webhook. A killed process loses some seconds.
  */
 export function recordLastSeen(pool: Pool): {
   observe: Observe;
@@ -43,13 +43,13 @@ export function recordLastSeen(pool: Pool): {
   };
 }
 
-/** Ordered by key, so that two processes cannot deadlock. */
+/** Locks rows ordered by key, so that two processes cannot deadlock. */
 const WRITE = `
   WITH heard AS (
     INSERT INTO location_last_seen (location_id, integration, last_seen_at)
     SELECT h.location_id, h.integration, now() - make_interval(secs => h.ago)
     FROM unnest($1::text[], $2::text[], $3::float8[]) AS h(location_id, integration, ago)
-    JOIN locations USING (location_id) -- it may have been removed meanwhile
+    JOIN locations USING (location_id) -- skips locations removed meanwhile
     ORDER BY h.location_id
     ON CONFLICT (location_id) DO UPDATE
       SET integration = excluded.integration, last_seen_at = greatest(location_last_seen.last_seen_at, excluded.last_seen_at)

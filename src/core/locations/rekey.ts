@@ -6,11 +6,11 @@ import { placeOfWebhook, readSealHeader, seal, SealedElsewhere, type SettingsKey
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Texts sealed with the first key, for their row, now; or in a dry run those that would be. */
+  /** Texts encrypted again, with the first key and for their row. In a dry run: the texts that would be. */
   rewritten: number;
-  /** Those of them that had opened in any row: an earlier version sealed them. */
+  /** The rewritten texts that an earlier version had not bound to their row. */
   unbound: number;
-  /** Texts that had the first key already, and opened in their row alone. */
+  /** Texts that had the first key already, and were bound to their row. */
   current: number;
   /** Texts left as they are. */
   unreadable: number;
@@ -21,17 +21,17 @@ export type Rekeying = {
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems. */
   grants: Rekeyed;
-  /** Headers with which dropped webhooks are verified again, and bodies with our token. */
+  /** Headers that verify dropped webhooks again, and bodies with our token. */
   webhooks: Rekeyed;
   /** Ids of the keys of unreadable texts: SETTINGS_KEY lacks them, or has other bytes. */
   missingKeys: string[];
-  /** The rows of unreadable texts that were sealed for another row. */
+  /** The rows of unreadable texts that were encrypted for another row. */
   misplaced: string[];
 };
 
 /**
- * Reseals all texts with the first key and for their rows, one by one, beside running services: a text that is replaced
- * meanwhile stays as replaced. Safe to repeat and to interrupt.
+ * Encrypts all texts again with the first key and for their rows, one by one, while services run: a text that is replaced
+ * meanwhile keeps its new value. Safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();
@@ -40,7 +40,7 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     const counts: Rekeyed = { rewritten: 0, unbound: 0, current: 0, unreadable: 0 };
     for (const column of columns) {
       for await (const text of textsIn(column)) {
-        const done = await sealAnew(column, keys, text, dryRun);
+        const done = await sealAgain(column, keys, text, dryRun);
         if (done.result !== undefined) counts[done.result] += 1;
         if (done.wasUnbound === true) counts.unbound += 1;
         if (done.missingKey !== undefined) missing.add(done.missingKey);
@@ -57,9 +57,9 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
 
 type Sealed = { key: string[]; sealed: string };
 
-/** A column of sealed texts, each with its primary key. */
+/** A column of encrypted texts, each with its primary key. */
 type Column = {
-  /** The place that the text of this key is sealed for. */
+  /** The place that the text of this key is encrypted for. */
   placeOf(key: string[]): string;
   /** Returns the texts after `after`, or the first ones. */
   page(after: string[] | undefined): Promise<Sealed[]>;
@@ -79,14 +79,14 @@ async function* textsIn(column: Column): AsyncGenerator<Sealed> {
 }
 
 type Done = {
-  /** Undefined if the text is gone meanwhile. */
+  /** Undefined if the text was deleted meanwhile. */
   result?: 'rewritten' | 'current' | 'unreadable';
   wasUnbound?: boolean;
   missingKey?: string;
   misplaced?: string;
 };
 
-async function sealAnew(column: Column, keys: SettingsKeys, text: Sealed, dryRun: boolean): Promise<Done> {
+async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRun: boolean): Promise<Done> {
   const [newest] = keys.keys();
   const place = column.placeOf(text.key);
   let sealed: string | undefined = text.sealed;
@@ -160,7 +160,7 @@ function grantsIn(pool: Pool): Column {
   });
 }
 
-/** The sealed texts of one day. Few webhooks have one, and these an index of their own. */
+/** The encrypted texts of one day. Few webhooks have one, so they have their own index. */
 function webhooksIn(pool: Pool, day: string): Column {
   return columnOf(pool, ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }), {
     table: 'webhooks',

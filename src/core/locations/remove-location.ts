@@ -5,9 +5,9 @@ import { inTransaction } from '../postgres/transactions.ts';
 const NAMED = 5;
 
 /**
- * Removes a location that is paused and has no open order, with its settings and tokens. Its webhooks are refused
- * within five seconds. Its orders, their history and its webhooks stay as long as any other's; the id can be configured
- * again. Its POS's grants may be shared with other locations, and are deleted when nobody renews them any more.
+ * Removes a paused location without unfinished orders, with its settings and tokens. Its webhooks are refused within five
+ * seconds. Its orders, their history and its webhooks expire as usual; the id can be configured again. Grants of its POS
+ * may be shared with other locations, and are deleted once they are not renewed any more.
  * @returns the number of tokens removed, or the obstacle, or undefined if there is no such location
  */
 export async function removeLocation(
@@ -21,7 +21,7 @@ export async function removeLocation(
     );
     const location = rows[0];
     if (location === undefined) return undefined;
-    if (!location.paused) return { refused: `it takes orders. First: expediter location pause ${locationId}` };
+    if (!location.paused) return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
     const open = await openOrders(client, locationId);
     if (open !== undefined) return { refused: open };
 
@@ -40,7 +40,7 @@ export async function removeLocation(
   });
 }
 
-/** Takes from operators what they may there: configured again, the id may be somebody else's. */
+/** Removes operators' rights at the location: if the id is configured again, it may belong to somebody else. */
 async function takeRights(client: PoolClient, locationId: string): Promise<void> {
   for (const last of [
     'DELETE FROM operator_grants WHERE locations = ARRAY[$1]',
@@ -52,7 +52,7 @@ async function takeRights(client: PoolClient, locationId: string): Promise<void>
   }
 }
 
-/** Names an open order, which would lose its statuses or wait for a location that is gone. */
+/** Names unfinished orders: they would lose their statuses, or wait for a location that no longer exists. */
 async function openOrders(client: PoolClient, locationId: string): Promise<string | undefined> {
   const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
     `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count
@@ -66,7 +66,7 @@ async function openOrders(client: PoolClient, locationId: string): Promise<strin
   const named = rows.map((row) => `${row.serviceOrderId} (${(row.state ?? 'sent').replace('_', ' ')})`);
   const more = count > rows.length ? ` and ${count - rows.length} more` : '';
   return (
-    `orders that have not ended: ${named.join(', ')}${more}. ` +
-    'Each ends with its last status, or ORDER_END_S after it was heard of last'
+    `the location has orders that have not ended: ${named.join(', ')}${more}. ` +
+    'Each order ends with its last status, or ORDER_END_S after its last news'
   );
 }

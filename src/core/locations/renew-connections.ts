@@ -13,20 +13,20 @@ import {
 import type { Log } from '../domain/log.ts';
 import type { Credentials } from '../domain/provider.ts';
 
-/** What a POS has granted for a time. Never a token. */
+/** The dates of a POS's grant, without its tokens. */
 export const ShownGrant = z
   .object({
-    grantedAt: z.date().meta({ description: 'When its POS granted access last, or said how long it lasts.' }),
+    grantedAt: z.date().meta({ description: 'When its POS last granted access, or reported how long it lasts.' }),
     lastsUntil: z
       .date()
       .nullable()
-      .meta({ description: 'When the connection ends unless it is renewed. Null if it does not end by itself.' }),
+      .meta({ description: 'When the connection ends unless it is renewed. Null if it does not expire.' }),
     daysLeft: z.int().nullable().meta({ description: 'Whole days until then; below 0 once it has ended.' }),
   })
   .meta({ id: 'ShownGrant' });
 export type ShownGrant = z.infer<typeof ShownGrant>;
 
-/** Reads the grant that a location's connection depends on. @returns null if there is none, or it needs none */
+/** Reads the grant of a location's connection. @returns null if there is none */
 export async function readGrant(pool: Pool, locationId: string): Promise<ShownGrant | null> {
   const { rows } = await pool.query<ShownGrant>(
     `SELECT c.granted_at AS "grantedAt",
@@ -42,8 +42,8 @@ export async function readGrant(pool: Pool, locationId: string): Promise<ShownGr
 const CALL_TIMEOUT_MS = 15_000;
 
 /**
- * Lets every provider use what would expire unused, location by location, and logs which one needs an operator before
- * an order does. Settings of a paused location expire as well, so it is included.
+ * Calls `renewConnection` for one location after the other, and logs a location that needs an operator before an order
+ * fails there. Includes paused locations, because their credentials expire too.
  */
 export async function renewConnections(deps: {
   pool: Pool;
@@ -77,7 +77,7 @@ export async function renewConnections(deps: {
   }
 }
 
-/** Notes which grant a location has, if its settings were put by a version that did not. */
+/** Records a location's grant, if its settings were stored by a version that did not record it. */
 async function noteGrant(pool: Pool, location: StoredLocation, grantKey: string | undefined): Promise<void> {
   await pool.query(
     `UPDATE locations SET grant_sha256 = decode($3::text, 'hex')

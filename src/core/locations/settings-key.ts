@@ -7,7 +7,7 @@ export type SettingsKeys = ReadonlyMap<string, Uint8Array>;
 
 /**
  * Parses `id:base64[,id:base64…]`, newest first.
- * @throws Error that says which entry is wrong, never the key itself
+ * @throws Error that names the wrong entry, never the key itself
  */
 export function parseSettingsKeys(text: string): SettingsKeys {
   const keys = new Map<string, Uint8Array>();
@@ -17,31 +17,31 @@ export function parseSettingsKeys(text: string): SettingsKeys {
     const key = Buffer.from(entry.slice(colon + 1).trim(), 'base64');
     if (id === '') throw new Error(`key ${index + 1} has no id: write id:base64`);
     if (key.length !== 32) throw new Error(`key "${id}" is ${key.length} bytes of base64, not 32`);
-    if (keys.has(id)) throw new Error(`key id "${id}" is there twice`);
+    if (keys.has(id)) throw new Error(`key id "${id}" is used twice`);
     keys.set(id, key);
   }
   return keys;
 }
 
-/** What .env.example once had. */
+/** The key that .env.example once contained. */
 const PUBLISHED = Buffer.from('sixteen times two makes 32 bytes');
-/** Of 32 random bytes some 30 are different, and fewer than these in no key that anybody makes. */
+/** The fewest different bytes in a key. 32 random bytes have some 30, and practically never fewer than 16. */
 const DIFFERENT = 16;
 
-/** Whether somebody can guess a key. */
+/** Whether a key is easy to guess. */
 export function hasWeakKey(keys: SettingsKeys): boolean {
   return [...keys.values()].some((key) => new Set(key).size < DIFFERENT || PUBLISHED.equals(key));
 }
 
-/** The text is of another row: somebody moved or copied it, or restored a part of the database. */
+/** The text belongs to another row: it was moved or copied by hand, or the database was restored in part. */
 export class SealedElsewhere extends Error {
   override readonly name = 'SealedElsewhere';
 }
 
 /**
  * Encrypts the value's JSON as a JWE (compact, `dir`, A256GCM).
- * @param place the row that it is for, such as `locations/club-1`. It stands in the protected header, which the key
- *   authenticates, so the text opens nowhere else
+ * @param place the row that the text is for, such as `locations/club-1`. It is in the protected header, which the key
+ *   authenticates, so the text cannot be decrypted for another row
  */
 export async function seal(keys: SettingsKeys, value: unknown, place: string): Promise<string> {
   const [first] = keys;
@@ -53,7 +53,7 @@ export async function seal(keys: SettingsKeys, value: unknown, place: string): P
 }
 
 /**
- * Decrypts a text. One without a place is of an earlier version, and opens anywhere until `rekey` has bound it.
+ * Decrypts a text. A text without a place is of an earlier version, and is accepted in any row until `rekey` binds it.
  * @throws Error if no key fits; its message names the key's id, never the content
  * @throws SealedElsewhere
  */
@@ -69,14 +69,13 @@ export async function unseal(keys: SettingsKeys, jwe: string, place: string): Pr
   );
   const { place: sealedFor = place } = protectedHeader;
   // guard: sealed-for-its-row
-  if (sealedFor !== place) throw new SealedElsewhere(`it was sealed for ${String(sealedFor)}, and lies in ${place}`);
+  if (sealedFor !== place) throw new SealedElsewhere(`it was encrypted for ${String(sealedFor)}, but is in ${place}`);
   return JSON.parse(new TextDecoder().decode(plaintext));
 }
 
-/** What a JWE's header says. Both are missing where it is none. */
 type SealHeader = { keyId: string; isBound: boolean };
 
-/** Reads a JWE's header, without decrypting it. The id of the key is '' if there is none. */
+/** Reads a JWE's header, without decrypting it. Without a valid header the key id is '', and `isBound` is false. */
 export function readSealHeader(jwe: string): SealHeader {
   try {
     const { kid, place } = decodeProtectedHeader(jwe);
@@ -91,12 +90,12 @@ export function keyIdOf(jwe: string): string {
   return readSealHeader(jwe).keyId;
 }
 
-/** The number of texts sealed with one key of SETTINGS_KEY, for their row or, by an earlier version, for any. */
+/** The number of texts encrypted with one key, either bound to their row or, by an earlier version, not bound. */
 type SealedTexts = SealHeader & { count: number };
 
 /** Counts the stored texts by key, without decrypting any. */
 export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
-  // A text begins with its header in base64url, which names the key and the row: of a key's texts one header is enough.
+  // A text begins with its header in base64url, which names the key and the row. One header of each group is enough.
   const { rows } = await pool.query<{ header: string; count: number }>(
     `SELECT min(header) AS header, count(*)::int AS count
      FROM (SELECT header, CASE WHEN header ~ '^[A-Za-z0-9_-]+$' AND length(header) % 4 <> 1
@@ -117,18 +116,18 @@ export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
   return [...counts.values()];
 }
 
-/** What is stored of a webhook under SETTINGS_KEY. */
+/** The encrypted part of a stored webhook. */
 export const WebhookSecrets = z.object({
   /**
-   * The request target, with which a replay verifies a dropped webhook again. Empty if it was verified when it came. (A
-   * process of a version before 0.3 reads no text without one.)
+   * The request target, so that a replay can verify a dropped webhook again. Empty if it was verified on arrival. (Versions
+   * before 0.3 cannot read a text without this field.)
    */
   target: z.string(),
   authorization: z.string().exactOptional(),
   cookie: z.string().exactOptional(),
-  /** The headers beside these that are not stored in clear as they came. */
+  /** The other headers that are not stored in clear, as they arrived. */
   headers: z.record(z.string(), z.string()).exactOptional(),
-  /** The body in base64, if our own token is in it. */
+  /** The body in base64, if it contains our token. */
   body: z.base64().exactOptional(),
 });
 export type WebhookSecrets = z.infer<typeof WebhookSecrets>;
@@ -140,7 +139,7 @@ export function sealWebhook(keys: SettingsKeys, place: WebhookPlace, secrets: We
   return seal(keys, secrets, placeOfWebhook(place));
 }
 
-/** @throws as `unseal` does */
+/** @throws like `unseal` */
 export async function unsealWebhook(keys: SettingsKeys, place: WebhookPlace, sealed: string): Promise<WebhookSecrets> {
   return WebhookSecrets.parse(await unseal(keys, sealed, placeOfWebhook(place)));
 }

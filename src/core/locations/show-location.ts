@@ -4,14 +4,14 @@ import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { LOCATION_ROW, LocationRow } from './locations.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
-import { readActsAt, RecordedAction } from '../operators/read-audit.ts';
+import { readActionsAt, RecordedAction } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { readGrant, ShownGrant } from './renew-connections.ts';
 import { listTokens, stateOfToken, TOKEN_STATES, TokenRow } from './webhook-tokens.ts';
 
 const STEPS = 12;
 const STEP_S = 300;
-/** Webhooks that are counted. */
+/** The most stored webhooks that are counted. */
 const REFUSED_READ = 1_000;
 const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
@@ -19,37 +19,37 @@ export const SeenLocation = LocationRow.extend({
   lastSeenAt: z
     .date()
     .nullable()
-    .meta({ description: 'When its last webhook came through this integration, to some ten seconds.' }),
+    .meta({ description: 'When its last webhook came through this integration, accurate to ten seconds.' }),
   notStored: z.int().meta({
-    description: 'How many of its webhooks of today (UTC) were dropped beyond `DROPPED_QUOTA`, to some ten seconds.',
+    description: 'Webhooks of today (UTC) dropped and not stored, beyond `DROPPED_QUOTA`; accurate to ten seconds.',
   }),
   missedAt: z.date().nullable().meta({
-    description: 'When its POS, asked about a quiet order, last said more than its webhooks had: one is missing.',
+    description: 'When a status poll last found more than the webhooks had reported: a webhook is missing.',
   }),
   oldToken: z
     .object({
       webhooks: z
         .int()
-        .meta({ description: `Those that are kept, up to ${REFUSED_READ}, and those of today that are not.` }),
+        .meta({ description: `Stored ones, up to ${REFUSED_READ}, plus those of today that were not stored.` }),
       lastReceivedAt: z.date(),
-      tokenId: z.string().meta({ description: 'The token of the last one.' }),
-      state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that was not valid.' }),
+      tokenId: z.string().meta({ description: 'The token of the last webhook.' }),
+      state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that token is not valid.' }),
     })
     .nullable()
     .meta({
       description:
-        'Webhooks of the last 24 hours that were refused for a token that was issued for it once: its POS needs a new one.',
+        'Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.',
     }),
-  webhooks: FiveMinutes.meta({ description: 'Of the last hour in steps of five minutes, oldest first.' }),
+  webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.meta({
-    description: 'Those of them that were dropped, or refused as `unauthorized` or `not_committed`.',
+    description: 'Those webhooks that were dropped, or refused as `unauthorized` or `not_committed`.',
   }),
 });
 export type SeenLocation = z.infer<typeof SeenLocation>;
 
 export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
-/** Lists locations with their recent traffic: all of them by id, or these. */
+/** Lists locations by id, with their recent traffic. @param locations only these, by default all */
 export async function listSeenLocations(pool: Pool, locations?: readonly string[]): Promise<SeenLocation[]> {
   const { rows } = await pool.query<Row>({
     name: 'list-locations',
@@ -111,19 +111,19 @@ export const ShownLocation = SeenLocation.extend({
   webhookUrl: z
     .string()
     .nullable()
-    .meta({ description: 'What its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
+    .meta({ description: 'The URL that its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
   knows: z.object({
-    check: z.boolean().meta({ description: 'Its settings can be tested, by `check`.' }),
-    readStatus: z.boolean().meta({ description: 'Its POS can be asked about an order that is quiet.' }),
-    connect: z.boolean().meta({ description: 'Its POS can be told our URL: `expediter provider connect`.' }),
+    check: z.boolean().meta({ description: '`check` can test its settings.' }),
+    readStatus: z.boolean().meta({ description: "An order's status can be polled at its POS." }),
+    connect: z.boolean().meta({ description: '`expediter provider connect` can register our URL at its POS.' }),
   }),
   grant: ShownGrant.nullable().meta({
-    description: 'What its POS granted for a time. Null where nothing that ends was granted yet.',
+    description: 'The grant of its POS, if it expires. Null without one.',
   }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
   actions: z
     .array(RecordedAction)
-    .meta({ description: 'What operators did there and were refused, newest first, the newest 50.' }),
+    .meta({ description: "Operators' actions there, done and refused: the newest 50, newest first." }),
 }).meta({ id: 'ShownLocation' });
 
 export type ShownLocation = z.infer<typeof ShownLocation>;
@@ -137,7 +137,7 @@ export async function showLocation(
     listSeenLocations(pool, [locationId]),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
-    readActsAt(pool, locationId),
+    readActionsAt(pool, locationId),
   ]);
   const [location] = found;
   if (location === undefined) return undefined;

@@ -2,41 +2,47 @@ import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import { stopwatch } from '../domain/timing.ts';
 import type { Now } from '../postgres/database-clock.ts';
-import { LISTED_TOKEN, readChangedTokens, tellTime, type ChangedToken, type ListedToken } from './changed-tokens.ts';
+import {
+  LISTED_TOKEN,
+  readChangedTokens,
+  databaseTime,
+  type ChangedToken,
+  type ListedToken,
+} from './changed-tokens.ts';
 import { digest } from '../domain/make-token.ts';
 
 export type TokenList = {
-  /** Reads all valid tokens. @throws while Postgres cannot be asked */
+  /** Reads all valid tokens. @throws while Postgres cannot be reached */
   load(): Promise<void>;
   /**
-   * Reads what has changed; all, if that is much, if nothing has been loaded yet, and once an hour, for what was
-   * deleted by hand. To be repeated every few seconds. @throws as `load`
+   * Reads the changes. Reads all tokens if there are many changes, before the first load, and once an hour (for rows
+   * deleted by hand). Call it every few seconds. @throws like `load`
    */
   refresh(): Promise<void>;
-  /** The token as last read. Undefined if it is not listed or has expired, or if nothing was read for `ageS`. */
+  /** The token as last read. Undefined if it is not listed or has expired, or if the last read is older than `ageS`. */
   find(token: string): ListedToken | undefined;
   size(): number;
 };
 
-/** So few that neither Postgres nor the event loop is busy with one page for long. */
+/** Tokens of one page: few, so that it occupies neither Postgres nor the event loop for long. */
 const PAGE = 500;
-/** Some 150 MB. */
+/** The most tokens, some 150 MB. */
 const MOST = 500_000;
 const LOAD_AFTER_MS = 3_600_000;
 
 /**
- * Keeps all valid tokens in memory, to judge webhooks by while Postgres is away: at most 500,000.
- * @param about.ageS the seconds for which what was read is good, also while the machine is suspended
+ * Holds valid tokens in memory, to authenticate webhooks while Postgres is away: at most 500,000.
+ * @param about.ageS the seconds for which a read is valid, including time for which the machine is suspended
  */
 export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick<Log, 'warn'> }): TokenList {
   const listed = new Map<string, ListedToken & { seenBy: number }>();
   const integrations = new Map<string, string>();
-  /** When the last reading began, by Postgres's clock and by ours. */
+  /** The start of the last read, by Postgres's clock and by ours. */
   let read: { mark: number; agoMs: () => number } | undefined;
   let loadedMsAgo: (() => number) | undefined;
   let loads = 0;
 
-  /** @returns whether there was room */
+  /** @returns false if the list is full */
   const list = ({ sha256, tokenId, integration, locationId, expiresAt }: ChangedToken): boolean => {
     if (listed.size >= MOST && !listed.has(sha256)) return false;
     const known = integrations.get(integration);
@@ -47,10 +53,10 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
 
   const load = async (): Promise<void> => {
     const agoMs = stopwatch();
-    const mark = await tellTime(pool);
+    const mark = await databaseTime(pool);
     loads += 1;
     let leftOut = 0;
-    // In place: a new list beside the old one would take as much again.
+    // Updated in place: a second list would take twice the memory.
     for await (const rows of readInPages(pool)) {
       for (const row of rows) if (!list(row)) leftOut += 1;
     }
@@ -58,7 +64,7 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
     if (leftOut > 0) {
       about.log.warn(
         { listed: listed.size, leftOut },
-        'more tokens are valid than are kept in memory: while Postgres is away, webhooks with the others get 500',
+        'more tokens are valid than memory holds: while Postgres is away, webhooks with the other tokens get 500',
       );
     }
     read = { mark, agoMs };

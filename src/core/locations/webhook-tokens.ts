@@ -12,7 +12,7 @@ import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts
 /** The scope of a valid token: one location, through one integration. */
 export type TokenScope = ListedToken & { provider: Provider; settings: unknown };
 
-/** A token that was issued once, and opens nothing: with the location and the integration that it was issued for. */
+/** A token that is no longer valid, with the location and the integration that it was issued for. */
 export type OldToken = Pick<ListedToken, 'tokenId' | 'integration' | 'locationId'> & { state: OldTokenState };
 
 export const TokenRow = z.object({
@@ -23,20 +23,20 @@ export const TokenRow = z.object({
   createdAt: z.date(),
   expiresAt: z.date().nullable(),
   revokedAt: z.date().nullable(),
-  lastUsedAt: z.date().nullable().meta({ description: 'To some ten seconds.' }),
+  lastUsedAt: z.date().nullable().meta({ description: 'Accurate to ten seconds.' }),
 });
 export type TokenRow = z.infer<typeof TokenRow>;
 
 export const TOKEN_STATES = ['valid', ...OLD_TOKEN_STATES] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
 
-/** Time for which what is known may be used without a look at what has changed. */
+/** The time for which a cached token may be used without reading the changes. */
 const CACHE_MS = 5_000;
-/** Age from which that look is taken, so that no webhook of a busy location waits for it. */
+/** The age at which the changes are read in the background, so that webhooks of a busy location do not wait. */
 const REFRESH_MS = 2_500;
-/** Age at which a token is looked up anew whatever the looks say: what was changed by hand is in none of them. */
+/** The maximum cache age. Picks up edits made directly in the database, which the changes do not include. */
 const LOOK_UP_MS = 60_000;
-/** Some 50 MB with the settings. */
+/** Cached tokens: some 50 MB with the settings. */
 const CACHE_SIZE = 50_000;
 const MAX_WAITING = 4_096;
 
@@ -97,8 +97,8 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
 }
 
 /**
- * Finds a token's scope; immediately if it is known, and undefined so if the token was surely never issued.
- * @param source who sends it
+ * Finds a token's scope. Returns it immediately if it is cached, or undefined if the token was certainly never issued.
+ * @param source the sender, for its share of the waiting look-ups
  */
 export type AuthenticateToken = (
   token: string,
@@ -106,22 +106,22 @@ export type AuthenticateToken = (
 ) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
 
 /**
- * Authenticates tokens. Only valid ones are kept, and are good for as long as what has changed is read every five seconds:
- * so busy locations cost Postgres one small query every few seconds, however many they are. Look-ups are batched, one
- * query at a time, so that a flood of invented tokens costs one after the other and never more. Of those that wait a source
- * has a share, and the tokens that were known have room in any case.
+ * Authenticates tokens. Only valid ones are cached, and stay valid while the changes are read every five seconds: busy
+ * locations cost Postgres one small query every few seconds, whatever their number. Look-ups are batched, one query at a
+ * time, so a flood of invented tokens never causes parallel queries. Each source has a share of the waiting look-ups;
+ * cached tokens are looked up again without that limit.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
-  /** By the monotonic clock: Postgres's may step back at a failover, and a revoked token must not live on. */
-  const known = new Map<string, { scope: TokenScope; askedAt: number; storedAt: number }>();
+  /** By the monotonic clock: Postgres's may step back at a failover, which would prolong a revoked token. */
+  const known = new Map<string, { scope: TokenScope; readAt: number; storedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
-  /** Of those that wait and were not known, how many are whose. */
+  /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();
   let isLookingUp = false;
-  /** The last look at what has changed: its time by Postgres's clock, and when it was asked by ours. */
-  let lastLook: { mark: number; askedAt: number } | undefined;
-  let isLooking = false;
+  /** The last read of the changes: its mark by Postgres's clock, and its start by ours. */
+  let lastRefresh: { mark: number; readAt: number } | undefined;
+  let isRefreshing = false;
 
   const lookUp = async (): Promise<void> => {
     isLookingUp = true;
@@ -130,7 +130,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
       waiting.clear();
       waitingOf.clear();
       try {
-        const askedAt = performance.now();
+        const readAt = performance.now();
         const found = await findScopes(pool, open, [...batch.keys()]);
         for (const [sha256, answer] of batch) {
           const scope = found.get(sha256);
@@ -139,7 +139,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined && !isOld(scope)) keep(sha256, scope, askedAt);
+          if (scope !== undefined && !isOld(scope)) store(sha256, scope, readAt);
           answer.resolve(scope);
         }
       } catch (error) {
@@ -149,34 +149,34 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     isLookingUp = false;
   };
 
-  const keep = (sha256: string, scope: TokenScope, askedAt: number): void => {
+  const store = (sha256: string, scope: TokenScope, readAt: number): void => {
     const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
     if (oldest !== undefined) known.delete(oldest);
-    known.set(sha256, { scope, askedAt, storedAt: performance.now() });
+    known.set(sha256, { scope, readAt, storedAt: performance.now() });
   };
 
-  /** Forgets what has changed. */
-  const look = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
+  /** Removes changed tokens from the cache. */
+  const refresh = async (): Promise<void> => {
+    if (isRefreshing) return;
+    isRefreshing = true;
     try {
-      const askedAt = performance.now();
-      const { mark, changed } = await readChangedTokens(pool, lastLook?.mark);
+      const readAt = performance.now();
+      const { mark, changed } = await readChangedTokens(pool, lastRefresh?.mark);
       if (changed === undefined) known.clear();
       else for (const { sha256 } of changed) known.delete(sha256);
-      lastLook = { mark, askedAt };
+      lastRefresh = { mark, readAt };
     } finally {
-      isLooking = false;
+      isRefreshing = false;
     }
   };
 
-  const ask = (sha256: string, source?: () => string): Promise<TokenScope | OldToken | undefined> => {
+  const lookUpToken = (sha256: string, source?: () => string): Promise<TokenScope | OldToken | undefined> => {
     let answer = waiting.get(sha256);
     if (answer === undefined) {
       if (source !== undefined) {
         const own = (waitingOf.get(source()) ?? 0) + 1;
         if (!withinShare(own, waiting.size + 1, MAX_WAITING)) {
-          return Promise.reject(new Error('too many tokens wait to be judged'));
+          return Promise.reject(new Error('too many tokens wait to be authenticated'));
         }
         waitingOf.set(source(), own);
       }
@@ -190,17 +190,16 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   return (token, source = () => '') => {
     const sha256 = digest(token);
     const cached = known.get(sha256);
-    // Of a known one it need not be asked.
-    if (cached === undefined) return mayBeToken('exw_', token) ? ask(sha256, source) : undefined;
-    const { scope, askedAt, storedAt } = cached;
+    if (cached === undefined) return mayBeToken('exw_', token) ? lookUpToken(sha256, source) : undefined;
+    const { scope, readAt, storedAt } = cached;
     const at = performance.now();
-    // A look that began before it was kept may have met its change before there was anything to forget.
-    const goodAt = lastLook !== undefined && lastLook.askedAt > storedAt ? lastLook.askedAt : askedAt;
+    // A refresh that began before the token was cached may have read its change too early to remove it.
+    const goodAt = lastRefresh !== undefined && lastRefresh.readAt > storedAt ? lastRefresh.readAt : readAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
-    if (isExpired || at - goodAt >= CACHE_MS || at - askedAt >= LOOK_UP_MS) return ask(sha256);
-    // If either fails, the next webhook asks again.
-    if (at - goodAt > REFRESH_MS) look().catch(() => {});
-    if (LOOK_UP_MS - (at - askedAt) < CACHE_MS) ask(sha256).catch(() => {});
+    if (isExpired || at - goodAt >= CACHE_MS || at - readAt >= LOOK_UP_MS) return lookUpToken(sha256);
+    // If either fails, the next webhook tries again.
+    if (at - goodAt > REFRESH_MS) refresh().catch(() => {});
+    if (LOOK_UP_MS - (at - readAt) < CACHE_MS) lookUpToken(sha256).catch(() => {});
     return scope;
   };
 }
@@ -211,7 +210,7 @@ export function isOld(token: object): token is OldToken {
 
 type TokenFound = ListedToken & { sealedSettings: string; state: OldTokenState | null };
 
-/** Finds the scopes. If one location's settings cannot be opened, only its own tokens get the error. */
+/** Finds the scopes. If one location's settings cannot be decrypted, only its own tokens get the error. */
 async function findScopes(
   pool: Pool,
   open: OpenSettings,

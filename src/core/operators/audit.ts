@@ -2,28 +2,28 @@ import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import type { Actor } from './operator.ts';
 
-/** What somebody is about to do. Ids and codes of ours: nothing of a member, and never a secret. */
+/** An operator's action, as our own ids and codes: no member data, and never a secret. */
 export type Action = {
   action: string;
   locationId?: string | null | undefined;
-  /** One that no signal ever named is left out: somebody may have typed anything. */
+  /** An id that no signal ever named is left out: an operator may have typed anything. */
   serviceOrderId?: string | undefined;
   webhookId?: string | undefined;
-  /** The id of a token, session or grant; what a replay of many matches. */
+  /** The id of a token, session or grant, or the filter of a replay. */
   subject?: string | undefined;
   /** By default the state of the order, or else of the location. */
   before?: string | undefined;
-  /** The address it comes from. */
+  /** The address of the request. */
   source?: string | undefined;
   requestId?: string | undefined;
-  /** Where it is a line once it has ended. The command line has none. */
+  /** Gets a line once the action has ended. The command line has no log. */
   log?: Log | undefined;
 };
 
-export const ACT_OUTCOMES = ['done', 'refused', 'failed'] as const;
-type Ended = { outcome: (typeof ACT_OUTCOMES)[number]; after?: string | undefined };
+export const ACTION_OUTCOMES = ['done', 'refused', 'failed'] as const;
+type Ended = { outcome: (typeof ACTION_OUTCOMES)[number]; after?: string | undefined };
 
-/** SQL for the state of what an act `a` is about, as a code. */
+/** SQL for the state of the order or the location of an action `a`, as a code. */
 const STATE = `CASE
   WHEN a.subject IS NOT NULL OR a.webhook_id IS NOT NULL THEN NULL
   WHEN a.service_order_id IS NOT NULL THEN
@@ -32,18 +32,14 @@ const STATE = `CASE
   ELSE (SELECT CASE WHEN l.paused_at IS NULL THEN 'open' ELSE 'paused' END FROM locations l
         WHERE l.location_id = a.location_id) END`;
 
-/**
- * Writes down what is about to be done, and by whom. It is committed before the act: what cannot be written down is not
- * done.
- * @returns the id of its row, for `endAction`
- */
+/** Records an action before it begins: one that cannot be recorded must not be done. @returns its id, for `endAction` */
 export async function beginAction(pool: Pool, by: Actor, action: Action): Promise<string> {
   const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, action));
-  if (rows[0] === undefined) throw new Error('an act was not written down');
+  if (rows[0] === undefined) throw new Error('an action was not recorded');
   return rows[0].id;
 }
 
-/** Writes down how an act ended. @param after by default the state of the order or the location */
+/** Records how an action ended. @param after by default the state of the order or the location */
 export async function endAction(
   pool: Pool,
   by: Actor,
@@ -56,12 +52,12 @@ export async function endAction(
     [action.id, outcome, after ?? null],
   );
   const { rows } = await ended.catch(() => ({ rows: [{ after }] }));
-  tell(by, action, { outcome, after: rows[0]?.after });
+  logAction(by, action, { outcome, after: rows[0]?.after });
   await ended;
 }
 
-/** What the audit says, where nobody who has only the database's password can change it. */
-function tell(
+/** Repeats the audit in the log, which a person with only the database's password cannot change. */
+function logAction(
   { kind, id, name }: Actor,
   { log, id: auditId, requestId: _id, ...about }: Action & { id: string | undefined },
   ended: object,
@@ -69,19 +65,19 @@ function tell(
   log?.info({ auditId, ...about, ...ended, by: { kind, id, name } }, 'operator');
 }
 
-/** Writes down what has happened already, such as a refusal. */
+/** Records an action that has already ended, such as a refusal. */
 export async function recordAction(pool: Pool, by: Actor, action: Action, { outcome, after }: Ended): Promise<void> {
   const { rows } = await pool.query<{ id: string }>(
     `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun
      RETURNING audit_id AS id`,
     [...valuesOf(by, action), outcome, after ?? null],
   );
-  tell(by, { ...action, id: rows[0]?.id }, { outcome, after });
+  logAction(by, { ...action, id: rows[0]?.id }, { outcome, after });
 }
 
 /**
- * Does something as an act of somebody. It ends as `refused` where its result has a `refused`, or is none or false.
- * @param after a code for what came of it; by default the state of the order or the location
+ * Runs `work` as a recorded action. The outcome is `refused` if the result has a `refused`, or is undefined or false.
+ * @param after a code for the result; by default the state of the order or the location
  */
 export async function audited<Result>(
   pool: Pool,
@@ -91,7 +87,7 @@ export async function audited<Result>(
   after: (result: Result) => string | undefined = () => undefined,
 ): Promise<Result> {
   const id = await beginAction(pool, by, action);
-  // One whose end cannot be written down stays without.
+  // If the end cannot be recorded, the action stays without one.
   const end = (how: Ended): Promise<void> => endAction(pool, by, { ...action, id }, how).catch(() => {});
   const result = await work().catch(async (error: unknown) => {
     await end({ outcome: 'failed' });

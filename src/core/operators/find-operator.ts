@@ -4,36 +4,35 @@ import { BY_OPERATOR_TOKEN, type Operator, type Right } from './operator.ts';
 
 const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 'locations', ${of}.locations)`;
 
-/** SQL for whether a token `t` is valid. */
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 
-/** A session that is unused for this long ends. An open page of the console counts as use. */
+/** A session ends after this long without use. An open page of the console counts as use. */
 const IDLE = `interval '1 hour'`;
 
-/** SQL for whether a session `s` is open, as far as is known without OPERATOR_TOKEN. */
+/** SQL for whether a session `s` is active. Does not compare OPERATOR_TOKEN. */
 export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND CASE s.kind WHEN 'token'
   THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
 
-/** Age from which it is written down anew when a token or a session was seen last. */
+/** The age from which the last use of a token or a session is recorded again. */
 const SEEN = `interval '1 minute'`;
 
 /** SQL for whether a grant or a token makes its holder an admin of everything. */
 export const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
-/** SQL for whether somebody who signs in by OIDC is an admin of everything. */
+/** SQL for whether any person who signs in by OIDC is an admin of everything. */
 const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE ${IS_ADMIN})`;
 
-/** Tells whether somebody who signs in by OIDC is an admin of everything. */
+/** Returns whether any person who signs in by OIDC is an admin of everything. */
 export async function isAnyoneAdmin(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ is: boolean }>(`SELECT ${HAS_ADMIN} AS is`);
   return rows[0]?.is === true;
 }
 
-/** The hash by which a secret of 32 random bytes is known: a token or a session's cookie. */
+/** The hash that a token or a session's cookie, 32 random bytes, is stored as. */
 export function digest(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Finds whose a named token is. @returns undefined if it is not valid, whatever the reason */
+/** Finds the holder of a named token. @returns undefined if the token is not valid, for any reason */
 export async function findByToken(pool: Pool, token: string): Promise<Operator | undefined> {
   const { rows } = await pool.query<Omit<Operator, 'kind'> & { unseen: boolean }>({
     name: 'find-operator-by-token',
@@ -48,7 +47,7 @@ export async function findByToken(pool: Pool, token: string): Promise<Operator |
   return { kind: 'token', ...found };
 }
 
-/** Nobody waits for it, and the next use tries again. */
+/** Not awaited. After a failure the next use tries again. */
 async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
   await pool.query(
     `UPDATE operator_tokens SET last_used_at = now()
@@ -58,10 +57,10 @@ async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
 }
 
 /**
- * Finds whose a session is, with what they may do by now.
- * @param operatorToken OPERATOR_TOKEN. Sessions that another one opened are over
- * @param hasIssuer whether people sign in by OIDC: then its sessions are over once one of them is an admin
- * @returns undefined if none is valid, or who signed in may nothing
+ * Finds the holder of a session, with their present rights.
+ * @param operatorToken OPERATOR_TOKEN; sessions of an earlier value are invalid
+ * @param hasIssuer whether people sign in by OIDC: then sessions of OPERATOR_TOKEN are invalid once a person is an admin
+ * @returns undefined if the session is not valid, or its holder has no rights
  */
 export async function findBySession(
   pool: Pool,
@@ -98,7 +97,7 @@ export async function findBySession(
   const [found] = rows;
   if (found === undefined || found.rights === null) return undefined;
   const { kind, id, name, rights, unseen, ...session } = found;
-  // Nobody waits for it, and one that is not written down is in a minute.
+  // Not awaited. After a failure it is recorded in a minute.
   if (unseen) void noteSeen(pool, session.sessionId).catch(() => {});
   return { kind, id, name, rights, session };
 }

@@ -3,17 +3,17 @@ import { z } from 'zod';
 import { recordAction, type Action } from './audit.ts';
 import { ROLES, Right, Role, type Actor } from './operator.ts';
 
-/** Roles to give. */
+/** Roles to grant. */
 export const GivenRight = z.strictObject({
   roles: z
     .array(Role)
     .min(1)
     .max(ROLES.length)
-    .meta({ description: `Of ${ROLES.join(', ')}.` }),
-  locations: Right.shape.locations.default(null).meta({ description: 'Where they hold. Null: at all locations.' }),
+    .meta({ description: `One or more of ${ROLES.join(', ')}.` }),
+  locations: Right.shape.locations.default(null).meta({ description: 'Where they apply. Null: at all locations.' }),
 });
 
-/** Makes two that say the same look the same. */
+/** Normalizes a right, so that equal rights are stored equally. */
 export function inOrder({ roles, locations }: Right): Right {
   return {
     roles: ROLES.filter((role) => roles.includes(role)),
@@ -21,7 +21,7 @@ export function inOrder({ roles, locations }: Right): Right {
   };
 }
 
-/** Why a right cannot be given: it is about a location that there is not. */
+/** Returns why a right cannot be granted: it names a location that does not exist. */
 export async function refuseUnknown(pool: Pool, { locations }: Right): Promise<string | undefined> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM locations WHERE location_id = id)`,
@@ -34,7 +34,7 @@ export function rightInWords({ roles, locations }: Right): string {
   return `${roles.join(',')} at ${locations?.join(',') ?? 'all locations'}`;
 }
 
-/** Writes down what was given or taken at each location that it is about: its own admins read of it there. */
+/** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
 export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
   for (const locationId of given.locations ?? []) {
     const after = givenInWords({ ...given, locations: [locationId] });
@@ -50,7 +50,7 @@ type Given = Right & {
   group?: string | null | undefined;
 };
 
-/** What somebody was given, or is taken, for the audit: by its id, once there is one. */
+/** Describes a granted or removed right for the audit, with its id if it has one. */
 export function givenInWords({ tokenId, grantId, name, email, group, ...right }: Given): string {
   return `${[tokenId ?? grantId ?? [], name ?? email ?? group].flat().join(' ')}: ${rightInWords(right)}`;
 }

@@ -6,7 +6,7 @@ import { inTransaction } from '../postgres/transactions.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { Right } from './operator.ts';
 
-/** Tells whether anything was granted to an address or a group. */
+/** Returns whether an address or one of the groups has a grant. */
 export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
   const { rowCount } = await pool.query(
     'SELECT FROM operator_grants WHERE email = $1::text OR group_name = ANY ($2::text[]) LIMIT 1',
@@ -17,16 +17,16 @@ export async function hasGrant(pool: Pool, email: string | undefined, groups: re
 
 export const NewOperatorGrant = GivenRight.extend({
   email: z
-    .email({ error: 'is no e-mail address' })
+    .email({ error: 'is not an e-mail address' })
     .toLowerCase()
     .max(254)
     .optional()
     .meta({
-      description: 'To whom signs in with this address, which the issuer has verified.',
+      description: 'For the person who signs in with this address, verified by the issuer.',
       examples: ['anna@example.com'],
     }),
   group: Id.optional().meta({
-    description: 'To all of a group, as the issuer names it.',
+    description: "For all members of a group, by the issuer's name for it.",
     examples: ['kitchen-managers'],
   }),
 }).refine(({ email, group }) => (email === undefined) !== (group === undefined), {
@@ -44,7 +44,7 @@ export type OperatorGrant = z.infer<typeof OperatorGrant>;
 
 const SHOWN = 'grant_id AS "grantId", email, group_name AS "group", roles, locations, created_at AS "createdAt"';
 
-/** Gives roles to whom an address is, or to all of a group. What is given already is not given twice. */
+/** Grants roles to an address or a group. An existing equal grant is returned instead. */
 export async function addOperatorGrant(
   pool: Pool,
   { email, group, ...given }: NewOperatorGrant,
@@ -52,7 +52,7 @@ export async function addOperatorGrant(
   const right = inOrder(given);
   const refused = await refuseUnknown(pool, right);
   if (refused !== undefined) return { refused };
-  // Two at once would each find none.
+  // Without the lock, two at once would each find none.
   const { rows } = await inTransaction(pool, async (client) => {
     await client.query('LOCK TABLE operator_grants IN SHARE ROW EXCLUSIVE MODE');
     return client.query<OperatorGrant>(
@@ -68,11 +68,11 @@ export async function addOperatorGrant(
       [randomUUID(), email ?? null, group ?? null, right.roles, right.locations],
     );
   });
-  if (rows[0] === undefined) throw new Error('a grant was not written down');
+  if (rows[0] === undefined) throw new Error('a grant was not stored');
   return rows[0];
 }
 
-/** @param within if given, only those that open nothing elsewhere */
+/** @param within if given, only grants that apply nowhere else */
 export async function listOperatorGrants(pool: Pool, within?: readonly string[]): Promise<OperatorGrant[]> {
   const { rows } = await pool.query<OperatorGrant>(
     `SELECT ${SHOWN} FROM operator_grants WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, grant_id`,
@@ -82,9 +82,10 @@ export async function listOperatorGrants(pool: Pool, within?: readonly string[])
 }
 
 /**
- * Takes roles back, within five seconds. Sessions of whoever has none left are over: given back, they would open anew.
- * @param within as of `listOperatorGrants`
- * @returns what was taken; undefined if there is no such grant
+ * Removes a grant, within five seconds. Ends the sessions of people who have no grant left: otherwise a later grant would
+ * reactivate them.
+ * @param within as for `listOperatorGrants`
+ * @returns the removed grant; undefined if there is none
  */
 export async function removeOperatorGrant(
   pool: Pool,

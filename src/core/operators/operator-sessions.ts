@@ -4,22 +4,22 @@ import { z } from 'zod';
 import { IS_OPEN, digest } from './find-operator.ts';
 import { Actor } from './operator.ts';
 
-/** Seconds for which a session lives, however it is used. */
+/** Seconds of a session's life, even with use. */
 export const SESSION_S = 12 * 60 * 60;
-/** Characters of what a browser says of itself. */
+/** Characters that are stored of a browser's user agent. */
 const USER_AGENT_MAX = 300;
 
-/** Who signed in, and how. */
+/** The person or token that signed in, and how. */
 export type SignedIn = Actor & {
   kind: 'person' | 'token' | 'operator_token';
   /** Verified by the issuer. */
   email?: string | undefined;
   groups?: readonly string[] | undefined;
-  /** OPERATOR_TOKEN, if that was shown. */
+  /** OPERATOR_TOKEN, if that was used. */
   operatorToken?: string | undefined;
-  /** When they proved who they are, if that was before now: an issuer may remember it for days, or not say. */
+  /** When they authenticated, if before now: an issuer may remember it for days, or not report it. */
   provedAt?: Date;
-  /** By default a new one. Opening a second one of the same id throws. */
+  /** By default a new id. A second session with the same id throws. */
   sessionId?: string;
   source: string;
   userAgent: string | undefined;
@@ -28,20 +28,20 @@ export type SignedIn = Actor & {
 export const OpenSession = z.object({
   sessionId: z.string(),
   kind: Actor.shape.kind,
-  name: z.string().meta({ description: 'Whose it is.' }),
+  name: z.string().meta({ description: 'Its holder.' }),
   createdAt: z.date(),
   signedInAt: z.date(),
-  lastSeenAt: z.date().meta({ description: 'To a minute.' }),
+  lastSeenAt: z.date().meta({ description: 'Accurate to a minute.' }),
   expiresAt: z.date(),
   source: z.string().nullable().meta({ description: 'The address that they signed in from.' }),
-  userAgent: z.string().nullable().meta({ description: 'What their browser said it is.' }),
+  userAgent: z.string().nullable().meta({ description: 'The user agent of their browser.' }),
 });
 export type OpenSession = z.infer<typeof OpenSession>;
 
 /**
  * Opens a session.
- * @param replaced sessions of the same browser, which are over with it
- * @returns the cookie's value, which is stored nowhere
+ * @param replaced earlier sessions of the same browser, which it ends
+ * @returns the cookie's value, which is not stored
  */
 export async function openSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {
   const cookie = randomBytes(32).toString('base64url');
@@ -72,9 +72,9 @@ export async function openSession(pool: Pool, who: SignedIn, replaced: readonly 
 }
 
 /**
- * Ends a session, or does nothing if it is over.
- * @param whose only if it is theirs
- * @returns whether there is one
+ * Ends a session, if it has not ended already.
+ * @param whose the required holder, if given
+ * @returns whether there is such a session
  */
 export async function endSession(pool: Pool, sessionId: string, whose?: Pick<Actor, 'kind' | 'id'>): Promise<boolean> {
   const { rowCount } = await pool.query(
@@ -85,7 +85,7 @@ export async function endSession(pool: Pool, sessionId: string, whose?: Pick<Act
   return rowCount === 1;
 }
 
-/** Ends all sessions of somebody. @returns how many were open */
+/** Ends all sessions of one holder. @returns the number of ended sessions */
 export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind' | 'id'>): Promise<number> {
   const { rowCount } = await pool.query(
     'UPDATE operator_sessions SET ended_at = now() WHERE kind = $1::text AND actor_id = $2::text AND ended_at IS NULL',
@@ -95,9 +95,9 @@ export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind'
 }
 
 /**
- * Lists the open sessions, by when they were seen last.
- * @param whose theirs alone
- * @param operatorToken OPERATOR_TOKEN, if it is known: sessions that another one opened are over
+ * Lists the active sessions, most recently seen first.
+ * @param whose only the sessions of this holder, if given
+ * @param operatorToken OPERATOR_TOKEN, if known: sessions of an earlier value are left out
  */
 export async function listSessions(
   pool: Pool,

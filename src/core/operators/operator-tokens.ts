@@ -6,20 +6,20 @@ import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
-/** Valid tokens at most: of those that an admin of some locations can give, and of all. */
+/** The most valid tokens: of those that an admin of some locations can issue, and of all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
 
-/** Days after which a token ends, unless it is said. */
+/** Days after which a token expires by default. */
 const DEFAULT_DAYS = 90;
 
-/** Letters that look like others, each before the one that it counts as. */
+/** Pairs of look-alike letters: each letter, then the letter that it counts as. */
 const LOOK_ALIKE = new Map(
   'аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwвbкkмmнhтtαaοoρpνnτtυyκkιiχxεeβbηhμmζzli1i0o'
     .match(/../gu)
     ?.map((pair) => [pair.slice(0, 1), pair.slice(1)]),
 );
 
-/** What a name is compared by: the same for two that people take for one. */
+/** The form in which names are compared: equal for names that people may confuse. */
 function folded(name: string): string {
   const letters = name.normalize('NFKC').toLowerCase();
   return letters.replaceAll(/./gu, (letter) => LOOK_ALIKE.get(letter) ?? letter);
@@ -30,19 +30,19 @@ export const NewOperatorToken = GivenRight.extend({
     .string()
     .normalize('NFKC')
     .trim()
-    // Fillers and the blank of Braille are no control characters, and cannot be seen either.
+    // Fillers and the blank of Braille are invisible too, but are not control characters.
     .regex(/^[^\p{C}\p{Default_Ignorable_Code_Point}\u2800]{1,100}$/u, {
-      error: 'is not 1 to 100 characters of one line that can be seen',
+      error: 'is not 1 to 100 visible characters on one line',
     })
     .refine((name) => !name.includes('@') && folded(name) !== folded(BY_OPERATOR_TOKEN.name), {
-      error: 'may be taken for somebody else: no address, and not OPERATOR_TOKEN',
+      error: 'can be confused with another operator: use no e-mail address, and not OPERATOR_TOKEN',
     })
     .meta({
-      description: 'Whose it is, as the audit names them; of no other valid token.',
+      description: 'The name of its holder in the audit, unique among valid tokens.',
       examples: ['nightly-report'],
     }),
 });
-/** With null it never ends. */
+/** With null it never expires. */
 type NewOperatorToken = z.infer<typeof NewOperatorToken> & { expiresAt?: Date | null | undefined };
 
 export const OperatorToken = Right.extend({
@@ -51,7 +51,7 @@ export const OperatorToken = Right.extend({
   createdAt: z.date(),
   expiresAt: z.date().nullable(),
   revokedAt: z.date().nullable(),
-  lastUsedAt: z.date().nullable().meta({ description: 'To a minute.' }),
+  lastUsedAt: z.date().nullable().meta({ description: 'Accurate to a minute.' }),
   state: z.enum(['valid', 'expired', 'revoked']),
 }).meta({ id: 'OperatorToken' });
 export type OperatorToken = z.infer<typeof OperatorToken>;
@@ -64,7 +64,7 @@ const SHOWN = `
 
 /**
  * Makes a named token. It is returned once, and only its hash is stored.
- * @param within the locations of the admin who gives it, if not all
+ * @param within the locations of the admin who issues it, if not all
  */
 export async function issueOperatorToken(
   pool: Pool,
@@ -81,11 +81,11 @@ export async function issueOperatorToken(
   );
   const most = within === undefined ? MOST.ofAll : MOST.ofSome;
   if (valid.filter(({ counts }) => counts).length >= most) {
-    return { refused: `there are ${most} valid tokens: revoke one that nobody uses` };
+    return { refused: `there are already ${most} valid tokens: revoke an unused one` };
   }
   const same = valid.find((each) => folded(each.name) === folded(name));
   if (same !== undefined) return alreadyCalled(same.name);
-  // What has expired no longer holds its name.
+  // An expired token no longer reserves its name.
   await pool.query(
     `UPDATE operator_tokens SET revoked_at = now() WHERE name = $1::text AND revoked_at IS NULL AND expires_at <= now()`,
     [name],
@@ -111,10 +111,10 @@ export async function issueOperatorToken(
 }
 
 function alreadyCalled(name: string): { refused: string } {
-  return { refused: `a valid token is called "${name}": revoke that, or take another name` };
+  return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
 }
 
-/** @param within if given, only those that open nothing elsewhere */
+/** @param within if given, only tokens that apply nowhere else */
 export async function listOperatorTokens(pool: Pool, within?: readonly string[]): Promise<OperatorToken[]> {
   const { rows } = await pool.query<OperatorToken>(
     `SELECT ${SHOWN} FROM operator_tokens WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, token_id`,
@@ -124,8 +124,8 @@ export async function listOperatorTokens(pool: Pool, within?: readonly string[])
 }
 
 /**
- * Revokes a named token, and with it the sessions that it opened, within five seconds.
- * @param within as of `listOperatorTokens`
+ * Revokes a named token and its sessions, within five seconds.
+ * @param within as for `listOperatorTokens`
  * @returns undefined if there is no such token
  */
 export async function revokeOperatorToken(

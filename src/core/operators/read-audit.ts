@@ -2,75 +2,76 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
-import { ACT_OUTCOMES } from './audit.ts';
+import { ACTION_OUTCOMES } from './audit.ts';
 import { Actor } from './operator.ts';
 
 const auditId = z.string().meta({ description: 'A number that grows with time.' });
 
-/** What somebody did, or was refused. */
+/** An action that an operator did, or was refused. */
 export const ListedAction = z
   .object({
     auditId,
     at: Instant.meta({ description: 'When it began.' }),
     by: Actor,
-    source: z.string().nullable().meta({ description: 'The address it came from. Null for the command line.' }),
+    source: z.string().nullable().meta({ description: 'The address of the request. Null for the command line.' }),
     requestId: z.string().nullable(),
     action: z.string().meta({ examples: ['replay'] }),
     locationId: z.string().nullable(),
     serviceOrderId: z.string().nullable(),
     webhookId: z.string().nullable(),
     subject: z.string().nullable().meta({
-      description: 'The id of a token, session or grant; what a replay of many matched; the route that was refused.',
+      description: 'The id of a token, session or grant; the filter of a replay; the route that was refused.',
     }),
     before: z.string().nullable().meta({ description: 'The state of the order or the location, or another code.' }),
     outcome: z
-      .enum(ACT_OUTCOMES)
+      .enum(ACTION_OUTCOMES)
       .nullable()
-      .meta({ description: 'Null: it is under way, or its process died before it was over.' }),
+      .meta({ description: 'Null: it is running, or its process died before it ended.' }),
     after: z.string().nullable(),
     endedAt: Instant.nullable(),
   })
   .meta({ id: 'ListedAction' });
 export type ListedAction = z.infer<typeof ListedAction>;
 
-export const ListedActs = z.object({ actions: z.array(ListedAction), next: Next });
+export const ListedActions = z.object({ actions: z.array(ListedAction), next: Next });
 
-/** An act as the story of an order or a location tells it. */
+/** An action as shown with an order or a location. */
 export const RecordedAction = ListedAction.omit({ source: true, requestId: true }).meta({ id: 'RecordedAction' });
 export type RecordedAction = z.infer<typeof RecordedAction>;
 
-export const ASKED_OUTCOMES = [...ACT_OUTCOMES, 'unknown'] as const;
+export const FILTER_OUTCOMES = [...ACTION_OUTCOMES, 'unknown'] as const;
 
 export type AuditFilter = {
-  /** The id or the name of who it was. */
+  /** The id or the name of the author. */
   actor?: string | undefined;
-  action?: string | undefined;
-  /** Only acts at one of these. Without it also those that are at none. */
+  did?: string | undefined;
+  /** Only actions at one of these. Without it, actions without a location are included. */
   locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
-  outcome?: (typeof ASKED_OUTCOMES)[number] | undefined;
+  outcome?: (typeof FILTER_OUTCOMES)[number] | undefined;
   /** Begun at this time or later. */
   since?: Date | undefined;
   /** Begun before this time. */
   until?: Date | undefined;
 };
 
-/** The most acts scanned for one page, however few match. */
+/** The most actions scanned for one page, however few match. */
 const SCAN = 2_000;
-/** The most acts that one story tells, the newest of them. */
-const TOLD = 200;
-const NOTIFIED_AT_LOCATION = 50;
+/** The most actions shown with one order, the newest. */
+const OF_ORDER = 200;
+/** The most actions shown with one location, the newest. */
+const OF_LOCATION = 50;
 
 /**
- * Reads what was done, newest first, before the act `before`. The cost of a page is bounded for any filter, so it may
- * have fewer acts than `limit`, even none, and still a `next`.
+ * Reads actions, newest first, before the action `before`. The cost of a page is bounded for any filter. So a page may
+ * have fewer actions than `limit`, even none, and still a `next`.
  */
 export async function readAudit(
   pool: Pool,
   filter: AuditFilter,
   page: { before?: string | undefined; limit: number },
-): Promise<z.infer<typeof ListedActs>> {
-  const { actor, action, locations, serviceOrderId, outcome, since, until } = filter;
+): Promise<z.infer<typeof ListedActions>> {
+  const { actor, did, locations, serviceOrderId, outcome, since, until } = filter;
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
   const { rows } = await pool.query<{ action: ListedAction }>(
@@ -93,43 +94,43 @@ export async function readAudit(
   return { actions, next: last[0]?.next ?? null };
 }
 
-/** Reads the newest acts at a location, newest first. */
-export async function readActsAt(pool: Pool, locationId: string): Promise<RecordedAction[]> {
-  const { actions } = await readAudit(pool, { locations: [locationId] }, { limit: NOTIFIED_AT_LOCATION });
-  return actions.map(toTold);
+/** Reads the newest actions at a location, newest first. */
+export async function readActionsAt(pool: Pool, locationId: string): Promise<RecordedAction[]> {
+  const { actions } = await readAudit(pool, { locations: [locationId] }, { limit: OF_LOCATION });
+  return actions.map(toRecorded);
 }
 
 /**
- * Reads the acts about an order, the newest of them, oldest first.
- * @param webhookIds those of its webhooks: who looked into one or replayed one did something about the order
+ * Reads the newest actions about an order, oldest first.
+ * @param webhookIds the order's webhooks: reading or replaying one is an action about the order
  */
-export async function readActsAbout(
+export async function readActionsAbout(
   pool: Pool,
   serviceOrderId: string,
   webhookIds: readonly string[],
 ): Promise<RecordedAction[]> {
   const { rows } = await pool.query<{ action: ListedAction }>(
     `WITH about AS (
-       (SELECT audit_id FROM audit WHERE service_order_id = $1::text ORDER BY audit_id DESC LIMIT ${TOLD})
+       (SELECT audit_id FROM audit WHERE service_order_id = $1::text ORDER BY audit_id DESC LIMIT ${OF_ORDER})
        UNION
        SELECT a.audit_id
        FROM unnest($2::uuid[]) AS w (id) CROSS JOIN LATERAL (
-         SELECT audit_id FROM audit WHERE webhook_id = w.id ORDER BY audit_id DESC LIMIT ${TOLD}
+         SELECT audit_id FROM audit WHERE webhook_id = w.id ORDER BY audit_id DESC LIMIT ${OF_ORDER}
        ) AS a
      )
      SELECT ${ACT} AS action
-     FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${TOLD}) AS k ${OF_ID}
+     FROM (SELECT audit_id FROM about ORDER BY audit_id DESC LIMIT ${OF_ORDER}) AS k ${OF_ID}
      ORDER BY k.audit_id`,
     [serviceOrderId, webhookIds],
   );
-  return rows.map(({ action }) => toTold(action));
+  return rows.map(({ action }) => toRecorded(action));
 }
 
-function toTold({ source: _source, requestId: _requestId, ...action }: ListedAction): RecordedAction {
+function toRecorded({ source: _source, requestId: _requestId, ...action }: ListedAction): RecordedAction {
   return action;
 }
 
-/** SQL for a `ListedAction` of an act `a` and its end `o`. */
+/** SQL for a `ListedAction` of an action `a` and its end `o`. */
 const ACT = `json_build_object(
   'auditId', a.audit_id::text, 'at', a.at,
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
@@ -137,16 +138,15 @@ const ACT = `json_build_object(
   'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
   'outcome', o.outcome, 'after', o.after, 'endedAt', o.at)`;
 
-/** SQL for the act `a` of an id `k`, and its end `o`. Looked up one by one. */
+/** SQL for the action `a` of an id `k`, and its end `o`. `OFFSET 0` forces index lookups. */
 const OF_ID = `
   CROSS JOIN LATERAL (SELECT * FROM audit WHERE audit_id = k.audit_id OFFSET 0) AS a
   LEFT JOIN LATERAL (SELECT outcome, after, at FROM audit_outcomes WHERE audit_id = k.audit_id OFFSET 0) AS o ON true`;
 
 /**
- * SQL for the ids that one index finds, in its order. An index that has all that is asked for is what Postgres reads;
- * else it might read all acts in their order, to find the few of one location. Ids grow with time, but for what was
- * written at the same moment: a minute more on either side has all of a span. Values are known to the planner, so that
- * unused filters are not in the plan.
+ * SQL for the ids that one index finds, in its order. It selects only what an index has, so that Postgres reads the index;
+ * otherwise it might scan all actions to find the few of one location. Ids grow with time, except at the same moment: a
+ * minute more on either side covers a whole span. The planner knows the values, so unused filters are not in the plan.
  */
 const CANDIDATES = `
   SELECT audit_id FROM audit

@@ -12,7 +12,7 @@ import { memberNotified } from '../domain/member-notified.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
-import { RecordedAction, readActsAbout } from '../operators/read-audit.ts';
+import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Dropped webhooks that are counted. */
@@ -257,7 +257,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     webhookId,
     ...(replayOf === null ? [] : [replayOf]),
   ]);
-  const actions = await readActsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
+  const actions = await readActionsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
   return { ...row, serviceOrderId, told, placement, order, live, actions };
 }
 

@@ -56,7 +56,7 @@ export async function recordPoll(
       headers: {},
       body: Buffer.from(JSON.stringify(events)),
       truncated: false,
-      polled: true,
+      asked: true,
       events,
     } as const;
     const applied = await applyWebhooks(client, [answer], parkTtlS);

@@ -4,8 +4,8 @@ import type { Observe, WebhookRefused } from '../domain/observed.ts';
 import { Id } from '../domain/order.ts';
 
 /**
- * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Stored
- * values depend on the positions: a change would mix up a day.
+ * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Stored values
+ * depend on the positions: a change would mix up the figures of a day.
  */
 export const LATENCY_BOUNDS: readonly number[] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
   .flatMap((decade) => [1, 2, 3, 5, 7].map((step) => step * decade))
@@ -31,8 +31,8 @@ function addLatencies(some: Latencies | undefined, others: Latencies | undefined
 }
 
 /**
- * Estimates a quantile as Prometheus does: values are taken as evenly spread within their bucket. So the error is at
- * most the bucket's width; beyond the last bound the result is that bound.
+ * Estimates a quantile as Prometheus does: assumes that values are evenly spread within their bucket. So the error is at
+ * most the bucket's width. Beyond the last bound the result is that bound.
  * @param share such as 0.95
  * @returns seconds, or null if nothing was counted
  */
@@ -52,7 +52,7 @@ export function quantile(latencies: Latencies, share: number): number | null {
   return null;
 }
 
-/** One counter: what happened in one minute, of one kind. */
+/** A counter of one kind in one minute. */
 export type Traffic = {
   /** Minutes since the epoch, by Postgres's clock; UNKNOWN_MINUTE means the minute of writing. */
   minute: number;
@@ -60,24 +60,24 @@ export type Traffic = {
   outcome: string;
   /** ALL_LOCATIONS if it is not known. */
   locationId: string;
-  /** Undefined means the location's, which is then `claimed`. */
+  /** Undefined means the location's integration; then `claimed` is true. */
   integration: string | undefined;
-  /** True if the location comes from a URL or the platform, and so may not exist. */
+  /** True if the location comes from a URL or the platform. It may not exist. */
   claimed: boolean;
   count: number;
   /** Latencies, for outcomes that have a duration. */
   latencies: Latencies | undefined;
 };
 
-/** Stands for all locations of an integration, unknown ones included. */
+/** Stands for all locations of an integration, including unknown ones. */
 export const ALL_LOCATIONS = '';
 /** Stands for an integration that does not exist or is not known yet. */
 const UNKNOWN_INTEGRATION = 'unknown';
 const UNKNOWN_MINUTE = 0;
-/** Seconds that traffic is kept: a little more than a day, since a reading begins with a whole step. */
+/** Seconds for which traffic is stored: a little more than a day, because a reading begins with a whole step. */
 export const TRAFFIC_KEPT_S = 25 * 3_600;
 
-/** @returns the first with the counts of both */
+/** @returns the first counter with the counts of both */
 function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
   const latencies = addLatencies(some.latencies, others.latencies);
   return { ...some, count: some.count + others.count, latencies };
@@ -122,7 +122,6 @@ async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number
   });
 }
 
-/** Finds the integrations of those locations that exist. */
 async function integrationsOf(pool: Pool, locationIds: ReadonlySet<string>): Promise<Map<string, string>> {
   const { rows } = await pool.query<{ locationId: string; integration: string }>({
     name: 'integrations-of',
@@ -132,7 +131,7 @@ async function integrationsOf(pool: Pool, locationIds: ReadonlySet<string>): Pro
   return new Map(rows.map(({ locationId, integration }) => [locationId, integration]));
 }
 
-/** Ordered by key, so that two processes cannot deadlock. */
+/** Writes rows ordered by key, so that two processes cannot deadlock. */
 const WRITE = `
   INSERT INTO traffic AS t (location_id, minute, integration, what, outcome, count, latencies)
   SELECT w.location_id, to_timestamp(w.minute * 60::float8), w.integration, w.what, w.outcome, w.count, w.latencies::int[]
@@ -148,15 +147,15 @@ const WRITE = `
 type Kind = Pick<Traffic, 'what' | 'outcome' | 'locationId' | 'integration' | 'claimed'>;
 
 const MINUTE_MS = 60_000;
-/** Counters kept in memory, some 10 MB, while they cannot be written. Beyond it the oldest is removed. */
+/** The most counters in memory, some 10 MB, while they cannot be written. Then the oldest is removed. */
 const COUNTERS_MAX = 20_000;
-/** Locations from URLs counted between two writes. Anybody can invent more: those count without a location. */
+/** The most locations from URLs counted between two writes. Further ones, perhaps invented, count without a location. */
 const CLAIMED_MAX = 1_000;
 
 /**
- * Counts traffic by minute, location, integration and outcome. Collected in memory and written now and then, since a
- * write per webhook would cost as much as the webhook. Every process adds its own. A killed process loses some seconds;
- * a write whose answer was lost may count twice.
+ * Counts traffic by minute, location, integration and outcome. Collects in memory and writes periodically, because a write
+ * per webhook would cost as much as the webhook. Every process adds its own counts. A killed process loses some seconds; a
+ * write whose answer was lost may count twice.
  * @param about.integrations the known integrations
  */
 export function countTraffic(
@@ -164,7 +163,7 @@ export function countTraffic(
   about: { integrations: ReadonlySet<string>; now: Now },
 ): {
   observe: Observe;
-  /** Writes the counters. If that fails, they stay in memory, as far as there is room. */
+  /** Writes the counters. If that fails, they stay in memory, up to the limit. */
   write(): Promise<void>;
 } {
   let counters = new Map<string, Traffic>();

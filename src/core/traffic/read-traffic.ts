@@ -8,27 +8,27 @@ type TrafficHours = 1 | 6 | 24;
 
 const Counts = z.array(z.int().min(0));
 const Seconds = z.array(z.number().nullable());
-/** Quantiles by step, estimated as `quantile` does. */
 const Quantiles = z.object({ p50: Seconds, p95: Seconds });
 
-/** Traffic by step. Lists have one value per step, oldest first; the last step is not over. */
+/** Traffic by step. Lists have one value per step, oldest first; the last step has not ended. */
 export const ReadTraffic = z
   .object({
     from: Instant,
     to: Instant,
     stepSeconds: z.literal([60, 300, 900]),
-    at: z.array(Instant).meta({ description: 'When each step began; every other list here has one value for each.' }),
+    at: z.array(Instant).meta({ description: 'When each step began. Every other list has one value per step.' }),
     integrations: z.array(
       z.object({
         integration: z.string(),
         webhooks: z
           .partialRecord(z.enum([...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed']), Counts)
-          .meta({ description: 'By what became of them, or how they were refused; only what occurred.' }),
+          .meta({ description: 'By outcome or refusal; only those that occurred.' }),
         placements: z.object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts }).meta({
-          description: 'That came into the state. One in doubt that a person says is there is not counted as sent.',
+          description:
+            'Placements that entered the state. One that an operator resolves as sent is not counted as sent.',
         }),
-        placementSeconds: Quantiles.meta({ description: 'From the signal to the ticket; null where none was sent.' }),
-        liveLagSeconds: Quantiles.meta({ description: 'From the commit until the topic had the message.' }),
+        placementSeconds: Quantiles.meta({ description: 'From the signal to the ticket. Null if none was sent.' }),
+        liveLagSeconds: Quantiles.meta({ description: 'From the commit until the topic has the message.' }),
       }),
     ),
   })
@@ -45,8 +45,8 @@ type Row = Pick<Traffic, 'what' | 'outcome' | 'count'> & {
 const STEP_SECONDS = { 1: 60, 6: 300, 24: 900 } as const;
 
 /**
- * Reads the traffic of the last hours by integration, of some locations or of all, to ten seconds. One statement, which
- * reads at most a day's minutes of each of those, or of each integration's sum, however many locations there are.
+ * Reads the traffic of the last hours by integration, for some locations or for all, accurate to ten seconds. One
+ * statement reads at most a day's minutes of each location or, for all, of each integration's sum.
  */
 export async function readTraffic(
   pool: Pool,
@@ -99,7 +99,7 @@ function toIntegration(integration: string, rows: readonly Row[], steps: number)
   };
 }
 
-/** Sums bucket by bucket: unnesting the arrays and grouping the parts takes several times as long. */
+/** Sums bucket by bucket: unnesting and grouping the arrays takes several times as long. */
 const LATENCIES = noLatencies().map((_, nth) => `coalesce(sum(latencies[${nth + 1}]), 0)::int`);
 
 const READ = `

@@ -15,10 +15,10 @@ export const deliverect: Provider<Settings> = {
   // A channelOrderId may be used again 48 h after the pickup.
   deduplicatesForS: 48 * 3600,
   createOrder,
-  // Neither settings nor time decide about it.
+  // The order's validity depends on neither settings nor time.
   checkOrder: (order) =>
     void writeOrder(order, { itemMap: {}, deliveredBy: 'restaurant', channelName: '' }, new Date(order.placedAt)),
-  // That a second cancel is taken as the first is documented nowhere, so one whose answer was lost is not repeated.
+  // Deliverect documents no deduplication of cancels, so a cancel without an answer is not repeated.
   cancelOrder,
   translateWebhook,
   readBusy,

@@ -22,7 +22,7 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
       url: `${baseUrl}/oauth/token`,
       json: { client_id, client_secret, audience: baseUrl, grant_type: 'client_credentials' },
       granted: TokenGranted,
-      refused: (status) => `Deliverect grants no token (${status}): are clientId, clientSecret and baseUrl right?`,
+      refused: (status) => `Deliverect grants no token (${status}): check clientId, clientSecret and baseUrl`,
     },
   );
   // Neither field is documented as always present. Without both, the token serves this order and is not stored.
@@ -30,11 +30,11 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
 }
 
 /**
- * Obtains a token, which proves the credentials and the environment. The Channel API documents no read, so a wrong
- * channelName or channelLinkId shows only with the first order.
+ * Obtains a token, which proves the credentials and the environment. The Channel API documents no read request, so a
+ * wrong channelName or channelLinkId shows only with the first order.
  *
- * A stored token may be hours old, so it is reported as refused: then a fresh one is obtained, at most once a minute
- * for all locations that share it. Deliverect asks for no more logins than that.
+ * A stored token may be hours old, so it is reported as refused to get a fresh one, at most once a minute for all
+ * locations that share it. Deliverect allows no more logins.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

@@ -8,13 +8,13 @@ export const Settings = z.strictObject({
   /** The platform's client at Deliverect, shared by all of its locations. */
   clientId: Secret,
   clientSecret: Secret,
-  /** The scope that Deliverect assigns with the client. It is in the path of every order. */
+  /** The scope that Deliverect assigns to the client. It is in the path of every order. */
   channelName: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one word in lower case, as Deliverect assigns it' }),
+    .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one lower-case word, as Deliverect assigns it' }),
   channelLinkId: z
     .string()
-    .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits such as 61bcc34f657cc48c23eb60d5' }),
+    .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
   /** The secret that signs webhooks. Until Deliverect assigns one, as on staging, it is the channel link's id. */
   hmacSecret: Secret,
   /** The API's URL and the token's audience: `https://api.staging.deliverect.com` for staging. */
@@ -23,11 +23,11 @@ export const Settings = z.strictObject({
   itemMap: ItemMap,
   /** `vendor`: Deliverect's Dispatch. */
   deliveredBy: DeliveredBy.default('restaurant'),
-  /** True if 90 and 95, by which the POS closes an order, mean that the member has it. */
+  /** True if 90 and 95, by which the POS closes an order, mean that the member has the food. */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * After how many minutes a pause by busy mode ends if nobody ends it: Deliverect names no end, and sends each webhook
-   * once. Four hours last for any service, and not into the next one.
+   * Minutes until a pause by busy mode ends. Deliverect sends no end and each webhook once. Four hours cover a meal
+   * service and end before the next.
    */
   pauseMinutes: z.int().min(1).max(1440).default(240),
 });
@@ -45,16 +45,16 @@ export const TokenGranted = z.object({
 
 const FieldErrors = z.record(z.string(), z.unknown()).catch({});
 
-/** The fields that a 400 names. The messages beside them may quote what was sent, so they are not read. */
+/** The fields that a 400 names. The messages next to them are not read: they may quote the order. */
 export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaymentErrors: FieldErrors });
 
 /**
  * The answer to a wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Its HTTP status is
- * not documented; 401 and 403 are recognised by the status alone.
+ * not documented. 401 and 403 are handled by the status alone.
  */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
-/** An id that may be left out. Samples have an empty string for a missing one. */
+/** An optional id. Samples have an empty string for a missing one. */
 const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
 
 /**
@@ -72,22 +72,22 @@ export const OrderUpdate = z.object({
   orderId: AbsentableId,
   /** The channel link's id. A courier's update has none. */
   channelLink: z.string().nullish(),
-  /** The location's id. A courier's update has none of it either. */
+  /** The location's id. A courier's update has none. */
   location: z.string().nullish(),
   reason: z.string().nullish(),
   timeStamp: timeIfAny,
-  /** Of a preparation time's update: when it can be picked up. Of a courier's: when the courier comes to the restaurant. */
+  /** When the order can be picked up, or in a courier's update, when the courier reaches the restaurant. */
   pickupTime: timeIfAny,
-  /** Of a courier's update: when it will be delivered. */
+  /** In a courier's update: when the order will be delivered. */
   deliveryTime: timeIfAny,
 });
 
 /**
- * A store's busy mode; it has `accountId`, `locationId` and for BUSY a `delay` in minutes as well.
+ * A store's busy mode. It also has `accountId`, `locationId` and, for BUSY, a `delay` in minutes.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/busy-mode (July 2026)
  */
 export const BusyMode = z.object({
   channelLinkId: z.string(),
-  /** BUSY: open, with more time for each order, which the platform would have to tell its members. */
+  /** BUSY: open, but each order takes longer. The platform would have to inform its members. */
   status: z.enum(['PAUSED', 'BUSY', 'ONLINE']),
 });

@@ -8,13 +8,13 @@ import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import { writeOrder } from './write-order.ts';
 
-/** Limits by 429 alone: Deliverect publishes no figures. */
+/** Only a 429 limits: Deliverect publishes no limits. */
 const withinLimits = limitRate([]);
 
 /**
- * Posts an order to the location's channel link, by the endpoint that takes new orders and cancels:
+ * Posts an order to the location's channel link. One endpoint takes new orders and cancels:
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order
- * @param refused what a 4xx refuses: for the operator, and as a sentence for the member
+ * @param refused describes a refused request: `what` for the operator, `reason` for the member
  * @throws as `callPos` and `Credentials` do; NeedsOperator, GiveUp
  */
 async function postOrder(
@@ -46,12 +46,12 @@ async function postOrder(
 /**
  * Explains a 401 or 403. A wrong channelName is an "Authorization error", a wrong channel link or environment 403
  * `insufficient_permissions` (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting). So a
- * fresh token may be refused as well.
+ * valid token may be refused too.
  */
 function noAccess(httpStatus: number): string {
   return (
-    `Deliverect lets us send no order (${httpStatus}): where the token is good, channelName, channelLinkId or baseUrl ` +
-    "is wrong, or the client's rights lack this channel"
+    `Deliverect refuses the order with ${httpStatus}: channelName, channelLinkId or baseUrl is wrong, or the client has ` +
+    'no rights to this channel'
   );
 }
 
@@ -60,8 +60,8 @@ function refusalOf(
   { what, reason }: { what: string; reason: string },
 ): NeedsOperator | GiveUp {
   if (httpStatus === 404 || httpStatus === 405 || NotAllowed.safeParse(json).success) {
-    const question = 'are channelName, channelLinkId and baseUrl right?';
-    return new NeedsOperator(`Deliverect knows no such channel link (${httpStatus}): ${question}`, { httpStatus });
+    const advice = 'check channelName, channelLinkId and baseUrl';
+    return new NeedsOperator(`Deliverect does not know this channel link (${httpStatus}): ${advice}`, { httpStatus });
   }
   const fields = fieldsIn(json);
   const named = fields.length === 0 ? '' : ` for ${fields.join(', ')}`;
@@ -72,7 +72,7 @@ function refusalOf(
   });
 }
 
-/** What Deliverect refuses of an order itself is its address, its payment, or how we wrote it. */
+/** Deliverect itself refuses only an address, a payment, or the format of our request. */
 function reasonOf(fields: readonly string[]): ReasonCode {
   if (fields.some((field) => field.startsWith('deliveryAddress'))) return 'invalid_address';
   return fields.some((field) => field.startsWith('payment.')) ? 'payment' : 'technical';
@@ -89,7 +89,7 @@ function fieldsIn(json: unknown): string[] {
  * deduplicates on it: a repeat gets the first answer and is "hidden as a duplicate"
  * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting).
  *
- * 2xx only means that Deliverect has the order. A webhook says whether the POS takes it, and names Deliverect's id.
+ * 2xx only means that Deliverect has the order. A webhook reports whether the POS takes it, and names Deliverect's id.
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const reason = 'The restaurant could not take this order.';
@@ -101,13 +101,13 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
 const CANCEL = 100;
 
 /**
- * Posts the order once more, with the status of a cancel: the same `channelOrderId` names it, so that Deliverect's own id
- * is not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
- * status", and whatever is well-formed gets a 201: the POS confirms by 110, or nobody ever answers.
+ * Posts the order again with the status of a cancel. The same `channelOrderId` identifies it, so Deliverect's own id is
+ * not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
+ * status", and every well-formed request gets a 201. The POS confirms with 110, or never answers.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
  *
- * The note that the POS prints with it is the reason, and so is `cancellationReason`, as in the example of a cancel. The
- * rest is as it was, though only the id counts: the endpoint requires what it requires of a new order.
+ * The reason is sent as the note, which the POS prints, and as `cancellationReason`, as in the documented example. The
+ * endpoint requires the other fields of a new order, although only the id counts.
  */
 export async function cancelOrder(
   _ref: OrderRef,

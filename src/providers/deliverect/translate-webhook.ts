@@ -17,12 +17,12 @@ export const webhookAuth = {
 
 /**
  * Our status for each of Deliverect's codes: https://developers.deliverect.com/page/order-status
- * Others are internal, about a courier's way to the restaurant, or unknown, which "can safely be ignored". 30 says that
- * an order came twice and the second was dropped. 80 is called "in delivery", but says that a courier was assigned,
- * before 83 and often before the food is ready.
+ * Other codes are internal, about a courier's way to the restaurant, or unknown: they "can safely be ignored". 30 means
+ * that an order came twice and the second was dropped. 80 is called "in delivery", but it reports that a courier was
+ * assigned, before 83 and often before the food is ready.
  *
  * "Statuses higher than 95 indicate that something went wrong". Two of them end nothing: 100 is a channel's own request
- * to cancel, and 115 a courier's, after which the food still waits for another. 121 and 124:
+ * to cancel; 115 is a courier's cancel, after which the food waits for another courier. 121 and 124:
  * https://developers.deliverect.com/reference/post-order-status-update
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
@@ -45,16 +45,15 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 ]);
 
 /**
- * A courier on the way to the restaurant comes for an order that was accepted, which is inferred. One that is only
- * assigned (80, 81) says nothing of that.
+ * A courier on the way to the restaurant implies an accepted order. This is inferred. An assigned courier (80, 81) does
+ * not imply it.
  */
 const COURIER_COMES: ReadonlySet<number> = new Set([83, 84, 85]);
 
 /**
- * Reads an order status and a courier's status. A preparation time's update has the order's status as well, and no time
- * of its own. Other webhooks of Deliverect, such as menus and pauses, name no order.
- * The signature is the hex HMAC-SHA256 of the raw body:
- * https://developers.deliverect.com/reference/hmac-authentication
+ * Reads an order status and a courier's status. A preparation time's update also has the order's status, and no time of
+ * its own. Deliverect's other webhooks, such as menus and pauses, name no order. The signature is the hex HMAC-SHA256
+ * of the raw body: https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -77,8 +76,8 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     });
   }
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
-  const tellsTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
-  const status = tellsTime ? 'received' : MEANINGS.get(code);
+  const hasCourierTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
+  const status = hasCourierTime ? 'received' : MEANINGS.get(code);
   if (status === undefined || (status === 'completed' && !settings.closedMeansCompleted)) return [];
 
   return [
@@ -86,7 +85,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       status,
       serviceOrderId: channelOrderId,
       providerOrderId: orderId,
-      ...whyOf(status, code, update.reason ?? '', settings),
+      ...reasonOf(status, code, update.reason ?? '', settings),
       estimatedReadyAt: update.location ? update.pickupTime : undefined,
       estimatedDeliveryAt: update.deliveryTime,
       occurredAt: update.timeStamp,
@@ -95,39 +94,39 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   ];
 }
 
-/** Of an order that it names, an amendment says what its items became, and no status: .../reference/item-amendments */
+/** An amendment names an order but carries only its changed items, no status: .../reference/item-amendments */
 function namesAnOrder(json: unknown): boolean {
   if (typeof json !== 'object' || json === null || 'itemAmendments' in json) return false;
   return 'channelOrderId' in json || 'orderId' in json;
 }
 
 /**
- * Why it ended. The reason for the member is a cancelling restaurant's own ("Item out of stock"), never a failure's
- * technical one; a failure's code is all that the member's question needs for its answer. Deliverect documents no codes of
- * reasons. Where its words are not known, who denies or cancels is the restaurant, and what fails is technical.
+ * The reason of an end. The member gets the restaurant's own words for a cancel ("Item out of stock"), but never a
+ * failure's technical words: the code is enough. Deliverect documents no reason codes. If no pattern matches, a cancel
+ * is the restaurant's and a failure is technical.
  */
-function whyOf(
+function reasonOf(
   status: Status,
   code: number,
-  said: string,
+  text: string,
   settings: Settings,
 ): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
   if (status !== 'failed' && status !== 'cancelled') return {};
   const hasFailed = status === 'failed';
-  const itemIds = itemsIn(said, settings);
+  const itemIds = itemsIn(text, settings);
   return {
-    reason: hasFailed ? `The restaurant could not take this order (Deliverect ${code}).` : said.trim() || undefined,
-    reasonCode: reasonInWords(said) ?? (hasFailed ? 'technical' : 'restaurant_cancelled'),
+    reason: hasFailed ? `The restaurant could not take this order (Deliverect ${code}).` : text.trim() || undefined,
+    reasonCode: reasonInWords(text) ?? (hasFailed ? 'technical' : 'restaurant_cancelled'),
     itemIds: itemIds.length === 0 ? undefined : itemIds,
   };
 }
 
 /**
- * The items, by our ids, whose PLUs a failed order names: "InvalidProduct: Invalid PLU: 123". A modifier is no item.
+ * Our ids of the items whose PLUs a failed order names: "InvalidProduct: Invalid PLU: 123". Modifiers are not items.
  * https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues
  */
-function itemsIn(said: string, { itemMap }: Settings): string[] {
-  const plus = [...said.slice(0, 5000).matchAll(/\bInvalidProduct: Invalid PLU: (\S{1,255}?)[,;.]?(?=\s|$)/g)];
+function itemsIn(text: string, { itemMap }: Settings): string[] {
+  const plus = [...text.slice(0, 5000).matchAll(/\bInvalidProduct: Invalid PLU: (\S{1,255}?)[,;.]?(?=\s|$)/g)];
   const ids = plus.flatMap(([, plu = '']) => {
     const ours = Object.keys(itemMap).filter((id) => itemMap[id] === plu);
     return ours.length === 0 ? [plu] : ours;
@@ -136,14 +135,14 @@ function itemsIn(said: string, { itemMap }: Settings): string[] {
 }
 
 /**
- * Reads a store's busy mode. Deliverect wants the status back once it is so. Its other webhooks, such as menus, look
- * different.
+ * Reads a store's busy mode. Deliverect expects the status back as the answer. Its other webhooks, such as menus, have
+ * another shape.
  * @throws Poison
  */
 export function readBusy({ body, receivedAt }: Webhook, settings: Settings): Busy | undefined {
-  const said = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
-  if (said?.channelLinkId !== settings.channelLinkId) return undefined;
-  const { status } = said;
+  const update = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
+  if (update?.channelLinkId !== settings.channelLinkId) return undefined;
+  const { status } = update;
   const isPaused = status === 'PAUSED';
   const end = new Date(receivedAt.getTime() + settings.pauseMinutes * 60_000);
   return { pausedUntil: isPaused ? end : null, answer: { status } };

@@ -8,7 +8,7 @@ import type { Settings } from './payloads.ts';
 
 type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
 
-/** What Deliverect requires beside the street, in words for the member. */
+/** What Deliverect requires in addition to the street, in words for the member. */
 const REQUIRED = [
   ['postalCode', 'a postal code'],
   ['city', 'a city'],
@@ -16,11 +16,11 @@ const REQUIRED = [
 ] as const;
 
 /**
- * Writes the address of a delivery. Street, number, postal code, city and country are each "required if delivery is done
- * by restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders),
- * which is every delivery of ours. The street must not repeat the number:
+ * Writes a delivery's address. Street, number, postal code, city and country are "required if delivery is done by
+ * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders):
+ * all our deliveries. The street must not repeat the number:
  * https://developers.deliverect.com/page/glossary-delivery-only-model
- * @throws GiveUp without one of them
+ * @throws GiveUp if one of them is missing
  */
 function writeAddress(destination: Destination): Record<string, unknown> {
   const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
@@ -28,7 +28,7 @@ function writeAddress(destination: Destination): Record<string, unknown> {
     if (!NOT_BLANK.test(destination[field] ?? '')) throw lacks(field, 'is missing', words);
   }
   const { street, houseNumber, rest } = readLine(line1, country);
-  if (houseNumber === '') throw lacks('line1', 'has no house number that can be told', 'a house number');
+  if (houseNumber === '') throw lacks('line1', 'has no recognisable house number', 'a house number');
   const extra = [rest, line2, region, instructions].filter(Boolean).join(', ');
   return {
     street,
@@ -44,9 +44,9 @@ function writeAddress(destination: Destination): Record<string, unknown> {
 const BARE_NUMBER = /^\d+ ?[a-zA-Z]?$/;
 
 /**
- * Finds the house number in a line: at an end of its first part between commas, or at the beginning of a later one, as in
- * "Flat 4, 12 High Street". A bare number belongs to its neighbour: "Calle Mayor, 5", "14, rue de la Paix". The other parts
- * help to find the door. Elsewhere no number is guessed, since the courier would go there.
+ * Finds the house number: at either end of the first part between commas, or at the beginning of a later part, as in
+ * "Flat 4, 12 High Street". A bare number belongs to its neighbour: "Calle Mayor, 5", "14, rue de la Paix". No other
+ * number is used: a wrong one would send the courier to the wrong house.
  */
 function readLine(line: string, country: string | undefined): { street: string; houseNumber: string; rest: string } {
   const parts = line.split(',').map((part) => part.trim());
@@ -69,7 +69,7 @@ function lacks(field: string, problem: string, words: string): GiveUp {
   });
 }
 
-/** The length of ids, names and notes: Deliverect documents no limit. */
+/** Deliverect documents no maximum length of ids, names and notes. */
 const UNLIMITED = Infinity;
 /** "Typically 4 or 5 characters, although up to 12": https://developers.deliverect.com/page/glossary-pos-orders */
 const DISPLAY_ID_MAX = 12;
@@ -81,9 +81,9 @@ const PAID_ONLINE = 0;
 type Item = CanonicalOrder['items'][number];
 
 /**
- * Writes the order in Deliverect's format: https://developers.deliverect.com/page/channel-orders Amounts are integers
- * with `decimalDigits` digits after the point, as our minor units are.
- * @throws GiveUp if an item has no price, or a delivery not the whole address
+ * Writes the order: https://developers.deliverect.com/page/channel-orders. Amounts have `decimalDigits` decimals, as
+ * ours.
+ * @throws GiveUp if an item has no price, or a delivery's address is incomplete
  */
 export function writeOrder(
   order: KitchenOrder,
@@ -115,8 +115,9 @@ export function writeOrder(
 }
 
 /**
- * The courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as courier",
- * and `restaurant` also asks for Dispatch. A courier's tip is `driverTip`: https://developers.deliverect.com/page/channel-orders
+ * The courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as courier".
+ * `restaurant` also requests Dispatch. A courier's tip is `driverTip`:
+ * https://developers.deliverect.com/page/channel-orders
  */
 function courierOf(
   { fulfillment, money: { tip } }: CanonicalOrder,
@@ -126,25 +127,25 @@ function courierOf(
   return { courier: deliveredBy === 'platform' ? channelName : 'restaurant', tip: 0, driverTip: tip };
 }
 
-/** The id that staff call out where there is no code. The end of an id tells orders apart best. */
+/** The id that staff call out if there is no pickup code. The end of an id distinguishes orders best. */
 function displayIdOf(id: string): string {
   return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 }
 
 /**
- * Times of the order. Deliverect does not show an order whose pickupTime has passed, so ASAP is the present:
+ * Times of the order. Deliverect hides an order whose pickupTime has passed, so ASAP is the present:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
- * A delivery needs a pickupTime too. What it is when only the delivery's time is known is not documented. Only the
- * restaurant knows how long the drive takes, so both are the time that the member asked for.
+ * A delivery needs a pickupTime too. The right value is not documented if only the delivery time is known. Only the
+ * restaurant knows how long the drive takes, so both are the time that the member requested.
  */
 function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
   const { type, requestedAt } = fulfillment;
-  const asked = requestedAt === undefined ? now : new Date(requestedAt);
-  const isAhead = asked > now;
+  const requested = requestedAt === undefined ? now : new Date(requestedAt);
+  const isAhead = requested > now;
   return {
-    deliveryIsAsap: asked.getTime() - now.getTime() <= ASAP_MS,
-    pickupTime: writeTime(isAhead ? asked : now),
-    ...(isAhead && type === 'delivery' && { deliveryTime: writeTime(asked) }),
+    deliveryIsAsap: requested.getTime() - now.getTime() <= ASAP_MS,
+    pickupTime: writeTime(isAhead ? requested : now),
+    ...(isAhead && type === 'delivery' && { deliveryTime: writeTime(requested) }),
   };
 }
 
@@ -154,8 +155,8 @@ function writeTime(time: Date): string {
 }
 
 /**
- * Writes the discounts: their sum as a minus value, and what it is made of. They are the restaurant's, since
- * `discountTotal` "should only be applied where the restaurant is absorbing" it, and the payment is less by it.
+ * Writes the discounts: a negative sum, and its parts. The restaurant bears them: `discountTotal` "should only be
+ * applied where the restaurant is absorbing" it, and the payment is lower by it.
  * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
  * https://developers.deliverect.com/page/payment-types
  */
@@ -177,7 +178,7 @@ function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
 }
 
 /**
- * The taxes that are added to the prices. None if the prices include them. "payment total = prices + deliveryCost +
+ * The taxes added to the prices. Empty if the prices include them. "payment total = prices + deliveryCost +
  * serviceCharge + taxes", and the samples add the tip:
  * https://developers.deliverect.com/page/tax-exclusive-orders
  */
@@ -186,9 +187,7 @@ function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrde
   return isOnTop ? [{ name: 'Tax', total: tax }] : [];
 }
 
-/**
- * Writes one item. Deliverect requires prices: its examples write 0 for a modifier without one, but not for an item.
- */
+/** Writes one item. Deliverect requires item prices; its examples write 0 for a modifier without a price. */
 function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap'>): Record<string, unknown> {
   if (item.unitPrice === undefined) {
     throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {

@@ -19,23 +19,24 @@ export type HubriseRequest = {
   /** The path after `baseUrl`. */
   path: string;
   body?: object;
-  /** True for a list of orders or customers: HubRise allows fewer of those. */
+  /** True for a list of orders or customers, which has a lower limit. */
   heavy?: boolean;
-  /** True if a 404 means that HubRise has no such thing. */
-  mayLack?: boolean;
+  /** True if a 404 means that the requested object does not exist. */
+  allow404?: boolean;
 };
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does; NeedsOperator without a token, and on any other 404: the token belongs to no location, or `baseUrl` is wrong
+ * @throws as `callPos` does; NeedsOperator without a token, or on any other 404: wrong `baseUrl`, or a token of no
+ *   location
  */
 export async function callHubrise(
   { settings, signal, now, fetch }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now' | 'fetch'>,
-  { method, path, body, heavy = false, mayLack = false }: HubriseRequest,
+  { method, path, body, heavy = false, allow404 = false }: HubriseRequest,
 ): Promise<PosAnswer> {
   const { accessToken, baseUrl } = settings;
   if (accessToken === undefined) {
-    throw new NeedsOperator('no accessToken yet: expediter provider connect says how HubRise grants one', {
+    throw new NeedsOperator('accessToken is missing: run expediter provider connect, which says how to get one', {
       cause: { code: 'reconnect_needed' },
     });
   }
@@ -50,9 +51,9 @@ export async function callHubrise(
   };
   const limited = () => anyRequest(accessToken, now, request);
   const answer = await (heavy ? heavyRequest(accessToken, now, limited) : limited());
-  if (answer.status === 404 && !mayLack) {
-    const question = 'is accessToken of a location (not of an account), and baseUrl right?';
-    throw new NeedsOperator(`HubRise answered 404: ${question}`, { httpStatus: 404 });
+  if (answer.status === 404 && !allow404) {
+    const advice = 'check baseUrl, and that accessToken belongs to a location, not to an account';
+    throw new NeedsOperator(`HubRise answered 404: ${advice}`, { httpStatus: 404 });
   }
   return answer;
 }
@@ -63,10 +64,10 @@ function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   return tryAgainWith(error, { sent: false, retryAfterMs });
 }
 
-/** The most fields named. An operator knows then where to look. */
+/** Maximum number of fields named in an error. */
 const FIELDS_MAX = 10;
 
-/** Names the status, HubRise's error type and the fields. Never its messages: they quote values. */
+/** Names the status, HubRise's error type and the fields, but no messages: they quote values. */
 export function nameRefusal({ status, json }: Pick<PosAnswer, 'status' | 'json'>): string {
   const { error_type: type = '', errors = [] } = Refusal.safeParse(json).data ?? {};
   const fields = errors.map(({ field }) => field).filter((field) => /^[\w.[\]]{1,60}$/.test(field));

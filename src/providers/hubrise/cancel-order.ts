@@ -5,7 +5,7 @@ import { callHubrise, nameRefusal } from './call-hubrise.ts';
 import { findOrder, pathOf, readOrder } from './read-status.ts';
 import { State, type Settings } from './payloads.ts';
 
-/** From here on the food is made. HubRise documents no status from which it would refuse. */
+/** The food is ready from these statuses on. HubRise documents no status from which it refuses. */
 const TOO_LATE: readonly string[] = [
   'awaiting_shipment',
   'awaiting_collection',
@@ -16,10 +16,10 @@ const TOO_LATE: readonly string[] = [
 
 /**
  * Sets the order's status to `cancelled`, "by either the customer or the store", by `PATCH /location/orders/:order_id`:
- * https://www.hubrise.com/developers/api/orders#update-order (read in November 2026). What HubRise answers is all that
- * confirms it: the till hears of it by its own callback, and "a client does not receive notifications for the events it
- * generated" (https://www.hubrise.com/developers/api/callbacks). The status is read before, so that a repeat, and an
- * order that is made already, change nothing.
+ * https://www.hubrise.com/developers/api/orders#update-order (read in November 2026). Only HubRise's answer confirms
+ * it: the till gets its own callback, and "a client does not receive notifications for the events it generated"
+ * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that a repeat or a finished order
+ * changes nothing.
  * @throws as `findOrder` and `readOrder` do, and GiveUp
  */
 export async function cancelOrder(
@@ -32,11 +32,11 @@ export async function cancelOrder(
   const order = await readOrder({ id, privateRef: serviceOrderId }, context);
   const status = order?.status ?? '';
   if (status === 'cancelled') return 'cancelled';
-  // What was rejected never came to the store.
+  // A rejected order never reached the store.
   if (order === undefined || status === 'rejected') return 'absent';
-  if (TOO_LATE.includes(status)) throw tooLate(`HubRise says ${status} of the order`);
+  if (TOO_LATE.includes(status)) throw tooLate(`HubRise reports the order as ${status}`);
 
-  const request = { method: 'PATCH', path: pathOf(id), body: { status: 'cancelled' }, mayLack: true } as const;
+  const request = { method: 'PATCH', path: pathOf(id), body: { status: 'cancelled' }, allow404: true } as const;
   const answer = await callHubrise(context, request);
   const { status: httpStatus } = answer;
   if (httpStatus === 404) return 'absent';

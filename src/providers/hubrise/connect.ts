@@ -7,9 +7,9 @@ import { quoteRefusal } from '../call-pos.ts';
 import { listRefused } from './create-order.ts';
 
 /**
- * The page where the restaurant agrees, which then shows the code: https://www.hubrise.com/developers/api/authentication,
- * "Installed App Workflow" (read in November 2026). The scope is the one of HubRise's integration guide, and without
- * customers what orders need.
+ * The page where the restaurant agrees, which then shows the code:
+ * https://www.hubrise.com/developers/api/authentication, "Installed App Workflow" (read in November 2026). The scope is
+ * the one of HubRise's integration guide. Without customers it covers only orders.
  */
 function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string {
   const query = new URLSearchParams({
@@ -21,9 +21,9 @@ function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string
 }
 
 /**
- * Exchanges a code for the connection's token, which does not expire. A second token for the same location and client is
- * the same.
- * @throws NeedsOperator if the code is spent or over ten minutes old, or the client is not known by its secret
+ * Exchanges a code for the connection's token, which does not expire. HubRise returns the same token for the same
+ * location and client.
+ * @throws NeedsOperator if the code is used or over ten minutes old, or clientSecret is wrong
  */
 async function exchangeCode(
   context: PosContext<Settings>,
@@ -39,26 +39,26 @@ async function exchangeCode(
     refused: (status) =>
       `HubRise grants no token (${status}): ` +
       (status === 401
-        ? 'are clientId and clientSecret right?'
-        : 'has authorizationCode been used, or is it older than ten minutes? ' +
-          `Open ${authorisePage(context.settings)}`),
+        ? 'check clientId and clientSecret'
+        : 'authorizationCode may be used already, or older than ten minutes. ' +
+          `Get a new one from ${authorisePage(context.settings)}`),
   });
   const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
   return {
     settings: { accessToken: access_token, ...(customer_list_id && { customerListId: customer_list_id }) },
-    action: `HubRise granted a token for authorizationCode${list}; the settings hold it now.`,
+    did: `HubRise granted a token for authorizationCode${list}. It is now in the settings.`,
   };
 }
 
 /**
- * The events subscribed to. Order updates include deliveries (https://www.hubrise.com/developers/api/orders#delivery),
- * while `delivery.update` comes with every move of a driver, and nobody gets events about orders of their own making.
+ * Order updates include deliveries (https://www.hubrise.com/developers/api/orders#delivery). `delivery.update` comes
+ * with every move of a driver. HubRise sends a client no events about its own changes.
  */
 const EVENTS = { order: ['update'] };
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string };
 
-/** Obtains a token if there is none, or a code for another one, then sets the callback. */
+/** Obtains a token if there is none or a new code, then sets the callback. */
 export async function connect(context: ConnectContext): Promise<Connection> {
   const { accessToken, authorizationCode } = context.settings;
   if (accessToken !== undefined && authorizationCode === undefined) return setCallback(context);
@@ -71,32 +71,32 @@ export async function connect(context: ConnectContext): Promise<Connection> {
 }
 
 /**
- * Sets the callback of the connection, which has one: https://www.hubrise.com/developers/api/callbacks#callbacks. Every
- * run has a new webhook token, hence a new URL, so the callback is set each time.
+ * Sets the connection's only callback: https://www.hubrise.com/developers/api/callbacks#callbacks. It is set at each
+ * run, because each run makes a new webhook token and so a new URL.
  * @throws as `callHubrise` does, and NeedsOperator
  */
 async function setCallback(context: ConnectContext): Promise<Connection> {
   const { webhookUrl: url } = context;
-  const location = Location.safeParse(await ask({ method: 'GET', path: '/location' }));
-  const callback = Callback.safeParse(await ask({ method: 'GET', path: '/callback' })).data;
-  await ask({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
+  const location = Location.safeParse(await call({ method: 'GET', path: '/location' }));
+  const callback = Callback.safeParse(await call({ method: 'GET', path: '/callback' })).data;
+  await call({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
 
-  const done = ['Told HubRise to call this webhook for updates of orders.'];
+  const done = ['HubRise now calls this webhook for updates of orders.'];
   if (location.success) {
     const { id, name, account } = location.data;
-    done.unshift(`The access token is of ${name} (${id}) of ${account.name}, whose currency is ${account.currency}.`);
+    done.unshift(`The access token belongs to ${name} (${id}) of ${account.name}, in ${account.currency}.`);
   }
   const before = URL.parse(callback?.url ?? '');
   if (before !== null) {
     done.push(
       isSameWebhook(before, new URL(url))
-        ? 'It took the place of its earlier URL of ours.'
-        : `It took the place of the connection's callback before, at ${before.origin}.`,
+        ? 'It replaced an earlier URL of this webhook.'
+        : `It replaced the connection's earlier callback at ${before.origin}.`,
     );
   }
   return { done, todo: [] };
 
-  async function ask(request: HubriseRequest): Promise<unknown> {
+  async function call(request: HubriseRequest): Promise<unknown> {
     const answer = await callHubrise(context, request);
     if (answer.status < 300) return answer.json;
     throw new NeedsOperator(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
@@ -105,37 +105,37 @@ async function setCallback(context: ConnectContext): Promise<Connection> {
   }
 }
 
-/** Compares without the query, which holds the token. */
+/** Compares without the query, which contains the token. */
 function isSameWebhook(one: URL, other: URL): boolean {
   return one.origin === other.origin && one.pathname === other.pathname;
 }
 
 /**
  * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only the
- * token: no request uses `clientSecret`, and the settings name no location to compare with.
+ * token: no request uses `clientSecret`, and the settings contain no location id to compare.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const answer = await callHubrise(context, { method: 'GET', path: '/location' }).catch(
     quoteRefusal(
       [401, 403],
-      (status) => `HubRise refuses accessToken (${status}): is it copied whole, and is the connection still there?`,
+      (status) => `HubRise refuses accessToken (${status}): check it, and that the connection still exists`,
     ),
   );
   if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: is baseUrl right?`, {
+    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: check baseUrl`, {
       httpStatus: answer.status,
     });
   }
   if (!Location.pick({ id: true }).safeParse(answer.json).success) {
-    throw new NeedsOperator('what answered is no location of HubRise’s: is baseUrl right?', {
+    throw new NeedsOperator('the answer is not a HubRise location: check baseUrl', {
       httpStatus: answer.status,
     });
   }
   if (context.settings.customers === 'attach') await checkCustomers(context);
 }
 
-/** Reads the list that orders' members go to. */
+/** Reads the customer list that orders' members are written to. */
 async function checkCustomers(context: PosContext<Settings>): Promise<void> {
   const { customerListId = '' } = context.settings;
   const path = `/customer_lists/${encodeURIComponent(customerListId)}`;
@@ -143,7 +143,7 @@ async function checkCustomers(context: PosContext<Settings>): Promise<void> {
     throw listRefused(error);
   });
   if (answer.status < 300) return;
-  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: is customerListId right?`, {
+  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: check customerListId`, {
     httpStatus: answer.status,
   });
 }

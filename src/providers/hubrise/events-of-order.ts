@@ -24,8 +24,8 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
 ]);
 
 /**
- * `rejected` "could not be transmitted to the store, generally because of a system error". `cancelled` is "by either the
- * customer or the store", and of what we cancel ourselves HubRise tells us nothing. Why a delivery failed it does not say.
+ * `rejected` "could not be transmitted to the store, generally because of a system error". `cancelled` is "by either
+ * the customer or the store"; HubRise sends no event for our own cancel. It gives no reason for a failed delivery.
  */
 const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
   ['rejected', 'technical'],
@@ -40,7 +40,7 @@ function reasonOf(nativeStatus: string, { custom_fields }: z.infer<typeof OrderS
 
 /**
  * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
- * A courier's way to the restaurant is not about the food. After a cancelled delivery another courier may come.
+ * A courier's way to the restaurant is left out. After a cancelled delivery another courier may come.
  */
 const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_enroute', 'en_route'],
@@ -48,16 +48,16 @@ const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_waiting', 'en_route'],
   ['delivered', 'completed'],
 ]);
-/** A courier on the way to the restaurant comes for an order that it has, which is inferred. It matters for what is said then. */
+/** A courier on the way to the restaurant implies an accepted order (inferred). Used only with estimates. */
 const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
   ['pickup_enroute', 'pickup_approaching', 'pickup_waiting'].map((status) => [status, 'received']),
 );
 
-/** What was, where an event tells it. */
+/** The state before the event, if the event has it. */
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
 type About = Omit<StatusEvent, 'status' | 'nativeStatus'>;
 
-/** The order's status, if it or the time is another than before, and that of its delivery, if it is. */
+/** Events for the order's status, if it or the confirmed time changed, and for its delivery's status. */
 export function eventsOfOrder(
   now: z.infer<typeof OrderState>,
   before: Before<typeof OrderState>,
@@ -71,7 +71,7 @@ export function eventsOfOrder(
   const ofOrder = eventOf(now, isNews ? undefined : before, ORDER_STATUSES, about).map((event) => ({
     ...event,
     ...estimates,
-    // Of a delivery whose own status tells nothing yet, such as `pending`.
+    // A delivery may have a tracking URL before its status has a meaning for us, such as `pending`.
     trackingUrl: now.delivery?.tracking_url,
     reasonCode: reasonOf(event.nativeStatus, now),
   }));
@@ -86,15 +86,16 @@ export function eventsOfDelivery(
   before: Before<typeof DeliveryState>,
   about: About,
 ): StatusEvent[] {
-  const said = saidOf(now);
-  if (Object.values(said).every((each) => each === undefined)) return eventOf(now, before, DELIVERY_STATUSES, about);
-  const isNews = !isDeepStrictEqual(said, saidOf(before));
+  const estimates = estimatesOf(now);
+  if (Object.values(estimates).every((each) => each === undefined))
+    return eventOf(now, before, DELIVERY_STATUSES, about);
+  const isNews = !isDeepStrictEqual(estimates, estimatesOf(before));
   const meanings = new Map([...DELIVERY_STATUSES, ...COURIER_COMES]);
-  return eventOf(now, isNews ? undefined : before, meanings, { ...about, ...said });
+  return eventOf(now, isNews ? undefined : before, meanings, { ...about, ...estimates });
 }
 
-/** What a delivery says beside its status. */
-function saidOf(delivery: Before<typeof DeliveryState>) {
+/** A delivery's estimates and tracking URL. */
+function estimatesOf(delivery: Before<typeof DeliveryState>) {
   const { estimated_pickup_at: estimatedReadyAt, estimated_dropoff_at: estimatedDeliveryAt } = delivery ?? {};
   return { estimatedReadyAt, estimatedDeliveryAt, trackingUrl: delivery?.tracking_url };
 }

@@ -13,11 +13,11 @@ export const hubrise: Provider<Settings> = {
   settings: Settings,
   deduplicates: false,
   createOrder,
-  // Neither map nor time decides about it.
+  // The order's validity depends on neither the map nor the time.
   checkOrder: (order) => void writeOrder(order, {}, new Date(order.placedAt)),
   findOrder,
   cancelOrder,
-  // A status that is set again is the same status.
+  // Setting a status again changes nothing.
   deduplicatesCancels: true,
   readStatus,
   translateWebhook,

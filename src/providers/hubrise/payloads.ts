@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
-import { absentable, asked, timeIfAny } from '../read-json.ts';
+import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
 
-/** A ref code, alone or with the name of the list that an option belongs to. */
+/** A ref code, alone or with the name of the option's list. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
 /** The settings of one location. A HubRise connection belongs to one client and one location. */
@@ -14,18 +14,18 @@ const Fields = z.strictObject({
   clientId: Secret.optional(),
   /** The secret of the connection's OAuth client. HubRise signs webhooks with it. */
   clientSecret: Secret,
-  /** True if `completed` means that the member has the food. Many a POS says it when it closes the check. */
+  /** True if `completed` means that the member has the food. Many POS systems send it when they close the check. */
   closedMeansCompleted: z.boolean().default(true),
-  /** The code of an authorisation. `connect` exchanges it. */
+  /** An authorisation code, which `connect` exchanges. */
   authorizationCode: Secret.optional(),
-  /** `attach`: every order has its member as a customer of the restaurant's list, which some tills require. */
+  /** `attach`: writes every order's member into the restaurant's customer list, which some tills require. */
   customers: z.enum(['guest', 'attach']).default('guest'),
   /** The list that the connection may write to. `connect` fills it in. */
   customerListId: Id.optional(),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
-  /** Where authorisations are asked for and codes exchanged. */
+  /** The URL for authorisations and code exchanges. */
   oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1'),
-  /** Ref codes of skus, options, charges and the payment, by our ids. An id without an entry is the ref code. */
+  /** Ref codes of skus, options, charges and the payment, by our ids. An id without an entry is the ref code itself. */
   itemMap: z.record(Id, PosItem).default({}),
 });
 
@@ -95,20 +95,20 @@ export const OrderState = State.extend({
   custom_fields: CustomFields.optional().catch(undefined),
 });
 
-/** The order that was asked about. Its private ref is ours, or none. */
-export function orderAsked({ id, privateRef }: { id: string; privateRef: string }) {
-  return OrderState.extend({ id: asked(id), private_ref: absentable(asked(privateRef)) });
+/** The requested order. Its private ref is ours, or missing. */
+export function requestedOrder({ id, privateRef }: { id: string; privateRef: string }) {
+  return OrderState.extend({ id: requestedId(id), private_ref: absentable(requestedId(privateRef)) });
 }
 
-/** An order event. The ids of the resource and its parents stand both in the event and in its states. */
+/** An order event. The ids of the resource and its parents are both in the event and in its states. */
 export const OrderEvent = z.object({
   created_at: timeIfAny,
   order_id: absentable(Id),
   new_state: OrderState.extend({
     id: absentable(Id),
     /**
-     * Our order id: HubRise shows each client only its own private ref. `ref` is any client's, often a short number
-     * that starts again each day, so it identifies no order of ours.
+     * Our order id: HubRise shows each client only its own private ref. `ref` may come from any client, and is often a
+     * short number that starts again each day, so it does not identify our orders.
      */
     private_ref: absentable(Id),
   }),

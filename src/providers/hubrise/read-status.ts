@@ -3,7 +3,7 @@ import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { readShape, readState } from '../read-json.ts';
 import { callHubrise, nameRefusal } from './call-hubrise.ts';
-import { orderAsked, Orders, type Settings } from './payloads.ts';
+import { requestedOrder, Orders, type Settings } from './payloads.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { eventsOfOrder } from './events-of-order.ts';
 
@@ -21,27 +21,27 @@ export function pathOf(id: string): string {
 export async function readOrder(
   about: { id: string; privateRef: string },
   context: PosContext<Settings>,
-): Promise<z.infer<ReturnType<typeof orderAsked>> | undefined> {
-  const answer = await callHubrise(context, { method: 'GET', path: pathOf(about.id), mayLack: true });
+): Promise<z.infer<ReturnType<typeof requestedOrder>> | undefined> {
+  const answer = await callHubrise(context, { method: 'GET', path: pathOf(about.id), allow404: true });
   if (answer.status === 404) return undefined;
   if (answer.status >= 300) {
     throw new NeedsOperator(`HubRise refused to show an order with ${nameRefusal(answer)}`, {
       httpStatus: answer.status,
     });
   }
-  return readState(answer, (json) => readShape(orderAsked(about), json));
+  return readState(answer, (json) => readShape(requestedOrder(about), json));
 }
 
 /**
- * Finds an order by `GET /location/orders?private_ref=`, which searches only what this client sent:
- * https://www.hubrise.com/developers/api/general-concepts#private-refs. HubRise allows ten a minute per connection.
+ * Finds an order of this client by `GET /location/orders?private_ref=`, ten times a minute per connection:
+ * https://www.hubrise.com/developers/api/general-concepts#private-refs.
  * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
  */
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
   const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
   const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
   if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to look an order up with ${nameRefusal(answer)}`, {
+    throw new NeedsOperator(`HubRise refused to search for an order with ${nameRefusal(answer)}`, {
       httpStatus: answer.status,
     });
   }
@@ -50,14 +50,14 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
   if (order !== undefined) return { providerOrderId: order.id };
   // A wrong "absent" leads to a second ticket, so only a complete list without the order counts.
   if (orders.success && !answer.headers.has('x-cursor-next')) return undefined;
-  throw new TryAgain('HubRise’s list of orders cannot be read, or is not all of it', { sent: false });
+  throw new TryAgain('HubRise’s list of orders cannot be read, or is incomplete', { sent: false });
 }
 
 /**
- * Reads the order's status and its delivery's. The answer does not say since when.
+ * Reads the order's status and its delivery's. The answer has no time of the change.
  *
- * `GET /callback/events` lists what nobody has acknowledged, without states: one more request for each event tells what
- * the order itself says, or less. To take events from there is to delete them, and HubRise's own repeats with them.
+ * `GET /callback/events` is not used: it lists events without states, so each would need another request. Taking events
+ * there deletes them and stops HubRise's own repeats.
  * @throws as `readOrder` and `findOrder` do
  */
 export async function readStatus(

@@ -17,7 +17,7 @@ export const webhookAuth = {
 /**
  * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
  *
- * - `order`: its status if it changed, and that of its delivery; either triggers this event
+ * - `order`: its status if it changed, and its delivery's; either triggers this event
  * - `delivery`: the delivery's status, if the event names its order
  * - other resources and other event types: ignored
  *

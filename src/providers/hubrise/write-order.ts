@@ -7,12 +7,12 @@ import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
-// HubRise documents only the length of private refs, 255. Names get the same; a longer note is no use in a kitchen.
+// HubRise documents only the length of private refs, 255. Names get the same limit. A kitchen cannot use a longer note.
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
 /**
- * Writes the member with the order's address, as a guest's order and a customer list take it:
+ * Writes the member with the order's address, for a guest's order or a customer list:
  * https://www.hubrise.com/developers/api/orders#customer and https://www.hubrise.com/developers/api/customers
  */
 export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
@@ -35,7 +35,7 @@ export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** Returns an ISO 3166-1 alpha-2 code, all that HubRise takes. An address is found without its country's name. */
+/** Returns an ISO 3166-1 alpha-2 code; HubRise takes nothing else. A courier finds the address without its country. */
 function countryCode(country: string | undefined): string | undefined {
   return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
 }
@@ -43,11 +43,10 @@ function countryCode(country: string | undefined): string | undefined {
 /**
  * Writes an amount in HubRise's format: "9.00 EUR".
  *
- * It has two decimals in every currency. "A number with 2 decimal digits" is all that
- * https://www.hubrise.com/developers/api/general-concepts#monetary-values says, and HubRise's own library for amounts
- * (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. Hence "900.00 JPY",
- * and "1.29 KWD" for 1290 fils. A third decimal is not documented. An amount that needs one is not rounded, since it
- * would no longer be what was paid.
+ * It has two decimals in every currency. https://www.hubrise.com/developers/api/general-concepts#monetary-values says
+ * only "a number with 2 decimal digits". HubRise's own library (https://github.com/HubRise/ruby-money, which knows JPY
+ * and KWD) refuses 100, 100.5 and 100.100. Hence "900.00 JPY", and "1.29 KWD" for 1290 fils. A third decimal is not
+ * documented. An amount that needs one is not rounded: it would no longer be the paid amount.
  * @throws GiveUp for an amount that two decimals cannot hold
  */
 export function writeMoney(minorUnits: number, currency: string): string {
@@ -63,15 +62,15 @@ export function writeMoney(minorUnits: number, currency: string): string {
 }
 
 /**
- * Milliseconds ahead from which a time counts as in the future. HubRise requires that by its own clock when the request
- * arrives; a nearer time is sent as soon as possible.
+ * Milliseconds from which a requested time counts as future. HubRise requires a future time by its own clock when the
+ * request arrives. A nearer time is sent as soon as possible.
  */
 const AHEAD_MS = 60_000;
 
-/** The option list of every option. HubRise requires one, and our modifiers have no lists. */
+/** The option list of every option. HubRise requires one, and our modifiers have none. */
 const OPTION_LIST = 'Options';
 
-/** The most identical options sent as separate objects. Beyond it, one object holds the quantity. */
+/** The most identical options sent as separate objects. Beyond it, one object has the quantity. */
 const SEPARATE_OPTIONS = 50;
 
 type Item = CanonicalOrder['items'][number];
@@ -79,7 +78,7 @@ type Item = CanonicalOrder['items'][number];
 /**
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
  * https://www.hubrise.com/developers/integration-guide#encoding-orders.
- * @param now decides whether `requestedAt` still lies ahead
+ * @param now decides whether `requestedAt` is still in the future
  * @param customerId of an attached customer; without it the order is a guest's
  * @throws GiveUp for what HubRise's format cannot hold
  */
@@ -93,7 +92,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     private_ref: serviceOrderId,
     service_type: fulfillment.type === 'delivery' ? 'delivery' : 'collection',
     ...(isAhead && { expected_time: requestedAt }),
-    // What the member shows to collect the order.
+    // The member shows this code to collect the order.
     collection_code: order.callOutCode,
     customer_notes: orderNote(order, NOTE_MAX),
     items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
@@ -102,7 +101,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
       ref: lookUp(ref, itemMap).ref,
       price: writeMoney(price, money.currency),
     })),
-    // They are "applied to the whole order", and HubRise takes them off its total.
+    // They are "applied to the whole order": HubRise subtracts them from its total.
     discounts: discountsOf(order).map(({ name, amount }) => ({
       name: cutText(name, NAME_MAX),
       ref: lookUp('DISCOUNT', itemMap).ref,
@@ -111,7 +110,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
-    // Data of a customer's own goes with a guest's order alone.
+    // Only a guest's order carries the customer's data.
     ...(customerId === undefined ? { customer: writeCustomer(order) } : { customer_id: customerId }),
   };
 }
@@ -134,7 +133,7 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
   };
 }
 
-/** Writes a modifier as options. An option without a price is free, at HubRise as well. */
+/** Writes a modifier as options. An option without a price is free. */
 function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['itemMap']): object[] {
   const { serviceModifierId, name, quantity, unitPrice } = modifier;
   const { ref, optionListName = OPTION_LIST } = lookUp(serviceModifierId, itemMap);
@@ -149,9 +148,9 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 }
 
 /**
- * The charges: whatever is paid beside the items, so that HubRise's total, less the discounts, is what was paid. Prices include tax or not
- * as the HubRise account is set (https://www.hubrise.com/developers/api/orders#tax-rates), so the tax is a charge only
- * if the order's total shows that it was added.
+ * The charges: all paid amounts except the items, so that HubRise's total, less the discounts, is the paid amount.
+ * Prices include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if the
+ * order's total shows that it was added.
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { discount = 0, fee, tip, tax, total } = money;

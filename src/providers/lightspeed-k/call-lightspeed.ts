@@ -4,14 +4,14 @@ import { callWithToken, oauthGrant } from '../oauth.ts';
 import { Refusal, type Settings, TokenGranted, TokenRefused } from './payloads.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
 
-/** Seconds that a refresh token lives without use. */
+/** Seconds that an unused refresh token lives. */
 const REFRESH_S = 14 * 86_400;
 
-const RECONNECT = 'reconnect needed: have the restaurant authorise the API client again, and put the new refreshToken';
+const RECONNECT = 'reconnect needed: let the restaurant authorise the API client again, and put the new refreshToken';
 
 /**
- * The settings that an access token depends on. A new authorisation, with its new refresh token, starts afresh. A new
- * secret or token URL of the same client does not: the valid refresh token is stored nowhere else.
+ * The settings that an access token depends on. A new authorisation brings a new refresh token and so a new grant. A
+ * new secret or token URL of the same client keeps the grant: the valid refresh token is stored only there.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   return {
@@ -29,8 +29,8 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
  * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
  * credentials are sent as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
- * @param context.signal not the order's: an aborted request would spend the refresh token for nothing
- * @throws NeedsOperator `reconnect needed` if the refresh token is spent or over 14 days old
+ * @param context.signal not the order's: an aborted request would waste the refresh token
+ * @throws NeedsOperator `reconnect needed` if the refresh token is used or over 14 days old
  */
 async function obtainToken(context: PosContext<Settings>, refreshToken: string): Promise<Grant> {
   const { baseUrl, tokenUrl = `${baseUrl}/oauth/token`, clientId, clientSecret } = context.settings;
@@ -39,7 +39,7 @@ async function obtainToken(context: PosContext<Settings>, refreshToken: string):
     url: tokenUrl,
     basic: [clientId, clientSecret],
     form: { grant_type: 'refresh_token', refresh_token: refreshToken },
-    // Where it cannot be read, the next attempt shows whether this one spent the refresh token.
+    // If the answer cannot be read, the next attempt shows whether this one used up the refresh token.
     granted: TokenGranted,
     refused,
   });
@@ -51,18 +51,18 @@ function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
   if (error === 'invalid_grant') {
     return new NeedsOperator(RECONNECT, { httpStatus, cause: { code: 'reconnect_needed', httpStatus } });
   }
-  // What it means here is not documented. In OAuth it is either of the two.
+  // A 401 is not documented here. In OAuth it has either meaning.
   if (httpStatus === 401) {
     return `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`;
   }
   const named = /^[a-z_]{1,40}$/.test(error) ? `, ${error}` : '';
-  return `Lightspeed grants no token (${httpStatus}${named}): are clientId, clientSecret, baseUrl and tokenUrl right?`;
+  return `Lightspeed grants no token (${httpStatus}${named}): check clientId, clientSecret, baseUrl and tokenUrl`;
 }
 
-/** Limits by 429 alone: Lightspeed publishes no figures for the K-Series. */
+/** Only a 429 limits: Lightspeed publishes no limits for the K-Series. */
 const withinLimits = limitRate([]);
 
-/** The most fields named. An operator knows then where to look. */
+/** Maximum number of fields named in an error. */
 const FIELDS_MAX = 10;
 
 /**
@@ -97,7 +97,7 @@ export function callLightspeed(
   );
 }
 
-/** The fields that a 400 complains about, each with the rule it breaks, and never with the value sent. */
+/** The fields that a 400 names, each with the broken rule, but never the value sent. */
 export function fieldsRefused(json: unknown): { field: string; code: string | undefined }[] {
   const { errors = [] } = Refusal.safeParse(json).data ?? {};
   return errors
@@ -105,7 +105,7 @@ export function fieldsRefused(json: unknown): { field: string; code: string | un
     .slice(0, FIELDS_MAX);
 }
 
-/** Lists the fields for an error message. An empty string if there are none. */
+/** Lists the fields for an error message. Empty without fields. */
 export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
   const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
   return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;
@@ -118,7 +118,7 @@ export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
  */
 export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string, settings: string): NeedsOperator {
   const named = listFields(fieldsRefused(json));
-  return new NeedsOperator(`Lightspeed refused ${what} with ${httpStatus}${named}: are ${settings} right?`, {
+  return new NeedsOperator(`Lightspeed refused ${what} with ${httpStatus}${named}: check ${settings}`, {
     httpStatus,
   });
 }

@@ -8,8 +8,8 @@ import { quoteRefusal } from '../call-pos.ts';
 const ENDPOINTS = '/o/wh/1/webhook';
 
 /**
- * @returns the URL that `endpointId` is registered for, or undefined; null if the API has no such registrations, which one
- *   source of 2026-09-29 says, against the vendor's specification of 2026-08-27: that 404 has other words
+ * @returns the URL registered for `endpointId`, or undefined. Null if the API has no such registrations, as one
+ *   source of 2026-09-29 says, against the vendor's specification of 2026-08-27: that 404 has another message
  */
 async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined | null> {
   const answer = await callLightspeed(context, 'GET', `${ENDPOINTS}/${context.settings.endpointId}`);
@@ -19,14 +19,14 @@ async function findEndpoint(context: PosContext<Settings>): Promise<string | und
   if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl and endpointId');
   const endpoint = Endpoint.safeParse(answer.json);
   if (!endpoint.success) {
-    throw new NeedsOperator('Lightspeed told of the webhook endpoint without its url: is baseUrl right?');
+    throw new NeedsOperator("Lightspeed's answer about the webhook endpoint has no url: check baseUrl");
   }
   return endpoint.data.url;
 }
 
 /**
- * Registers the webhook under `endpointId`, or updates its registration. An endpoint has one URL, and each location has
- * its own: an endpoint registered for another URL is left alone.
+ * Registers the webhook under `endpointId`, or updates its registration. An endpoint has one URL, and each location
+ * needs its own. An endpoint registered for another URL is not changed.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo and …/operation-apeupdatewebhookoo
  */
 export async function connect(
@@ -38,8 +38,8 @@ export async function connect(
   if (known === null) return byHand(context);
   if (known !== undefined && pathOf(known) !== pathOf(webhookUrl)) {
     throw new NeedsOperator(
-      `endpointId "${endpointId}" is registered at Lightspeed for another URL: give this location one of its own, ` +
-        `or delete that with DELETE ${ENDPOINTS}/${endpointId}`,
+      `endpointId "${endpointId}" is registered at Lightspeed for another URL. Choose another endpointId for this location, ` +
+        `or delete that registration with DELETE ${ENDPOINTS}/${endpointId}`,
     );
   }
   const endpoint = {
@@ -51,7 +51,7 @@ export async function connect(
     provideAccount: false,
     expandTransactions: false,
     expandPayments: false,
-    // All other statuses are sent in any case.
+    // All other statuses are always sent.
     subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
   };
   const isNew = known === undefined;
@@ -62,9 +62,9 @@ export async function connect(
       `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with Basic and DELIVERED.`,
     ],
     todo: [
-      `See in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
-        `the code ${paymentMethod}: no order says so before it fails. Whether online orders are switched on and a till ` +
-        'takes them, expediter provider check says.',
+      `Check in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
+        `the code ${paymentMethod}. A wrong code shows only when an order fails. expediter provider check reports whether ` +
+        'online orders are switched on and a till takes them.',
     ],
   };
 }
@@ -73,9 +73,9 @@ function byHand({ webhookUrl, settings }: PosContext<Settings> & { webhookUrl: s
   return {
     done: [],
     todo: [
-      `Lightspeed's API registers no webhooks (404): have Lightspeed register ${settings.endpointId} for ${webhookUrl} , ` +
-        'with Basic by webhookUsername and webhookPassword of the settings, and DELIVERED of orders. If ' +
-        'expediter provider check fails, baseUrl may be wrong instead',
+      `Lightspeed's API registers no webhooks (404). Ask Lightspeed to register ${settings.endpointId} for ${webhookUrl} , ` +
+        'with HTTP Basic by webhookUsername and webhookPassword of the settings, and DELIVERED of orders. If ' +
+        'expediter provider check fails, check baseUrl.',
     ],
   };
 }
@@ -85,22 +85,22 @@ function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
 }
 
-/** The most menus that are read, and names that are told. */
+/** Maximum number of menus read, and of missing names reported. */
 const MENUS_MAX = 20;
 
 /**
- * Checks what a read can show: the business location, its order profiles, the webhook's registration, that online orders
- * are switched on, the discount, and the SKUs. No read shows payment methods.
- * @returns whether tills take orders now, and what is in no menu
+ * Checks the business location, its order profiles, the webhook's registration, the switch of online orders, the
+ * discount and the SKUs. No request shows payment methods.
+ * @returns whether tills take orders now, and the ids that no menu contains
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string> {
   const { businessLocationId, accountProfileCodes, endpointId, discountCode } = context.settings;
   const locations = await listLocations(context);
-  // Ids are compared as numbers: beyond 2^53, JSON leaves no more of them.
+  // JSON numbers are exact only up to 2^53, so ids are compared as numbers.
   if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
     throw new NeedsOperator(
-      `businessLocationId is none of the ${locations.length} locations that the restaurant authorised: which is it?`,
+      `businessLocationId is not among the ${locations.length} locations that the restaurant authorised: correct it`,
     );
   }
   const wanted = Object.entries(accountProfileCodes);
@@ -108,30 +108,30 @@ export async function check(context: PosContext<Settings>): Promise<string> {
   for (const [fulfillment, code] of wanted) {
     if (code !== undefined && !known.includes(code)) {
       throw new NeedsOperator(
-        `accountProfileCodes.${fulfillment} is none of the location's active order profiles: which is it?`,
+        `accountProfileCodes.${fulfillment} is not an active order profile of the location: correct it`,
       );
     }
   }
   const endpoint = await findEndpoint(context);
   if (endpoint === undefined) {
     throw new NeedsOperator(
-      `endpointId "${endpointId}" is not registered at Lightspeed, and it refuses every order until it is: connect the ` +
+      `endpointId "${endpointId}" is not registered at Lightspeed, which refuses every order without it: connect the ` +
         'location (expediter provider connect)',
     );
   }
   const tills = describeTills(await readReadiness(context));
   const lacking = await listLacking(context);
   if (lacking.some((each) => each === discountCode)) {
-    throw new NeedsOperator("discountCode is none of the location's discounts: which is it?");
+    throw new NeedsOperator('discountCode is not a discount of the location: correct it');
   }
   return [
     tills,
-    ...(endpoint === null ? ['whether its webhook is registered cannot be looked up (404)'] : []),
-    ...(lacking.length > 0 ? [`in no menu are ${lacking.join(', ')}`] : []),
+    ...(endpoint === null ? ["the webhook's registration cannot be checked (404)"] : []),
+    ...(lacking.length > 0 ? [`no menu contains ${lacking.join(', ')}`] : []),
   ].join('; ');
 }
 
-/** What the settings name, and neither menus nor discounts show; none where these are not shown, or too many. */
+/** Ids in the settings that no menu and no discount contains. Empty if those cannot be read, or are too many. */
 async function listLacking(context: PosContext<Settings>): Promise<string[]> {
   const { itemMap, subItemMap, feeSku = [], discountCode = [] } = context.settings;
   const menus = valuesIn(await readMenu(context, '1/menu/list'), ['ikentooMenuId']);
@@ -167,43 +167,43 @@ async function readReadiness(context: PosContext<Settings>): Promise<Readiness> 
   const path = `/o/op/1/onlineOrderReadiness?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);
   if (answer.status >= 300) {
-    throw refusalOf(answer, 'to say whether tills take orders', 'businessLocationId and baseUrl');
+    throw refusalOf(answer, 'to show whether tills take orders', 'businessLocationId and baseUrl');
   }
   const readiness = Readiness.safeParse(answer.json);
   if (!readiness.success) {
-    throw new NeedsOperator('What Lightspeed says of its tills cannot be read: is baseUrl right?');
+    throw new NeedsOperator("Lightspeed's answer about its tills cannot be read: check baseUrl");
   }
   return readiness.data;
 }
 
-/** The switch in the Back Office is a setting, unlike the rest: a restaurant may be closed. */
+/** Only the Back Office switch is a setting. The other reasons are temporary: a restaurant may be closed. */
 function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Readiness): string {
   if (!onlineOrderingApiConfiguration.enabled) {
     throw new NeedsOperator(
-      "the Online Ordering API is switched off for the business location in Lightspeed's Back Office, and no till takes " +
-        'an order until it is on',
+      "the Online Ordering API is switched off for the business location in Lightspeed's Back Office: switch it on, so that " +
+        'tills take orders',
     );
   }
   if (status === 'READY') return 'its tills take online orders now';
-  const why = [
+  const reasons = [
     posStatus.salesPeriod === 'CLOSED' && 'the sales period is closed',
     !posStatus.acceptingOnlineOrders && 'online orders are switched off at the POS',
     !posStatus.availableDevices && 'no device is online with the app open',
   ].filter((reason) => reason !== false);
-  return ['no till takes online orders now', why.join(', ')].filter(Boolean).join(': ');
+  return ['no till takes online orders now', reasons.join(', ')].filter(Boolean).join(': ');
 }
 
-/** Ids that the token may see: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+/** Location ids visible to the token: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
       [403],
-      (status) => `Lightspeed lets this authorisation read nothing (${status}): has it the scope orders-api?`,
+      (status) => `Lightspeed refuses this authorisation (${status}): check that it has the scope orders-api`,
     ),
   );
   if (answer.status >= 300) throw refusalOf(answer, 'to list the locations', 'baseUrl and clientId');
   const businesses = Businesses.safeParse(answer.json);
-  if (!businesses.success) throw new NeedsOperator("Lightspeed's list of locations cannot be read: is baseUrl right?");
+  if (!businesses.success) throw new NeedsOperator("Lightspeed's list of locations cannot be read: check baseUrl");
   return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
@@ -213,7 +213,6 @@ async function listProfiles(context: PosContext<Settings>): Promise<readonly str
   const answer = await callLightspeed(context, 'GET', path);
   if (answer.status >= 300) throw refusalOf(answer, 'to list the order profiles', 'businessLocationId and baseUrl');
   const profiles = AccountProfiles.safeParse(answer.json);
-  if (!profiles.success)
-    throw new NeedsOperator("Lightspeed's list of order profiles cannot be read: is baseUrl right?");
+  if (!profiles.success) throw new NeedsOperator("Lightspeed's list of order profiles cannot be read: check baseUrl");
   return profiles.data.accountProfileList.map(({ code }) => code);
 }

@@ -13,7 +13,7 @@ const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\
  * Places the order. `thirdPartyReference` is the order's id in every attempt. Lightspeed takes a reference once and
  * then answers 409, so both answers mean that it has the order.
  *
- * 200 only means that Lightspeed has the order. A webhook says whether a till takes it, and names the POS's id.
+ * 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -23,7 +23,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refusalOf(answer);
 }
 
-/** The sentence comes with 409 here, and with 400 from `POST /o/op/1/pay`. A 409 has no other documented meaning. */
+/** The message comes with 409 here, and with 400 from `POST /o/op/1/pay`. A 409 has no other documented meaning. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
   if (msg === undefined) return status === 409;
@@ -32,13 +32,13 @@ function isRepeat({ status, json }: PosAnswer): boolean {
 
 function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | GiveUp {
   if (httpStatus === 404 || httpStatus === 405) {
-    const question = 'are baseUrl, businessLocationId and endpointId right?';
-    return new NeedsOperator(`Lightspeed answered the order with ${httpStatus}: ${question}`, { httpStatus });
+    const advice = 'check baseUrl, businessLocationId and endpointId';
+    return new NeedsOperator(`Lightspeed answered the order with ${httpStatus}: ${advice}`, { httpStatus });
   }
   const fields = fieldsRefused(json);
   const message = `Lightspeed refused the order with ${httpStatus}${listFields(fields)}`;
   if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
-    return new NeedsOperator(`${message}: is it right in the settings?`, { httpStatus });
+    return new NeedsOperator(`${message}: correct it in the settings`, { httpStatus });
   }
   const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
   return new GiveUp(message, { reason: 'The restaurant could not take this order.', reasonCode, httpStatus });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, asked, timeIfAny } from '../read-json.ts';
+import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { baseUrl, HttpUrl, ItemMap, Secret } from '../shared-settings.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
@@ -8,15 +8,15 @@ const INT64_MAX = 2n ** 63n - 1n;
 /** Characters of a `sku`, from the vendor's schema apeToGoOrderItemLine. */
 export const SKU_MAX = 25;
 
-/** An int64, stored as its digits: a JSON number beyond 2^53 would lose some. */
+/** An int64 as a string of digits: a JSON number beyond 2^53 would lose digits. */
 const BusinessLocationId = z
   .union([z.string(), z.int()], { error: 'is neither a string of digits nor an integer' })
   .transform(String)
   .refine((id) => /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= INT64_MAX, {
-    error: 'is not the digits of a business location, such as 45454565682155',
+    error: 'is not the digits of a business location id, such as 45454565682155',
   });
 
-/** A user name or password for HTTP Basic. Only ASCII has the same bytes everywhere. */
+/** A user name or password for HTTP Basic. Only ASCII has the same bytes in every encoding. */
 const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other than printable ASCII' });
 
 const Sku = z.string().min(1).max(SKU_MAX);
@@ -27,31 +27,33 @@ export const Settings = z.strictObject({
   /** The platform's API client at Lightspeed. */
   clientId: Secret,
   clientSecret: Secret,
-  /** The token of the restaurant's authorisation, for the scope orders-api. Its first use spends it. */
+  /** The token of the restaurant's authorisation, for the scope orders-api. It can be used once. */
   refreshToken: Secret,
   businessLocationId: BusinessLocationId,
-  /** The name of the webhook's registration. The operator chooses one for each location. */
+  /** The name of the webhook's registration. The operator chooses a different one for each location. */
   endpointId: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
-    error: 'is not a name of letters, digits, dots, hyphens and underscores such as expediter-club-1',
+    error: 'is not a name of letters, digits, dots, hyphens and underscores, such as expediter-club-1',
   }),
   /** The user name and password that Lightspeed sends with each webhook. The operator chooses both. */
-  webhookUsername: BasicWord.refine((name) => !name.includes(':'), { error: 'has a colon, which Basic cannot carry' }),
+  webhookUsername: BasicWord.refine((name) => !name.includes(':'), {
+    error: 'has a colon, which Basic does not allow',
+  }),
   webhookPassword: BasicWord,
-  /** The code of the payment method for what is paid on the platform. */
+  /** The code of the payment method for amounts paid on the platform. */
   paymentMethod: Code,
   /** Order profiles of a takeaway and a delivery. The default is the location's profile for online orders. */
   accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
   /** The API's URL: `https://api.trial.lsk.lightspeed.app` for trial. */
   baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-  /** The token URL of API clients of the second version, whose host is not `baseUrl`. */
+  /** The token URL of API clients of the second version. Its host is not `baseUrl`. */
   tokenUrl: HttpUrl.optional(),
   /** SKUs of items and ids of production instructions, by our ids of items and modifiers. */
   itemMap: ItemMap,
-  /** SKUs of the modifiers that have a SKU, and perhaps a price, by our ids of modifiers. */
+  /** SKUs of modifiers that have a SKU and perhaps a price, by our ids of modifiers. */
   subItemMap: z.record(Id, Sku).default({}),
   /** The SKU of an item with open price that carries the order's fee. */
   feeSku: Sku.optional(),
-  /** The code of a manual discount, for the order's discounts. Without it a note asks staff to take them off. */
+  /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
   discountCode: Code.optional(),
   /** Minutes before the requested time at which the kitchen gets an order. */
   preparationMinutes: z.int().min(0).max(1440).default(0),
@@ -74,7 +76,7 @@ export const TokenRefused = z.object({ error: z.string() });
 
 const Word = z.string().optional().catch(undefined);
 
-/** A 400 of the API. `message` and `defaultMessage` may quote what was sent, so they are examined and never shown. */
+/** A 400 of the API. `message` and `defaultMessage` may quote the request, so they are matched but never shown. */
 export const Refusal = z.object({
   message: Word,
   /** The message of a 409, in place of `message`. */
@@ -94,8 +96,7 @@ export const Businesses = z.array(z.object({ businessLocations: z.array(z.object
 export const AccountProfiles = z.object({ accountProfileList: z.array(z.object({ code: z.string() })) });
 
 /**
- * Whether tills take online orders now: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness
- * It is READY if all four are so.
+ * READY if all four conditions hold: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness
  */
 export const Readiness = z.object({
   status: z.enum(['READY', 'NOT_READY']),
@@ -109,9 +110,9 @@ export const Readiness = z.object({
 
 export type Readiness = z.infer<typeof Readiness>;
 
-/** The check that was asked about. `ikaccountId` is the id that a webhook names as `ikentooAccountIdentifier`. */
-export function checkAsked(id: string) {
-  return z.object({ ikaccountId: asked(id), openDate: timeIfAny, closeDate: timeIfAny });
+/** The requested check. `ikaccountId` is the id that a webhook calls `ikentooAccountIdentifier`. */
+export function requestedCheck(id: string) {
+  return z.object({ ikaccountId: requestedId(id), openDate: timeIfAny, closeDate: timeIfAny });
 }
 
 export const OfLocation = z.object({
@@ -127,14 +128,14 @@ export const OrderNotification = z.object({
   /** The check's id. */
   ikentooAccountIdentifier: absentable(Id),
   reason: absentable(z.string()),
-  /** Documented for payments; a failed order is read alike. */
+  /** Documented for payments. A failed order is read the same way. */
   errors: z
     .object({ account: z.object({ type: z.string() }) })
     .optional()
     .catch(undefined),
 });
 
-/** The fields that tell notifications apart. */
+/** The fields that distinguish notifications. */
 export const AnyNotification = z.object({
   /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has none. */
   type: z.unknown().optional(),
@@ -144,8 +145,8 @@ export const AnyNotification = z.object({
 
 /**
  * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
- * CLOSED depends on the settings. CHECK_WAS_UPDATED says nothing about the food. How ABANDONED differs from FAILURE and
- * CANCELLED is not documented: nobody will finish the order in either case.
+ * CLOSED depends on the settings. CHECK_WAS_UPDATED does not change the food's status. How ABANDONED differs from
+ * FAILURE and CANCELLED is not documented. In each case the order will not be finished.
  */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['SUCCESS', 'received'],

@@ -10,7 +10,7 @@ import { parseJson, readShape } from '../read-json.ts';
 
 const NOT_TAKEN = 'The restaurant could not take this order.';
 
-/** Known words of Lightspeed's failure reasons, each with a code and a sentence for the member. */
+/** Lightspeed's known failure reasons, each with a code and a sentence for the member. */
 const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/accept online orders/i, 'paused', 'The restaurant takes no online orders at the moment.'],
   [/no devices available|validity ended/i, 'no_answer', 'The restaurant could not be reached.'],
@@ -21,7 +21,7 @@ const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/consumer already exists/i, 'technical', NOT_TAKEN],
 ];
 
-/** By `errors.account.type`, where it says more than that something failed. */
+/** Codes by `errors.account.type`, for types with a specific meaning. */
 const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
   [/^ITEM_/, 'item_unavailable'],
   [/^OVERPAID$/, 'price_changed'],
@@ -30,22 +30,22 @@ const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
 ];
 
 /**
- * Returns a failed order's reason, fit for a member. Lightspeed's own names items' ids, prices and other customers'
- * references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting lists what tills say (read 2026-11-23).
+ * Returns a failed order's reason for the member. Lightspeed's own text contains item ids, prices and other customers'
+ * references: https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting (read 2026-11-23).
  */
 function reasonOfFailure(
-  { reason: said = '', errors }: z.infer<typeof OrderNotification>,
+  { reason: text = '', errors }: z.infer<typeof OrderNotification>,
   settings: Settings,
 ): Pick<StatusEvent, 'reason' | 'reasonCode' | 'itemIds'> {
   const [, typed] = TYPES.find(([types]) => types.test(errors?.account.type ?? '')) ?? [];
-  const isIt = ([words, code]: (typeof REASONS)[number]): boolean => words.test(said) && (typed ?? code) === code;
+  const isIt = ([words, code]: (typeof REASONS)[number]): boolean => words.test(text) && (typed ?? code) === code;
   const [, reasonCode, reason] = REASONS.find(isIt) ?? [undefined, typed ?? 'other', NOT_TAKEN];
   // "No such item id: 6644662335523, sku: abc123, blId: 52000111222", "Could not add item abc123 (not found)"
-  const sku = /\bsku: ([^,]+)/i.exec(said)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(said)?.[1];
+  const sku = /\bsku: ([^,]+)/i.exec(text)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(text)?.[1];
   return { reason, reasonCode, itemIds: sku === undefined ? undefined : itemsOf(sku, settings) };
 }
 
-/** Our ids of the items that are sold as a SKU. An id that no map has is a SKU itself, of an item or of nothing of ours. */
+/** Our ids of the items sold under a SKU. An id that no map contains is itself a SKU. */
 function itemsOf(sku: string, { itemMap, subItemMap, feeSku }: Settings): string[] | undefined {
   const ours = Object.keys(itemMap).filter((id) => itemMap[id] === sku);
   if (ours.length > 0) return ours.slice(0, 100);
@@ -64,10 +64,10 @@ const WANTED = 'an object with status and thirdPartyReference';
 
 /**
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
- * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY stands for READY_FOR_PICKUP. Payments, items
- * and the location's readiness come to the same URL with their own `type`, and with statuses that look like an order's.
- * No sample of the wrapped form has `type` or `businessLocationId`, so both are read beside and inside. Lightspeed
- * signs nothing: only HTTP Basic proves who sent it.
+ * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. Payments, items and
+ * the location's readiness come to the same URL with another `type`, and with statuses that look like an order's. No
+ * sample of the wrapped form has `type` or `businessLocationId`, so both are read at both levels. Lightspeed signs
+ * nothing: only HTTP Basic proves the sender.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -93,7 +93,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];
 }
 
-/** Compares digests, which takes equally long however much of the value is right. */
+/** Compares digests, so that the time does not depend on how much of the value is right. */
 function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }: Settings): void {
   const { authorization } = headers;
   if (authorization === undefined || authorization === '') {
@@ -114,7 +114,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The notification, and the order inside if it wraps one. */
+/** The notification, and the order inside a wrapped one. */
 function levelsOf(json: unknown): unknown[] {
   const { eventType, order } = readShape(AnyNotification, json);
   return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
@@ -125,11 +125,11 @@ function isOfAnOrder(level: unknown): boolean {
   return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
-/** True if the webhook is about another location. Several business locations may share one registration. */
+/** True if the webhook is about another location. Several locations may share one registration. */
 function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
-  const said = locationsIn(json);
-  const isExact = said.every((id) => typeof id === 'string' || Number.isSafeInteger(id));
-  const exact = isExact ? said : locationsIn(withExactLocations(body));
+  const given = locationsIn(json);
+  const isExact = given.every((id) => typeof id === 'string' || Number.isSafeInteger(id));
+  const exact = isExact ? given : locationsIn(withExactLocations(body));
   return exact.some((id) => String(id) !== businessLocationId);
 }
 
@@ -137,7 +137,7 @@ function locationsIn(json: unknown): (string | number)[] {
   return levelsOf(json).flatMap((level) => readShape(OfLocation, level).businessLocationId ?? []);
 }
 
-/** Parses the body with location ids as they stand there. A parsed int64 beyond 2^53 may equal another's. */
+/** Parses the body with location ids as text. Beyond 2^53, two different int64 ids may parse to the same number. */
 function withExactLocations(body: Buffer): unknown {
   // TextDecoder drops a byte order mark, as parseJson does.
   const text = new TextDecoder().decode(body);

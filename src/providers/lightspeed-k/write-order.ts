@@ -14,28 +14,28 @@ declare global {
   }
 }
 
-/** Makes a JSON number of exactly these digits for `JSON.stringify`: an int64 beyond 2^53, or an amount. */
+/** Makes a JSON number with exactly these digits for `JSON.stringify`: an int64 beyond 2^53, or an amount. */
 function rawNumber(digits: string): object {
   return JSON.rawJSON(digits);
 }
 
 const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
-/** Characters of a note. Not documented; 255 is the default length of a text column in many databases. */
+/** Length of a note. Not documented; 255 is the default length of a text column in many databases. */
 const NOTE_MAX = 255;
-/** The most pieces with a discount, each a line of the check. Not documented; more than a promotion takes off. */
+/** The most discounted pieces, each a line of the check. Not documented; more than a promotion needs. */
 const DISCOUNTED_MAX = 20;
-/** Milliseconds for a till to take the order. Then Lightspeed reports a failure, and the member can act. */
+/** Milliseconds for a till to take the order. After that Lightspeed reports a failure, and the member can act. */
 const DELIVER_WITHIN_MS = 600_000;
-/** Milliseconds that count as the present. Times "must be in the future" by Lightspeed's clock. */
+/** Milliseconds ahead that count as now. Times "must be in the future" by Lightspeed's clock. */
 const AHEAD_MS = 60_000;
 const MINUTE_MS = 60_000;
 
 type Item = CanonicalOrder['items'][number];
 
 /**
- * Checks the order's id. No shortened one can do: no other field comes back in a webhook to identify the order.
- * @throws GiveUp if it is longer than Lightspeed takes
+ * Checks the order's id. It cannot be shortened: no other field in a webhook identifies the order.
+ * @throws GiveUp if it is too long for Lightspeed
  */
 export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
   if (serviceOrderId.length <= REFERENCE_MAX) return;
@@ -48,7 +48,7 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
 /**
  * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
  * Numbers that a double might change are raw JSON.
- * @throws GiveUp if an id is longer than Lightspeed takes
+ * @throws GiveUp if an id is too long for Lightspeed
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): Record<string, unknown> {
   const { serviceOrderId, fulfillment, money } = order;
@@ -68,7 +68,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
     endpointId,
     customerInfo: customerOf(order, settings),
     orderNote: noteOf(order, discounts === undefined ? takeOff(order) : undefined, settings),
-    // Up to 8 characters; Lightspeed makes up one where it is left out.
+    // Up to 8 characters. Lightspeed generates a missing code.
     collectionCode: order.callOutCode,
     accountProfileCode: accountProfileCodes[fulfillment.type],
     maxTimeToAttemptOrderDeliverToPos: DELIVER_WITHIN_MS,
@@ -80,9 +80,9 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
 }
 
 /**
- * The customer. "If the email is left empty, this should be empty as well", says the schema about the reference. Both
- * are left out unless the settings ask for them: for an address known from another channel, a sample of a failed order
- * reads "A consumer already exists for this email address with a different external reference."
+ * The customer. The schema says of the reference: "If the email is left empty, this should be empty as well". Both are
+ * sent only if the settings say so. For an address known from another channel, a sample of a failed order reads "A
+ * consumer already exists for this email address with a different external reference."
  */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
@@ -94,7 +94,7 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
   };
 }
 
-/** The note, the only field for text. It is cut at its end, so texts about items come before those about the whole. */
+/** The note is the only field for text. It is cut at its end, so texts about items come first. */
 function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: Settings): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
@@ -109,17 +109,15 @@ function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: 
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), NOTE_MAX);
 }
 
-/**
- * Times: `scheduledTimeForOrderAsIso8601` is when the POS gets the order, `orderCollectionTimeAsIso8601` the member.
- */
+/** Times: the POS gets the order at `scheduledTimeForOrderAsIso8601`, the member at `orderCollectionTimeAsIso8601`. */
 function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settings, now: Date): Record<string, string> {
   if (fulfillment.requestedAt === undefined) return {};
-  const asked = new Date(fulfillment.requestedAt);
-  const begin = new Date(asked.getTime() - preparationMinutes * MINUTE_MS);
+  const requested = new Date(fulfillment.requestedAt);
+  const begin = new Date(requested.getTime() - preparationMinutes * MINUTE_MS);
   const isAhead = (time: Date): boolean => time.getTime() - now.getTime() > AHEAD_MS;
   return {
     ...(isAhead(begin) && { scheduledTimeForOrderAsIso8601: writeTime(begin) }),
-    ...(isAhead(asked) && { orderCollectionTimeAsIso8601: writeTime(asked) }),
+    ...(isAhead(requested) && { orderCollectionTimeAsIso8601: writeTime(requested) }),
   };
 }
 
@@ -131,8 +129,8 @@ function writeTime(time: Date): string {
 /**
  * The payment. The POS uses its own prices: a payment above its total makes the order fail, one below leaves the check
  * open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). Its total is the items, their tax and the tip,
- * which `paymentAmount` includes, and our fee only if an item stands for it. An amount of 0 is left out, since it is
- * not documented.
+ * which `paymentAmount` includes, and our fee only if `feeSku` is set. An amount of 0 is left out, since it is not
+ * documented.
  */
 function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
   const { tip, fee, total, currency } = money;
@@ -152,16 +150,16 @@ function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['desti
 }
 
 /**
- * What of the discount each piece of each item bears, in order, at most its own price: Lightspeed has discounts of items
- * alone, and whether they may be more than that is not documented.
- * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cannot bear it
+ * Splits the discount over pieces of items, in order, at most the price of each: Lightspeed only discounts items, and a
+ * discount above the price is not documented.
+ * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cost less than the discount
  */
 function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): number[][] | undefined {
   let left = discount;
-  let room = DISCOUNTED_MAX;
+  let piecesLeft = DISCOUNTED_MAX;
   const spread = items.map(({ quantity, unitPrice = 0 }) => {
-    const pieces = unitPrice === 0 ? 0 : Math.min(quantity, Math.ceil(left / unitPrice), room);
-    room -= pieces;
+    const pieces = unitPrice === 0 ? 0 : Math.min(quantity, Math.ceil(left / unitPrice), piecesLeft);
+    piecesLeft -= pieces;
     return Array.from({ length: pieces }, () => {
       const each = Math.min(left, unitPrice);
       left -= each;
@@ -171,33 +169,33 @@ function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): num
   return left > 0 ? undefined : spread;
 }
 
-/** Parts an item into pieces with a discount, each a line of its own, and the rest: a line's may be for one or for all. */
+/** Splits an item into discounted lines of one piece and the rest: a line's discount may count once or per piece. */
 function discountPieces(
   item: ReturnType<typeof writeItem>,
-  borne: readonly number[],
+  discounts: readonly number[],
   { money: { currency } }: CanonicalOrder,
   { discountCode }: Settings,
 ): Record<string, unknown>[] {
-  const pieces = borne.map((amount) => ({
+  const pieces = discounts.map((amount) => ({
     ...item,
     quantity: 1,
     discountCode,
     discountAmountOverride: rawNumber(toDecimal(amount, currency)),
   }));
-  const quantity = item.quantity - borne.length;
+  const quantity = item.quantity - discounts.length;
   return quantity > 0 ? [...pieces, { ...item, quantity }] : pieces;
 }
 
 /**
- * Writes one item. A modifier is a production instruction with an id and without price or quantity; a group with
- * `multiSelectionPermitted: false` forbids to repeat it, so it is said once and the note has the number. A modifier with a
- * SKU (a "product modifier") is a sub-item with a quantity. That this is per item is not documented.
+ * Writes one item. A modifier is a production instruction with an id and without price or quantity. A group with
+ * `multiSelectionPermitted: false` forbids repeats, so it is sent once and the note has the number. A modifier with a
+ * SKU (a "product modifier") is a sub-item with a quantity. That the quantity is per item is not documented.
  */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {
     throw new GiveUp(
-      `items.${nth} has a SKU of ${sku.length} characters, Lightspeed's have ${SKU_MAX}: is it in itemMap?`,
+      `items.${nth} has a SKU of ${sku.length} characters, Lightspeed allows ${SKU_MAX}: add the item to itemMap`,
       {
         reason: 'An item is not on the menu of the restaurant.',
         reasonCode: 'item_unavailable',
@@ -208,9 +206,9 @@ function writeItem(item: Item, nth: number, settings: Settings) {
   return { quantity: item.quantity, sku, ...writeModifiers(item.modifiers, settings) };
 }
 
-/** Sub-items nest. An instruction cannot: what it nests stands beside it. */
+/** Sub-items nest. Instructions cannot: a nested one becomes a sibling. */
 function writeModifiers(given: readonly Modifier[], settings: Settings): object {
-  const said = new Set<string>();
+  const instructions = new Set<string>();
   const subItems: { quantity: number; sku: string }[] = [];
   const add = ({ serviceModifierId: id, quantity, modifiers = [] }: Modifier, of: number): void => {
     const sku = entryOf(settings.subItemMap, id);
@@ -218,15 +216,15 @@ function writeModifiers(given: readonly Modifier[], settings: Settings): object 
       subItems.push({ quantity: quantity * of, sku, ...writeModifiers(modifiers, settings) });
       return;
     }
-    said.add(entryOf(settings.itemMap, id) ?? id);
+    instructions.add(entryOf(settings.itemMap, id) ?? id);
     for (const inner of modifiers) add(inner, quantity * of);
   };
   for (const each of given) add(each, 1);
-  const modifiers = [...said].map((modifierId) => ({ modifierId }));
+  const modifiers = [...instructions].map((modifierId) => ({ modifierId }));
   return { ...(modifiers.length > 0 && { modifiers }), ...(subItems.length > 0 && { subItems }) };
 }
 
-/** Instructions that are wanted several times for one of an item, which only the note can say. */
+/** Instructions with a quantity above one, which only the note can express. */
 function severalOf({ name, modifiers }: Item, { subItemMap }: Settings): string[] {
   const counts = new Map<string, number>();
   for (const { serviceModifierId, name, quantity } of flattenModifiers(modifiers)) {

@@ -8,12 +8,12 @@ import { callWithToken } from '../oauth.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
-/** Limits by 429 alone: Square publishes no figures. */
+/** Only a 429 limits: Square publishes no limits. */
 const limited = limitRate([]);
 
 export type Square = PosContext<Settings>;
 
-/** Calls with the settings' token, or the one that their refresh token brings. @throws as `callPos` and `Credentials` do */
+/** Calls with `accessToken`, or a token by `refreshToken`. @throws as `callPos` and `Credentials` do */
 export function callSquare(
   context: Square,
   { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
@@ -39,7 +39,7 @@ export function callSquare(
   );
 }
 
-/** Codes of temporary failures: the same request with the same key may be taken later. */
+/** Codes of temporary failures: Square may take the same request with the same key later. */
 const PASSING = new Set([
   'TEMPORARY_ERROR',
   'CONFLICT',
@@ -70,14 +70,14 @@ const OURS = new Set([
 /**
  * Classifies a 4xx of Square: https://developer.squareup.com/docs/build-basics/handling-errors
  *
- * - temporary codes, and 409: try again with the same key, since Square may be at work on it
+ * - temporary codes, and 409: try again with the same key, since Square may still be processing it
  * - an unknown item or modifier, a location that is not the token's, a restricted account: an operator is needed. For
- *   an unknown catalog object Square names no field, only the code NOT_FOUND, so its id is taken out of the detail
+ *   an unknown catalog object Square names no field, only the code NOT_FOUND, so its id is read from the detail
  * - anything else: Square will never take it
  *
  * The message has only codes, field names and catalog ids: details may quote the member.
- * @param about.items the order's, of which a field names some by their number
- * @param about.reasonCode the code of what nothing more is known of
+ * @param about.items the order's items, which fields refer to by number
+ * @param about.reasonCode the code for an unknown cause
  */
 export function refusalBy(
   { status: httpStatus, json }: PosAnswer,
@@ -107,7 +107,7 @@ export function refusalBy(
   });
 }
 
-/** Codes about what is paid. */
+/** Codes about the payment. */
 const PAYMENT = new Set([
   'PAYMENT_AMOUNT_MISMATCH',
   'CURRENCY_MISMATCH',
@@ -148,11 +148,11 @@ function catalogIdIn(detail = ''): string {
 export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string): Shape {
   if (answer.status >= 300) throw refusalOf(answer, what);
   const result = shape.safeParse(answer.json);
-  if (!result.success) throw new NeedsOperator(`Square's answer about ${what} cannot be read: is baseUrl right?`);
+  if (!result.success) throw new NeedsOperator(`Square's answer about ${what} cannot be read: check baseUrl`);
   return result.data;
 }
 
-/** Explains a refusal. Without an order there is nothing to give up, so GiveUp becomes NeedsOperator. */
+/** Explains a refusal. Without an order, GiveUp becomes NeedsOperator. */
 export function refusalOf(answer: PosAnswer, what: string): TryAgain | NeedsOperator {
   const refusal = refusalBy(answer, what);
   if (!(refusal instanceof GiveUp)) return refusal;

@@ -8,19 +8,19 @@ import { findOrder } from './read-status.ts';
 import { orderState, type Settings } from './payloads.ts';
 import { keyOf, referenceOf } from './write-order.ts';
 
-/** Characters of `pickup_details.cancel_reason`: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
+/** https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
 const REASON_MAX = 100;
 
 /** "Any time before the terminal state": https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails */
 const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
 
 /**
- * Cancels the order's fulfillment, which takes it from the till and the kitchen. The order itself stays open and paid:
- * "Orders cannot be canceled after payments have been processed", and what becomes of the payment is the seller's.
+ * Cancels the order's fulfillment, which removes it from the till and the kitchen. The order itself stays open and
+ * paid: "Orders cannot be canceled after payments have been processed". The seller decides about the payment.
  * https://developer.squareup.com/forums/t/best-method-to-cancel-order-after-refund/922
  *
- * An update needs the order's version, so that it is read first; that shows as well what is cancelled already, by an
- * earlier request of ours or at the till. Without Square's id the order is searched.
+ * An update needs the order's version, so the order is read first. That also shows a cancel by an earlier request or at
+ * the till. Without Square's id the order is searched.
  * https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
  */
 export async function cancelOrder(
@@ -41,24 +41,26 @@ export async function cancelOrder(
   const { order: now } = readState(shown, (json) => readShape(shape, json));
   if (isCancelled(now)) return 'cancelled';
   const open = now.fulfillments.filter(({ state }) => OPEN.has(state));
-  if (open.length === 0) throw tooLate('the order at Square has no open fulfillment any more', shown.status);
+  if (open.length === 0) throw tooLate('the order at Square has no open fulfillment', shown.status);
   if (open.some(({ uid }) => uid === undefined)) {
-    throw new TryAgain('Square shows a fulfillment without its uid, by which alone it can be cancelled', {
+    throw new TryAgain('Square shows a fulfillment without a uid, so it cannot be cancelled', {
       sent: false,
     });
   }
   const { cancelReason, fulfillment } = order;
-  const why = cancelReason && { [`${fulfillment.type}_details`]: { cancel_reason: cutText(cancelReason, REASON_MAX) } };
+  const reason = cancelReason && {
+    [`${fulfillment.type}_details`]: { cancel_reason: cutText(cancelReason, REASON_MAX) },
+  };
   const answer = await callSquare(context, {
     method: 'PUT',
     path,
     body: {
-      // A version of its own makes an update of its own: Square ignores another one with the same key.
+      // The key depends on the version: Square ignores another update with the same key.
       idempotency_key: keyOf(`cancel ${now.version}`, serviceOrderId),
       order: {
         location_id: locationId,
         version: now.version,
-        fulfillments: open.map(({ uid }) => ({ uid, state: 'CANCELED', ...why })),
+        fulfillments: open.map(({ uid }) => ({ uid, state: 'CANCELED', ...reason })),
       },
     },
   });

@@ -16,12 +16,12 @@ import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { connectByCode } from '../oauth.ts';
 import { exchangeCode, grantSeed, secondsUntil, tokenOf } from './obtain-token.ts';
 
-/** The scopes that orders, payments and webhooks need of a seller's token. */
+/** The scopes that a seller's token needs for orders, payments and webhooks. */
 const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 
 /**
  * Reads the token's scopes and its end: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
- * @returns two empty lists if Square names no scopes, as it may for an application's own token, which has no end either
+ * @returns two empty lists if Square names no scopes. An application's own token may have neither scopes nor an end
  * @throws TryAgain; NeedsOperator if Square refuses the token
  */
 async function tokenScopes(
@@ -31,7 +31,7 @@ async function tokenScopes(
     quoteRefusal(
       [401, 403],
       (status) =>
-        `Square refuses the ${context.settings.accessToken === undefined ? "seller's token" : 'accessToken'} (${status}): is it of this baseUrl, and has it expired?`,
+        `Square refuses the ${context.settings.accessToken === undefined ? "seller's token" : 'accessToken'} (${status}): check that it belongs to this baseUrl and has not expired`,
     ),
   );
   const { scopes, expires_at: expiresAt } = readAnswer(TokenStatus, answer, "the token's status");
@@ -47,34 +47,34 @@ const PAGES = 20;
 type ConnectContext = PosContext<Settings> & { webhookUrl: string; locations: number };
 
 /**
- * Lets the seller authorise the application where nothing else is given, then subscribes the webhook.
+ * Lets the seller authorise the application if no token is given, then subscribes the webhook.
  * https://developer.squareup.com/docs/oauth-api/create-urls-for-square-authorization
  */
 export async function connect(context: ConnectContext): Promise<Connection> {
   const { baseUrl, accessToken, clientId, refreshToken, authorizationCode } = context.settings;
   const isAuthorised = accessToken !== undefined || refreshToken !== undefined;
   if (isAuthorised && authorizationCode === undefined) return connectWebhook(context);
-  // Only what we print has the code come back to where a person sees it, so there is no request to forge.
+  // No `state`: the code only comes back to the person who opens this printed URL, so no request can be forged.
   const query = new URLSearchParams({ client_id: clientId ?? '', scope: NEEDED_SCOPES.join(' '), session: 'false' });
   return connectByCode(context, {
     url: `${baseUrl}/oauth2/authorize?${query.toString()}`,
-    shown: 'it stands behind code= in the address of the page that opens next',
+    shown: 'after code= in the address of the next page',
     exchange: async (code) => ({
       settings: { refreshToken: await exchangeCode(context, code) },
-      action: 'Square granted a token for authorizationCode; its refreshToken is in the settings, and renews it.',
+      did: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
     }),
     connect: connectWebhook,
   });
 }
 
 /**
- * Subscribes the webhook to order events, or updates an earlier subscription: one whose URL differs only in the token.
- * Subscriptions belong to the application and need its own token. With a seller's token, steps are left to do by hand.
+ * Subscribes the webhook to order events, or updates an earlier subscription whose URL differs only in the token.
+ * Subscriptions belong to the application and need its own token. With a seller's token, the operator does these steps.
  * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
  */
 async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
-  // OAuth brings a seller's token.
+  // OAuth gives a seller's token.
   const ours = context.settings.accessToken === undefined ? undefined : await listOurs(context);
   if (ours === undefined) return byHand(context);
 
@@ -82,8 +82,8 @@ async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { signatureKey, action } = first === undefined ? await subscribe(context) : await update(first, context);
   return {
     done: [
-      action,
-      `One subscription reports all the seller's locations to one URL: ${locations} of our locations need ${locations} of them. Square publishes no limit.`,
+      did,
+      `One subscription sends the events of all the seller's locations to one URL: ${locations} of our locations need ${locations} subscriptions. Square publishes no limit.`,
     ],
     todo: others.map(
       ({ id }) => `In Square's Developer Console, delete the subscription ${id}: it calls this location too`,
@@ -92,7 +92,7 @@ async function connectWebhook(context: ConnectContext): Promise<Connection> {
   };
 }
 
-/** @returns our subscriptions, or undefined if this token may not see them */
+/** @returns our subscriptions, or undefined if this token may not read them */
 async function listOurs(context: ConnectContext): Promise<Subscription[] | undefined> {
   const ours: Subscription[] = [];
   let cursor: string | undefined;
@@ -127,46 +127,48 @@ async function subscribe(context: ConnectContext): Promise<{ signatureKey: strin
   const answer = await callSquare(context, { method: 'POST', path: PATH, body: { idempotency_key, subscription } });
   const made = readAnswer(SubscriptionAnswer, answer, 'the subscription').subscription;
   const signatureKey = made.signature_key ?? (await signatureKeyOf(made, context));
-  return { signatureKey, action: `Square calls this location's webhook now (subscription ${made.id})` };
+  return { signatureKey, did: `Square now calls this location's webhook (subscription ${made.id})` };
 }
 
-/** Updates a subscription. The key comes first: once the URL is changed, nothing may fail any more. */
-async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; action: string }> {
+/** Updates a subscription. The key is read first: after the change of the URL nothing may fail. */
+async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const signatureKey = await signatureKeyOf(old, context);
   const isRight =
     old.notification_url === webhookUrl &&
     old.enabled !== false &&
     EVENT_TYPES.every((type) => old.event_types.includes(type));
-  if (isRight) return { signatureKey, action: `Square calls this location's webhook already (subscription ${old.id})` };
+  if (isRight) return { signatureKey, did: `Square already calls this location's webhook (subscription ${old.id})` };
 
   const event_types = [...new Set([...old.event_types, ...EVENT_TYPES])];
   const subscription = { enabled: true, event_types, notification_url: webhookUrl };
   const answer = await callSquare(context, { method: 'PUT', path: pathOf(old), body: { subscription } });
   if (answer.status >= 300) throw refusalOf(answer, 'the change of the subscription');
-  return { signatureKey, action: `Square calls this location's webhook at its new URL (subscription ${old.id})` };
+  return { signatureKey, did: `Square now calls this location's webhook at its new URL (subscription ${old.id})` };
 }
 
 async function signatureKeyOf(subscription: Subscription, context: Square): Promise<string> {
   const answer = await callSquare(context, { method: 'GET', path: pathOf(subscription) });
   const { signature_key } = readAnswer(SubscriptionAnswer, answer, 'to show the subscription').subscription;
   if (signature_key === undefined) {
-    throw new NeedsOperator(`Square does not tell the signature key of the subscription ${subscription.id}`);
+    throw new NeedsOperator(
+      `Square's answer has no signature key of subscription ${subscription.id}: copy it into signatureKey`,
+    );
   }
   return signature_key;
 }
 
-/** Lists what to do by hand with a seller's token. @throws NeedsOperator if Square refuses the token */
+/** Lists the operator's steps with a seller's token. @throws NeedsOperator if Square refuses the token */
 async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   const { missing } = await tokenScopes(context);
   return {
-    done: ["The token is a seller's: it is good, but subscriptions take the application's own token."],
+    done: ["The seller's token is valid, but only the application's own token can make subscriptions."],
     todo: [
-      ...(missing.length > 0 ? [`Let the seller authorise the application for ${missing.join(', ')} as well`] : []),
+      ...(missing.length > 0 ? [`Let the seller also authorise the application for ${missing.join(', ')}`] : []),
       `In Square's Developer Console, open the application, choose Webhooks, Subscriptions, Add subscription: notification URL ${webhookUrl} , API version ${API_VERSION}, events ${EVENT_TYPES.join(' and ')}`,
       `Show the subscription's signature key there, and put it into the location's settings as signatureKey, with notificationUrl ${webhookUrl}`,
-      ...(locations > 1 ? [`Do the same for each of our ${locations} locations: every one needs a subscription`] : []),
+      ...(locations > 1 ? [`Do the same for each of our ${locations} locations: each needs its own subscription`] : []),
     ],
   };
 }
@@ -175,73 +177,70 @@ function pathOf({ id }: Subscription): string {
   return `${PATH}/${encodeURIComponent(id)}`;
 }
 
-/** The URL without its query: every token makes another query for the same webhook. */
+/** The URL without its query, which contains the token. */
 function withoutQuery(url: string): string {
   return url.split('?', 1).join('');
 }
 
 /**
  * Reads the token's scopes, then the location. A seller's token shows the location only with MERCHANT_PROFILE_READ,
- * which orders do not need. Without it the location's orders are searched, which shows whose location it is.
- * @returns how long an `accessToken` lives that nobody renews
+ * which orders do not need. Without it, a search of the location's orders proves the token.
+ * @returns how long an `accessToken` without renewal lives
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string | void> {
   const { granted, missing, expiresAt } = await tokenScopes(context);
   if (missing.length > 0) {
     throw new NeedsOperator(
-      `the ${context.settings.accessToken === undefined ? 'token' : 'accessToken'} lacks ${missing.join(', ')}: let the seller authorise the application for that as well`,
+      `the ${context.settings.accessToken === undefined ? 'token' : 'accessToken'} lacks ${missing.join(', ')}: let the seller authorise the application for that too`,
     );
   }
   if (granted.length === 0 || granted.includes('MERCHANT_PROFILE_READ')) await showLocation(context);
   else await searchLocation(context);
   if (expiresAt === undefined || context.settings.accessToken === undefined) return;
   const days = Math.floor(secondsUntil(expiresAt, context.now) / 86_400);
-  return `the accessToken lives for ${days} more days, and nothing renews it: a refreshToken would`;
+  return `the accessToken expires in ${days} days and cannot be renewed: use a refreshToken instead`;
 }
 
 /** Reads the location: https://developer.squareup.com/reference/square/locations-api/retrieve-location */
 async function showLocation(context: PosContext<Settings>): Promise<void> {
   const { locationId } = context.settings;
   const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
-    quoteRefusal([403], (status) => `Square does not show the location (${status}): is locationId the token's?`),
+    quoteRefusal([403], (status) => `Square refuses the location (${status}): use a locationId of the token`),
   );
   if (answer.status === 404) {
-    throw new NeedsOperator('Square knows no such location: are locationId and baseUrl right?', { httpStatus: 404 });
+    throw new NeedsOperator('Square does not know this location: check locationId and baseUrl', { httpStatus: 404 });
   }
   const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
-  // "main" is an alias of a location, and no webhook uses it.
-  if (id !== locationId) throw new NeedsOperator('locationId is another name of the location, and not its id');
+  // "main" is an alias of a location. Webhooks do not use it.
+  if (id !== locationId) throw new NeedsOperator('locationId is an alias of the location: use its id');
   if (status === 'INACTIVE') {
-    throw new NeedsOperator('the location of locationId is inactive at Square: is it the right one?');
+    throw new NeedsOperator('the location of locationId is inactive at Square: activate it, or correct locationId');
   }
 }
 
 /**
  * Searches the location's orders. How Square answers for another seller's location is not documented; presumably as it
- * refuses an order there. An entry names an order and none of its contents.
+ * refuses an order there. An entry names an order without its contents.
  */
 async function searchLocation(context: PosContext<Settings>): Promise<void> {
   const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };
   const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body }).catch(
-    quoteRefusal(
-      [403],
-      (status) => `Square does not search the location's orders (${status}): is locationId the token's?`,
-    ),
+    quoteRefusal([403], (status) => `Square refuses the location's orders (${status}): use a locationId of the token`),
   );
   readAnswer(OrderEntries, answer, 'the orders of locationId');
 }
 
 const DAY_S = 86_400;
-/** Seconds after which the next daily call renews a token, so that none gets older than the seven days of Square's advice. */
+/** Token age after which the next daily call renews it, so that none exceeds the seven days of Square's advice. */
 const MAX_AGE_S = 5.5 * DAY_S;
-/** Seconds until a token without an end is asked for again. */
+/** Seconds until a token without an end is checked again. */
 const ENDLESS_S = 30 * DAY_S;
 
 /**
  * Renews the seller's token, which lives for 30 days, every six days: "every 7 days or less", says
- * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). Of an `accessToken`,
- * which cannot be renewed, it asks only how long it lives.
+ * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). An `accessToken`
+ * cannot be renewed, so only its remaining life is read.
  */
 export async function renewConnection(context: PosContext<Settings>): Promise<void> {
   const { credentials, settings, now } = context;

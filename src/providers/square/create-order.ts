@@ -11,7 +11,7 @@ import { keyOf, writeOrder, writePayment } from './write-order.ts';
  * Creates the order, then pays it: Square shows a seller only paid orders.
  * https://developer.squareup.com/docs/orders-api/fulfillments
  *
- * Both idempotency keys derive from the order's id, so a repeat gets the first answer and continues where it stopped.
+ * Both idempotency keys derive from the order's id: a repeat gets the first answer and continues where that stopped.
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
@@ -38,7 +38,7 @@ async function obtainOrder(order: KitchenOrder, context: Square): Promise<Square
 async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Square): Promise<void> {
   if (isPaid(square)) return;
   const { serviceOrderId, money } = order;
-  // Square takes no payment of 0, but it takes one of a tip alone.
+  // Square takes no payment of 0, but a payment of only a tip.
   const answer =
     square.total_money.amount + money.tip === 0
       ? await callSquare(context, {
@@ -54,7 +54,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
-  // A paid order takes no second payment, and the member must not read that it failed.
+  // A paid order takes no second payment. The member must not read that it failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
     throw error instanceof TryAgain ? tryAgainWith(error, { sent: true }) : error;
   });
@@ -71,7 +71,7 @@ async function retrieveOrder(id: string, context: Square): Promise<SquareOrder> 
 function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
   const result = OrderAnswer.safeParse(json);
   if (result.success) return result.data.order;
-  throw new TryAgain(`Square answered ${httpStatus} without an order that can be read`, { sent: true, httpStatus });
+  throw new TryAgain(`Square answered ${httpStatus} without a readable order`, { sent: true, httpStatus });
 }
 
 /** True if the order is paid. An order of 0 owes nothing even before payment, so its payment is repeated. */
@@ -80,15 +80,15 @@ function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
 }
 
 /**
- * Adds to an error that the order exists and is not paid. `sent` stays: nobody at the restaurant sees an unpaid order,
- * and the key finds it again, so a temporary refusal of the payment has sent nothing.
+ * Adds to an error that the order exists and is not paid. `sent` stays: the restaurant does not see an unpaid order,
+ * and the key finds it again. So a temporary refusal of the payment counts as not sent.
  */
 function afterOrder(error: unknown): unknown {
   if (error instanceof TryAgain) {
-    return tryAgainWith(error, { message: `the order is there, but not paid: ${error.message}` });
+    return tryAgainWith(error, { message: `the order exists but is not paid: ${error.message}` });
   }
   if (error instanceof NeedsOperator) {
-    return new NeedsOperator(`the order is there, but not paid: ${error.message}`, { httpStatus: error.httpStatus });
+    return new NeedsOperator(`the order exists but is not paid: ${error.message}`, { httpStatus: error.httpStatus });
   }
   return error;
 }

@@ -13,11 +13,11 @@ export const square: Provider<Settings> = {
   settings: Settings,
   // Square deduplicates by idempotency keys.
   deduplicates: true,
-  // Square does not publish for how long it keeps a key. A day is our guess.
+  // Square does not publish how long it stores a key. A day is our assumption.
   deduplicatesForS: 24 * 3600,
   createOrder,
   cancelOrder,
-  // It is read before it is cancelled, and "you can reattempt it with the same idempotency key":
+  // The order is read before the cancel, and "you can reattempt it with the same idempotency key":
   // https://developer.squareup.com/reference/square/orders/update-order
   deduplicatesCancels: true,
   readStatus,

@@ -14,7 +14,7 @@ export function grantSeed(settings: Settings): Record<string, string> | undefine
 }
 
 /**
- * The token that the seller's refresh token brings.
+ * The token obtained by the seller's refresh token.
  * @throws NeedsOperator if the seller has not authorised the application yet
  */
 export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>[0] {
@@ -22,7 +22,7 @@ export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>
   const seed = grantSeed(context.settings);
   if (seed === undefined || refreshToken === undefined) {
     throw new NeedsOperator(
-      'no refreshToken yet: let the seller authorise the application, as expediter provider connect says',
+      'refreshToken is missing: run expediter provider connect, and let the seller authorise the application',
       { cause: { code: 'reconnect_needed' } },
     );
   }
@@ -37,22 +37,22 @@ export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>
 
 /**
  * Exchanges an authorisation code, which lives for five minutes, for the seller's refresh token.
- * @throws NeedsOperator if the code is spent or too old, or the application's secret is not its own
+ * @throws NeedsOperator if the code is used or too old, or the application's secret is wrong
  */
 export async function exchangeCode(context: Asking, code: string): Promise<string> {
   const proof = { grant_type: 'authorization_code', code };
   const { refreshToken } = await obtainToken(context, proof, (httpStatus) =>
-    refused(httpStatus, 'has authorizationCode been used, or is it older than five minutes?'),
+    refused(httpStatus, 'and that authorizationCode is unused and under five minutes old'),
   );
   if (refreshToken !== undefined) return refreshToken;
-  throw new NeedsOperator('Square granted no refresh token for authorizationCode: let the seller authorise once more');
+  throw new NeedsOperator('Square granted no refresh token for authorizationCode: let the seller authorise again');
 }
 
 /**
- * Asks for a token of 30 days by the code flow, whose refresh token stays the same and ends only when it is revoked:
+ * Requests a token of 30 days by the code flow. Its refresh token stays the same until it is revoked:
  * https://developer.squareup.com/reference/square/o-auth-api/obtain-token and
  * https://developer.squareup.com/docs/oauth-api/overview (read in November 2026)
- * @param context.signal not the order's: others wait for the same token
+ * @param context.signal not the order's: other orders wait for the same token
  */
 async function obtainToken(
   context: Asking,
@@ -72,21 +72,21 @@ async function obtainToken(
   return { accessToken: access_token, refreshToken: refresh_token, expiresIn, lastsS: expiresIn };
 }
 
-/** Seconds until a time of Square's; 0 if it has passed. */
+/** Seconds until a time in Square's format; 0 if it has passed. */
 export function secondsUntil(time: string, now: Date): number {
   return Math.max(0, (Date.parse(time) - now.getTime()) / 1000);
 }
 
-/** What an application was granted before shows that its id and its secret were right. */
+/** An earlier grant proves that the application's id and secret were right. */
 function notRenewed(httpStatus: number, wasGranted: boolean): NeedsOperator {
-  return refused(httpStatus, 'or has the seller withdrawn what refreshToken stands for?', wasGranted);
+  return refused(httpStatus, 'and that the seller has not revoked refreshToken', wasGranted);
 }
 
-/** The error, without `httpStatus`: nobody shall take it for the answer to a call. */
-function refused(httpStatus: number, otherwise: string, isLost = false): NeedsOperator {
+/** The error has no `httpStatus`, so that it is not taken for the answer to a call. */
+function refused(httpStatus: number, advice: string, isLost = false): NeedsOperator {
   const code = isLost ? 'reconnect_needed' : 'pos_refused_us';
   return new NeedsOperator(
-    `Square grants no token (${httpStatus}): are clientId, clientSecret, refreshToken and baseUrl right, ${otherwise}`,
+    `Square grants no token (${httpStatus}): check clientId, clientSecret, refreshToken and baseUrl, ${advice}`,
     { cause: { code, httpStatus } },
   );
 }

@@ -1,29 +1,29 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, asked, timeIfAny } from '../read-json.ts';
+import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
 
-/** A duration in minutes, of a day at most. */
+/** Minutes, up to a day. */
 const Minutes = z.int().min(1).max(1440);
 
 /** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
 export const API_VERSION = '2026-05-20';
 
 const Fields = z.strictObject({
-  /** The application's own token, or a seller's that nobody renews. */
+  /** The application's own token, or a seller's token without renewal. */
   accessToken: Secret.optional(),
-  /** In its place: the application, and what a seller's authorisation brings, which is renewed. */
+  /** Instead of accessToken: the application and the seller's authorisation, which is renewed. */
   clientId: Secret.optional(),
   clientSecret: Secret.optional(),
   /** The refresh token of the code flow. `connect` fills it in. */
   refreshToken: Secret.optional(),
-  /** The code of an authorisation. `connect` exchanges it. */
+  /** An authorisation code, which `connect` exchanges. */
   authorizationCode: Secret.optional(),
   /** Square's id of the location. */
-  locationId: z.string().regex(/^\w{1,255}$/, { error: "is not one of Square's location ids, letters and digits" }),
+  locationId: z.string().regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' }),
   /** The key of the webhook subscription. `connect` fills it in. */
   signatureKey: Secret.optional(),
-  /** The subscription's URL, byte for byte, which the signature covers. By default it follows from `PUBLIC_URL`. */
+  /** The subscription's URL, byte for byte, which the signature covers. By default it is made from `PUBLIC_URL`. */
   notificationUrl: HttpUrl.optional(),
   itemMap: ItemMap,
   /**
@@ -32,13 +32,13 @@ const Fields = z.strictObject({
    */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * The kitchen's durations, which nobody tells us, a delivery's way included. How Square treats an ASAP pickup without
-   * one is not documented. A delivery must have one.
+   * Default preparation times, including a delivery's way. No source reports them. How Square treats an ASAP pickup
+   * without one is not documented. A delivery must have one.
    */
   prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
   /** `restaurant`: the seller's own staff, whose tips Square pools, unless `ownCouriers` says otherwise. */
   deliveredBy: DeliveredBy.optional(),
-  /** What settings of before have in its place: false is `platform`. */
+  /** Older settings have this instead of `deliveredBy`: false means `platform`. */
   ownCouriers: z.boolean().optional(),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
@@ -50,7 +50,12 @@ export const Settings = Fields.superRefine((settings, { addIssue }) => {
   const isByOAuth = [clientId, clientSecret, refreshToken, authorizationCode].some((each) => each !== undefined);
   if (accessToken === undefined && !isByOAuth) isMissing('accessToken');
   if (accessToken !== undefined && isByOAuth) {
-    addIssue({ code: 'custom', path: ['accessToken'], message: 'stands beside what is there to obtain one' });
+    addIssue({
+      code: 'custom',
+      path: ['accessToken'],
+      message:
+        'is not needed: remove accessToken, or remove clientId, clientSecret, refreshToken and authorizationCode',
+    });
   }
   if (accessToken === undefined && isByOAuth && clientId === undefined) isMissing('clientId');
   if (accessToken === undefined && isByOAuth && clientSecret === undefined) isMissing('clientSecret');
@@ -73,8 +78,8 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 export const OrderAnswer = z.object({ order: SquareOrder });
 
 /**
- * What a fulfillment's details say of its time and its end. The time of one for as soon as possible is Square's own: the
- * present and `prep_time_duration`. https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails
+ * A fulfillment's time and end. For an ASAP fulfillment Square computes the time: now plus `prep_time_duration`.
+ * https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails
  */
 const Details = z.object({
   pickup_at: timeIfAny,
@@ -84,13 +89,13 @@ const Details = z.object({
 });
 export type Details = z.infer<typeof Details>;
 
-/** The order that was asked about: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
+/** The requested order: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
 export function orderState({ id, locationId, reference }: { id: string; locationId: string; reference: string }) {
   return z.object({
     order: z.object({
-      id: asked(id),
-      location_id: asked(locationId),
-      reference_id: absentable(asked(reference)),
+      id: requestedId(id),
+      location_id: requestedId(locationId),
+      reference_id: absentable(requestedId(reference)),
       state: z.string().optional(),
       version: z.int().default(1),
       updated_at: timeIfAny,
@@ -109,16 +114,16 @@ export function orderState({ id, locationId, reference }: { id: string; location
   });
 }
 
-/** A page of orders. An order in an unforeseen shape is a till's own, not one of ours. */
+/** A page of orders. An order in another shape is a till's own, not ours. */
 export const FoundOrders = z.object({
   orders: z.array(SquareOrder.nullable().catch(null)).default([]),
   cursor: z.string().optional(),
 });
 
-/** The location that was asked for: https://developer.squareup.com/reference/square/objects/Location */
+/** The requested location: https://developer.squareup.com/reference/square/objects/Location */
 export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
 
-/** The entries of a search. A location without orders has none. */
+/** The entries of a search. Empty for a location without orders. */
 export const OrderEntries = z.object({ order_entries: z.array(z.unknown()).optional() });
 
 /** The errors of an answer: https://developer.squareup.com/reference/square/objects/Error */
@@ -151,7 +156,7 @@ export const SubscriptionList = z.object({
   cursor: z.string().optional(),
 });
 
-/** A time as Square writes it, such as 2022-10-20T22:03:46Z. */
+/** A time in Square's format, such as 2022-10-20T22:03:46Z. */
 const Time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 
 /** The scopes and the end of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */

@@ -18,18 +18,21 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** The order that has the state, by its names, and since when. */
+/** The order's ids, and the time of the state. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/** An order of several fulfillments goes on by the others while one was cancelled or has failed. */
-export function whatGoesOn<Each>(fulfillments: readonly Each[], stateOf: (each: Each) => string): readonly Each[] {
+/** If some fulfillments were cancelled or failed, the order continues with the others. */
+export function activeFulfillments<Each>(
+  fulfillments: readonly Each[],
+  stateOf: (each: Each) => string,
+): readonly Each[] {
   const others = fulfillments.filter((each) => !['CANCELED', 'FAILED'].includes(stateOf(each)));
   return others.length > 0 ? others : fulfillments;
 }
 
 /**
- * @param details what is known of it besides: a webhook has the state alone
- * @returns one event, or none: an unknown state, or a completed one that does not mean completed here
+ * @param details further fields of the fulfillment, if read: a webhook has only the state
+ * @returns one event, or none for an unknown state, or for COMPLETED if it does not mean completed here
  */
 export function eventOfFulfillment(
   state: string,
@@ -40,22 +43,21 @@ export function eventOfFulfillment(
   const status = STATUS_BY_STATE.get(state);
   if (status === undefined || (status === 'completed' && !closedMeansCompleted)) return [];
   const estimates = { estimatedReadyAt: details.pickup_at, estimatedDeliveryAt: details.deliver_at };
-  return [{ status, nativeStatus: state, ...about, ...estimates, ...whyOf(status, details) }];
+  return [{ status, nativeStatus: state, ...about, ...estimates, ...reasonOf(status, details) }];
 }
 
-/** Of the order's own states only the cancellation is about the food: the others are about payment. */
+/** Only the order state CANCELED is about the food. The others are about payment. */
 export function eventOfOrder(state: string | undefined, about: About, details: Details = {}): StatusEvent[] {
   if (state !== 'CANCELED') return [];
-  return [{ status: 'cancelled', nativeStatus: state, ...about, ...whyOf('cancelled', details) }];
+  return [{ status: 'cancelled', nativeStatus: state, ...about, ...reasonOf('cancelled', details) }];
 }
 
 /**
- * Why it ended. The reasons that Square's own page offers are "Item(s) not in stock", "Customer cancellation request" and
- * words of one's own (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without one, who cancels a
- * fulfillment is the restaurant; one that failed was "not explicitly canceled". That an expired one was never begun is
- * inferred from its name.
+ * The reason of an end. Square's own page offers "Item(s) not in stock", "Customer cancellation request" and free text
+ * (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without one, the restaurant cancelled.
+ * A failed one was "not explicitly canceled". That an expired one was never begun is inferred from its name.
  */
-function whyOf(status: Status, { cancel_reason, expired_at }: Details): Pick<StatusEvent, 'reason' | 'reasonCode'> {
+function reasonOf(status: Status, { cancel_reason, expired_at }: Details): Pick<StatusEvent, 'reason' | 'reasonCode'> {
   if (status !== 'cancelled' && status !== 'failed') return {};
   const reason = cancel_reason?.trim() || undefined;
   const otherwise = status === 'failed' ? 'other' : 'restaurant_cancelled';
@@ -63,15 +65,15 @@ function whyOf(status: Status, { cancel_reason, expired_at }: Details): Pick<Sta
 }
 
 const PAGE = 100;
-/** The most pages searched: a busy location's day. */
+/** Maximum number of pages searched: a busy location's day. */
 const PAGES = 20;
-/** The most milliseconds between Square's clock and the platform's. */
+/** Maximum difference in milliseconds between Square's clock and the platform's. */
 const SKEW_MS = 60 * 60_000;
 
 /**
  * Finds the order among the location's orders since it was placed. Square cannot search by reference.
  * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
- * @throws as `callSquare` does, NeedsOperator; TryAgain also where there are more than are searched: one may be there
+ * @throws as `callSquare` does, NeedsOperator; TryAgain also if the searched pages do not include all orders
  */
 export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {
   const reference = referenceOf(order.serviceOrderId);
@@ -86,20 +88,20 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
     const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body });
     if (answer.status >= 300) throw refusalOf(answer, 'to search its orders');
     const list = FoundOrders.safeParse(answer.json).data;
-    if (list === undefined) throw new TryAgain('Square answered a search with what cannot be read', { sent: true });
+    if (list === undefined) throw new TryAgain("Square's answer to the search cannot be read", { sent: true });
     const found = list.orders.find((each) => each?.reference_id === reference);
     if (found) return found;
     if (!list.cursor) return undefined;
     cursor = list.cursor;
   }
-  throw new TryAgain('Square has more orders since this one was placed than are searched', { sent: true });
+  throw new TryAgain(`the order is not among the first ${PAGE * PAGES} since it was placed`, { sent: true });
 }
 
 /**
- * Reads the order's and its fulfillment's state: https://developer.squareup.com/reference/square/orders-api/retrieve-order
+ * Reads both states: https://developer.squareup.com/reference/square/orders-api/retrieve-order
  *
- * The Events API (`POST /v2/events`) would add the states in between, which move no order that has the last one. It is
- * off until an application enables it, takes the application's own token, and cannot be asked about one order.
+ * The Events API (`POST /v2/events`) would add the intermediate states, which change no order that has the last one. It
+ * is off until an application enables it, needs the application's own token, and cannot be queried for one order.
  * @throws as `callSquare` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
  */
 export async function readStatus(
@@ -122,15 +124,15 @@ export async function readStatus(
     occurredAt: now.updated_at,
   };
   const wanted = Date.parse(order.fulfillment.requestedAt ?? '');
-  // The time that we sent is no estimate of Square's.
+  // The time that we sent is not an estimate of Square's.
   const estimate = (time: string | undefined) => (Date.parse(time ?? '') === wanted ? undefined : time);
-  const fulfillments = whatGoesOn(now.fulfillments, ({ state }) => state).map((each) => {
+  const fulfillments = activeFulfillments(now.fulfillments, ({ state }) => state).map((each) => {
     const all = { ...each.pickup_details, ...each.delivery_details };
     return { ...all, state: each.state, pickup_at: estimate(all.pickup_at), deliver_at: estimate(all.deliver_at) };
   });
   const cancelled = eventOfOrder(now.state, about, fulfillments[0]);
   if (cancelled.length > 0) return cancelled;
-  // A fulfillment begins as PROPOSED, which no webhook reports, so none of those is missing.
+  // A fulfillment begins as PROPOSED, and no webhook reports that, so no event is missing.
   return fulfillments.flatMap(({ state, ...details }) =>
     state === 'PROPOSED' ? [] : eventOfFulfillment(state, about, settings, details),
   );

@@ -4,7 +4,7 @@ import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { verifyHmac } from '../verify-hmac.ts';
-import { eventOfFulfillment, eventOfOrder, whatGoesOn } from './read-status.ts';
+import { eventOfFulfillment, eventOfOrder, activeFulfillments } from './read-status.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
 
 export const webhookAuth = {
@@ -30,8 +30,8 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       const updated = readShape(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
       if (updated.location_id !== settings.locationId) return [];
       const about = { providerOrderId: updated.order_id, occurredAt: updated.updated_at ?? sentAt };
-      // The same state once more: the fulfillment changed in something else.
-      const moved = whatGoesOn(updated.fulfillment_update, ({ new_state }) => new_state).filter(
+      // The same state again: another field of the fulfillment changed.
+      const moved = activeFulfillments(updated.fulfillment_update, ({ new_state }) => new_state).filter(
         ({ old_state, new_state }) => new_state !== old_state,
       );
       return moved.flatMap(({ new_state }) => eventOfFulfillment(new_state, about, settings));
@@ -50,19 +50,19 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 }
 
 /**
- * Verifies the signature, which covers the subscription's URL: the one in the settings or the one that was called.
- * While `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and
- * a later repeat may be signed for the old one. The key stays the same.
+ * Verifies the signature, which covers the subscription's URL: the one in the settings or the called one. While
+ * `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and a
+ * later repeat may be signed for the old one. The key stays the same.
  */
 function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): void {
   if (signatureKey === undefined) {
-    throw new NotAuthentic("no signatureKey yet: expediter provider connect gets it into the location's settings", {
+    throw new NotAuthentic('signatureKey is missing: run expediter provider connect, which puts it into the settings', {
       cause: { code: 'key_unknown', setting: 'signatureKey' },
     });
   }
-  // Without PUBLIC_URL, the URL that was called is only a path.
+  // Without PUBLIC_URL, the called URL is only a path.
   const urls = [notificationUrl ?? webhook.url, webhook.url].filter((url) => URL.canParse(url));
-  let refusal = new NotAuthentic('neither notificationUrl nor PUBLIC_URL says which URL the signature covers', {
+  let refusal = new NotAuthentic('the URL that the signature covers is unknown: set notificationUrl or PUBLIC_URL', {
     cause: { code: 'signed_url_unknown', setting: 'notificationUrl' },
   });
   for (const url of new Set(urls)) {

@@ -7,8 +7,8 @@ import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
 /**
- * Requests depend on the order and the settings alone, never on the time: Square refuses a key that comes back with
- * another body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
+ * Requests depend only on the order and the settings, never on the time: Square refuses a repeated key with another
+ * body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
  */
 
 /** Square's limits, in characters: https://developer.squareup.com/reference/square/orders-api/create-order */
@@ -20,12 +20,12 @@ const EMAIL_MAX = 255;
 const PICKUP_NOTE_MAX = 500;
 const DELIVERY_NOTE_MAX = 550;
 
-/** The name of the service charge that is a courier's tip. */
+/** The name of the service charge for a courier's tip. */
 const COURIER_TIP = 'Courier tip';
 
 /**
- * Derives the idempotency key: 43 characters for any id, within the 45 of a payment. Whether Square separates the keys
- * of its endpoints is not documented, so the key depends on the purpose.
+ * Derives the idempotency key: 43 characters for any id; a payment's may have 45. Whether Square separates the keys of
+ * its endpoints is not documented, so the key depends on the purpose.
  */
 export function keyOf(purpose: 'order' | 'payment' | 'pay-order' | `cancel ${number}`, serviceOrderId: string): string {
   return createHash('sha256').update(`${purpose}\n${serviceOrderId}`).digest('base64url');
@@ -41,9 +41,9 @@ export function referenceOf(serviceOrderId: string): string {
 /**
  * Writes the body of `POST /v2/orders`.
  *
- * Our prices, where known, take precedence over the catalog's. The taxes are Square's: an order carries tax only as
- * percentages, while ours is an amount, and the seller's books need the seller's rates. It takes them of what discounts
- * leave, and adds the service charges last.
+ * Our known prices take precedence over the catalog's. Square computes the taxes: an order carries tax only as
+ * percentages, while ours is an amount, and the seller's books need the seller's rates. Square taxes the discounted
+ * price and adds the service charges last.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  * https://developer.squareup.com/docs/orders-api/discounts
  */
@@ -74,7 +74,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
       location_id: locationId,
       reference_id: reference,
       ...(reference !== serviceOrderId && { metadata: { service_order_id: serviceOrderId } }),
-      // The code first: a long name is cut.
+      // The code comes first, because a long name is cut.
       ticket_name: cutText([order.callOutCode, member.name].filter(Boolean).join(' '), TICKET_NAME_MAX),
       line_items: order.items.map((item) => ({
         catalog_object_id: entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId,
@@ -97,7 +97,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
   };
 }
 
-/** Writes a service charge after taxes, which do not apply to it: the member saw this amount. */
+/** Writes a service charge after taxes and without tax: the member saw this amount. */
 function writeCharge(name: string, amount: number, currency: string) {
   return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
@@ -136,17 +136,17 @@ function writeDelivery(order: CanonicalOrder, { prepMinutes }: Settings) {
   };
 }
 
-/** Writes a duration as RFC 3339 does. */
+/** Writes a duration in RFC 3339 format. */
 function writeMinutes(minutes: number): string {
   return `PT${minutes}M`;
 }
 
-/** The requested time if it is after the order's placing. Not compared with now, so that a later repeat is the same. */
+/** The requested time if it is after `placedAt`. It is not compared with now, so that a later repeat is the same. */
 function requestedAt({ fulfillment: { requestedAt }, placedAt }: CanonicalOrder): string | undefined {
   return requestedAt !== undefined && Date.parse(requestedAt) > Date.parse(placedAt) ? requestedAt : undefined;
 }
 
-/** The recipient. Square refuses an invalid e-mail address, and the kitchen does not need one. */
+/** The recipient. Square refuses an invalid e-mail address, and the kitchen needs none. */
 function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   return {
     display_name: cutText(name, NAME_MAX),
@@ -171,17 +171,17 @@ function writeAddress({ line1, line2, city, region, postalCode, country = '' }: 
 }
 
 /**
- * The tip that goes with the payment, into the pool of the seller's staff. Couriers' tips do not belong there and are a
- * service charge, part of the order's total: https://developer.squareup.com/docs/payments-api/take-payments/external-payments
- * The order itself says which, since the settings may have changed since it was made.
+ * The tip paid with the payment, into the pool of the seller's staff. A courier's tip is a service charge instead:
+ * https://developer.squareup.com/docs/payments-api/take-payments/external-payments
+ * The order itself shows which, because the settings may have changed since.
  */
 function staffTip({ money }: CanonicalOrder, square: SquareOrder): number {
   return square.service_charges?.some(({ name }) => name === COURIER_TIP) ? 0 : money.tip;
 }
 
 /**
- * Writes the body of `POST /v2/payments`: the member has paid elsewhere. The amount is Square's total, since it takes
- * no other. If the member paid another amount, a note says so.
+ * Writes the body of `POST /v2/payments`: the member has paid elsewhere. Square only takes its own total as the amount.
+ * If the member paid another amount, a note gives it.
  * https://developer.squareup.com/docs/orders-api/pay-for-orders
  */
 export function writePayment(order: CanonicalOrder, square: SquareOrder, locationId: string) {

@@ -1,11 +1,11 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder, createOrder } from './send-order.ts';
-import { forge, mend } from './mend.ts';
+import { forge, suggestFix } from './suggest-fix.ts';
 import { NewSettings, Settings } from './payloads.ts';
 import { readStatus, translateWebhook } from './read-events.ts';
 import { ID, webhookAuth, webhookHeaders } from './sign.ts';
 
-/** A POS, or a bridge to one, that speaks our own format: orders out as JSON, `order.status` webhooks back. */
+/** A POS, or a bridge to one, that speaks our own format: it gets orders as JSON and sends `order.status` webhooks. */
 export const standard: Provider<Settings> = {
   integration: 'standard',
   settings: Settings,
@@ -19,5 +19,5 @@ export const standard: Provider<Settings> = {
   webhookAuth,
   webhookHeaders,
   account: ({ ordersUrl }) => ordersUrl,
-  builtForUs: { idHeader: ID, forge, mend },
+  builtForUs: { idHeader: ID, forge, suggestFix },
 };

@@ -8,11 +8,10 @@ import { callStandard } from './send-order.ts';
 import { verify } from './sign.ts';
 
 /**
- * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode", "itemIds",
- * "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt", "trackingUrl"}}`.
- * `status` is one of ours in any case: RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, CANCELLED, FAILED. At least
- * one of `thirdPartyReference` (our id) and `id` (the POS's) is required; `occurredAt` is RFC 3339 with offset. Other
- * event types and other statuses are ignored.
+ * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode",
+ * "itemIds", "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt", "trackingUrl"}}`.
+ * `status` is one of ours in any case. `thirdPartyReference` (our id) or `id` (the POS's) is required. `occurredAt` is
+ * RFC 3339 with offset. Other event types and other statuses are ignored.
  * @throws Poison
  */
 function readEvent(json: unknown): readonly StatusEvent[] {
@@ -30,11 +29,9 @@ function readEvent(json: unknown): readonly StatusEvent[] {
 }
 
 /**
- * Asks `statusUrl`, if there is one, for the order's status. The answer is what the POS would post to the webhook.
- *
- * - 404: the POS has no such order
- * - any other refusal: `statusUrl` is wrong
- * @throws as `callPos` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ * Polls `statusUrl`, if there is one. The answer has a webhook's format. 404 means that the POS has no such order.
+ * @throws as `callPos` does; TryAgain if the answer is unreadable or about another order; NeedsOperator if
+ *   `statusUrl` is wrong
  */
 export async function readStatus(
   { providerOrderId }: OrderRef,
@@ -50,7 +47,7 @@ export async function readStatus(
   const answer = await callStandard(context, serviceOrderId, { url: url.href });
   if (answer.status === 404) return [];
   if (answer.status >= 300) {
-    throw new NeedsOperator(`the POS answered ${answer.status}: is statusUrl right?`, { httpStatus: answer.status });
+    throw new NeedsOperator(`the POS answered ${answer.status}: check statusUrl`, { httpStatus: answer.status });
   }
   return readState(answer, (json) => {
     readShape(ofOrder({ serviceOrderId, providerOrderId }), json);
@@ -58,7 +55,7 @@ export async function readStatus(
   });
 }
 
-/** Verifies the signature, where there is a secret, and reads the event. @throws NotAuthentic, Poison */
+/** Verifies the signature if there is a secret, and reads the event. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const secrets = secretsOf(settings);
   if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);

@@ -5,12 +5,12 @@ import { sign } from './sign.ts';
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 
-/** The limits that the POS states by 429. */
+/** Only a 429 limits: the format defines no request limit. */
 const withinLimits = limitRate([]);
 
 /**
- * Calls the POS about one order, signed by Standard Webhooks where there is a secret.
- * @param about the request's id, the same for each repeat: the order's, or made of it
+ * Calls the POS about one order. The call is signed by Standard Webhooks if there is a secret.
+ * @param about the request's id, the same for each repeat
  * @throws as `callPos` does
  */
 export function callStandard(
@@ -35,17 +35,15 @@ export function callStandard(
   );
 }
 
-/**
- * Percent-encodes an id that is not visible ASCII, since headers carry no other. `%` is encoded to keep ids distinct.
- */
+/** Percent-encodes an id that is not visible ASCII, for a header. `%` is encoded to keep ids distinct. */
 function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
-/** Characters of a reason. A member reads it: a sentence, not a page. */
+/** Maximum length of a reason. A member reads it. */
 const REASON_MAX = 200;
 
-/** Why the POS refuses, as far as it says so. */
+/** Reads why the POS refuses. */
 function readRefusal(json: unknown): Partial<Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'>> {
   const { reason, ...codes } = Refusal.safeParse(json).data ?? {};
   const text = reason?.replaceAll('\0', '').trim().slice(0, REASON_MAX).toWellFormed();
@@ -56,8 +54,8 @@ function readRefusal(json: unknown): Partial<Pick<GiveUp, 'reason' | 'reasonCode
  * Posts the order to `ordersUrl` as JSON, in our own format. `webhook-id` and `Idempotency-Key` are the order's id in
  * every attempt: the POS deduplicates on them.
  *
- * - 2xx `{"providerOrderId"}`: taken, also without a usable id, since the POS may name it in a webhook
- * - 409: the POS has this order already, which is as good
+ * - 2xx `{"providerOrderId"}`: taken, even without a usable id, since the POS may name it in a webhook
+ * - 409: the POS has this order already, which counts as taken
  * - 404 and 405 without a `reason`: `ordersUrl` is wrong, and every order would fail
  * - other 4xx, `{"reason"?, "reasonCode"?, "itemIds"?}`: the POS will never take the order
  */
@@ -67,7 +65,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
   const refusal = readRefusal(answer.json);
   if (refusal.reason === undefined && (answer.status === 404 || answer.status === 405)) {
-    throw new NeedsOperator(`the POS answered ${answer.status}: is ordersUrl right?`, { httpStatus: answer.status });
+    throw new NeedsOperator(`the POS answered ${answer.status}: check ordersUrl`, { httpStatus: answer.status });
   }
   throw new GiveUp(`the POS refused the order with ${answer.status}`, {
     ...refusal,
@@ -77,12 +75,12 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
 }
 
 /**
- * Posts the cancel to `cancelUrl`, if there is one. `webhook-id` and `Idempotency-Key` are `cancel:` and the order's id:
- * with the order's alone, whoever deduplicates would take it for the order again.
+ * Posts the cancel to `cancelUrl`, if there is one. `webhook-id` and `Idempotency-Key` are `cancel:` and the order's
+ * id: the order's id alone would look like a repeat of the order.
  *
- * - 2xx `{"cancelled": true}`: it is cancelled
- * - any other 2xx: a webhook will say so
- * - 404 with a `reason`: the POS has no such order. Without one, `cancelUrl` is wrong, and every ticket may be there
+ * - 2xx `{"cancelled": true}`: cancelled
+ * - any other 2xx: a webhook will report the result
+ * - 404 with a `reason`: the POS has no such order. Without one, `cancelUrl` is wrong, and the ticket may exist
  * - other 4xx: too late
  */
 export async function cancelOrder(
@@ -97,7 +95,7 @@ export async function cancelOrder(
   if (httpStatus < 300) return OrderCancelled.safeParse(json).success ? 'cancelled' : 'requested';
   const refusal = readRefusal(json);
   if (refusal.reason === undefined && (httpStatus === 404 || httpStatus === 405)) {
-    throw new NeedsOperator(`the POS answered ${httpStatus}: is cancelUrl right?`, { httpStatus });
+    throw new NeedsOperator(`the POS answered ${httpStatus}: check cancelUrl`, { httpStatus });
   }
   if (httpStatus === 404) return 'absent';
   throw new GiveUp(`the POS refused to cancel the order with ${httpStatus}`, {

@@ -16,13 +16,13 @@ export const webhookAuth = {
 export const ID = 'webhook-id';
 export const TIMESTAMP = 'webhook-timestamp';
 // guard: named-headers
-/** They are signed as well. */
+/** Both headers are signed. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
-/** Seconds that a timestamp may be off, as in the scheme's own libraries. */
+/** Tolerance of a timestamp in seconds, as in the scheme's own libraries. */
 const TOLERANCE_S = 300;
 
-/** Is it a key of 24 to 64 bytes in base64, with or without `whsec_` before it? */
+/** True for a key of 24 to 64 bytes in base64, with or without the prefix `whsec_`. */
 export function isSecret(secret: string): boolean {
   const key = keyOf(secret);
   return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
@@ -34,8 +34,8 @@ export function sign(secrets: readonly string[], id: string, timestamp: string, 
 }
 
 /**
- * Verifies a webhook, which any of the secrets may have signed.
- * @throws NotAuthentic that says which part is missing or wrong
+ * Verifies a webhook signed with any of the secrets.
+ * @throws NotAuthentic that names the missing or wrong part
  */
 export function verify(secrets: readonly string[], { headers, body, receivedAt }: Webhook): void {
   const id = required(headers, ID);
@@ -43,7 +43,7 @@ export function verify(secrets: readonly string[], { headers, body, receivedAt }
   const signatures = required(headers, webhookAuth.header).split(' ');
 
   if (!/^\d{1,12}$/.test(timestamp)) {
-    throw new NotAuthentic(`${TIMESTAMP} is not a count of seconds`, {
+    throw new NotAuthentic(`${TIMESTAMP} is not a number of seconds`, {
       cause: { code: 'signature_time_unreadable', header: TIMESTAMP },
     });
   }
@@ -65,7 +65,7 @@ export function verify(secrets: readonly string[], { headers, body, receivedAt }
   });
   if (!matches) {
     const { header } = webhookAuth;
-    throw new NotAuthentic(`no signature in ${header} is ours`, { cause: { code: 'signature_wrong', header } });
+    throw new NotAuthentic(`no signature in ${header} is right`, { cause: { code: 'signature_wrong', header } });
   }
 }
 
@@ -81,7 +81,6 @@ function digest(secret: string, id: string, timestamp: string, body: string | Bu
   return createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64');
 }
 
-/** The bytes of the secret. */
 export function keyOf(secret: string): Buffer {
   return Buffer.from(withoutPrefix(secret), 'base64');
 }

@@ -21,8 +21,8 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 }
 
 /**
- * Logs in. Toast blocks clients that log in too often. So a client whose logins or fresh tokens are refused waits for
- * an operator. https://doc.toasttab.com/doc/devguide/authentication.html,
+ * Logs in. Toast blocks clients that log in too often, so a client with a refused login or token waits for an operator.
+ * https://doc.toasttab.com/doc/devguide/authentication.html,
  * https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
  */
 async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings>): Promise<Grant> {
@@ -31,7 +31,7 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
   const recent = (answered.get(client) ?? []).filter((at) => at > now.getTime() - HOUR_MS);
   if (recent.length >= LOGINS) {
     throw new NeedsOperator(
-      'Toast allows two logins an hour, and both are spent: are clientId and clientSecret right, and may they be used?',
+      'Toast allows two logins an hour, and both are used: check clientId and clientSecret, and that Toast has not blocked them',
     );
   }
   const count = (): void => void answered.set(client, [...recent, now.getTime()]);
@@ -46,26 +46,26 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
     fetch,
   })
     .catch((error: unknown) => {
-      // Without a status Toast never heard of it.
+      // Without a status, the request did not reach Toast.
       if (error instanceof NeedsOperator && error.httpStatus !== undefined) count();
       throw error;
     })
     .catch(
-      quoteRefusal([401, 403], (status) => `Toast refuses the login (${status}): are clientId and clientSecret right?`),
+      quoteRefusal([401, 403], (status) => `Toast refuses the login (${status}): check clientId and clientSecret`),
     );
   count();
 
   const { status: httpStatus } = answer;
   if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast answered the login with ${httpStatus}: is baseUrl right?`, { httpStatus });
+    throw new NeedsOperator(`Toast answered the login with ${httpStatus}: check baseUrl`, { httpStatus });
   }
   const granted = LoginAnswer.safeParse(answer.json);
-  if (!granted.success) throw new TryAgain("Toast's answer to the login holds no token", { sent: false, httpStatus });
+  if (!granted.success) throw new TryAgain("Toast's answer to the login has no token", { sent: false, httpStatus });
   return granted.data.token;
 }
 
 /**
- * Seconds for one request. "The Toast orders API has a response time of up to 30 seconds"; the rest is for the way.
+ * Seconds for one request. "The Toast orders API has a response time of up to 30 seconds"; the rest is for the network.
  * https://doc.toasttab.com/doc/devguide/apiHandlingRequestTimeouts.html, read 2026-11-23
  */
 export const WITHIN_S = 32;
@@ -76,13 +76,13 @@ const withinRate = limitRate([
   { requests: 10_000, seconds: 900 },
 ]);
 
-/** What limits the whole account, as a 429 says in `X-Toast-RateLimit-By`. Its figures are not documented. */
+/** A limit of the whole account, as a 429 reports in `X-Toast-RateLimit-By`. Its size is not documented. */
 const withinAccount = limitRate([]);
 
 /**
  * Makes one request as the client and for the restaurant of the settings.
  * @param path the path after `baseUrl`
- * @throws as `callPos` and `Credentials` do; TryAgain with `sent: false` while the restaurant's limit is reached, or the account's
+ * @throws as `callPos` and `Credentials` do; TryAgain `sent: false` at the limit of the restaurant or the account
  */
 export function callToast(
   context: PosContext<Settings>,

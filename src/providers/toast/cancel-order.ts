@@ -7,16 +7,15 @@ import { callToast } from './call-toast.ts';
 import { eventsOfOrder, readOrder } from './read-status.ts';
 import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
 
-/** From here on the food is made. Toast itself documents no status from which it would refuse. */
+/** The food is ready from these statuses on. Toast documents no status from which it refuses. */
 const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];
 
 /**
- * Voids the order with all of its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
- * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast voids orders of the same client
- * that have OTHER payments alone, and wants the scope `orders.channel:void`. It refuses one that is voided already, so
- * the order is read before, and after a refusal: a repeat changes nothing. Of the reasons for which Toast refuses, none is
- * that it is too late.
- * @returns also undefined where Toast refuses to void this order, which staff still may
+ * Voids the order with all its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
+ * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast only voids orders of the same
+ * client whose payments are all OTHER, and requires the scope `orders.channel:void`. It refuses a voided order, so the
+ * order is read before and after a refusal: a repeat changes nothing. No documented refusal means "too late".
+ * @returns also undefined if Toast refuses to void this order; staff may still void it
  * @throws as `readOrder` does, and GiveUp
  */
 export async function cancelOrder(
@@ -34,24 +33,24 @@ export async function cancelOrder(
   const late = eventsOfOrder(order, {}, context.settings).find(({ status }) => TOO_LATE.includes(status));
   if (late !== undefined) {
     const reason = 'The restaurant can no longer cancel this order.';
-    throw new GiveUp(`Toast says ${late.nativeStatus} of the order`, { reason, reasonCode: 'other' });
+    throw new GiveUp(`Toast reports the order as ${late.nativeStatus}`, { reason, reasonCode: 'other' });
   }
   if (!isVoidable(order)) return undefined;
 
   const all = { selections: { voidAll: true }, payments: { voidAll: true } };
   const path = `/orders/v2/orders/${encodeURIComponent(order.guid)}/void`;
   const answer = await callToast(context, 'POST', path, all).catch(
-    quoteRefusal([403], (status) => `Toast voids no order (${status}): has the client the scope orders.channel:void?`),
+    quoteRefusal([403], (status) => `Toast voids no order (${status}): give the client the scope orders.channel:void`),
   );
   const { status: httpStatus } = answer;
   if (httpStatus < 300) {
     if (VoidedOrder.safeParse(answer.json).success) return 'cancelled';
-    throw new TryAgain('Toast did not say that the order is voided', { sent: true, httpStatus });
+    throw new TryAgain('Toast did not confirm that the order is voided', { sent: true, httpStatus });
   }
   return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-/** Of orders with payments, those of the type OTHER alone can be voided: the guide above, of 2025-09-10 in its example. */
+/** Toast only voids orders whose payments are all OTHER: the guide above, whose example is of 2025-09-10. */
 function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
   const payments = checks.flatMap((check) => check.payments ?? []);
   return payments.length > 0 && payments.every(({ type }) => type === 'OTHER');

@@ -16,35 +16,35 @@ export async function connect(
   const { settings, webhookUrl, locations, credentials } = context;
   await credentials.accessToken(tokenOf(context));
   return {
-    done: ['Toast takes clientId and clientSecret.'],
+    done: ['Toast accepts clientId and clientSecret.'],
     todo: [
-      'Partners: ask the Toast integrations team for a webhook subscription of the event category guest_order_status, ' +
-        `of the restaurant ${settings.restaurantGuid}, to this URL: ${webhookUrl}`,
-      'Ask them, too, for one of the category order_updated (or channel_order_updated) to the same URL: it alone ' +
-        'reports that nobody approved an order, and where a delivery is.',
+      'Partners: ask the Toast integrations team for a webhook subscription to the event category guest_order_status, ' +
+        `for the restaurant ${settings.restaurantGuid}, with this URL: ${webhookUrl}`,
+      'Also ask for a subscription to order_updated (or channel_order_updated) with the same URL: only this category ' +
+        'reports unapproved orders and the progress of deliveries.',
       'With standard API access: create the subscription yourself in Toast Web, Integrations > Toast API access > ' +
-        'Manage webhooks > Add webhook, category Orders, with the URL above. The category guest_order_status is not ' +
-        'offered there: without it orders do not become in progress, ready or completed. Ask Toast for it.',
-      'Put the secret of each subscription into webhookSecret: one as text, several as a list.',
+        'Manage webhooks > Add webhook, category Orders, with the URL above. Toast Web does not offer the category ' +
+        'guest_order_status. Without it orders do not become in progress, ready or completed: ask Toast for it.',
+      'Put the secret of each subscription into webhookSecret: a text for one secret, a list for several.',
       ...(locations > 1
         ? [
-            `Expediter has a URL of its own for each of the ${locations} restaurants, and a subscription has one URL: ` +
+            `Each of the ${locations} restaurants has its own URL, and a subscription has one URL: ` +
               `each category needs ${locations} subscriptions. Toast sends the events of all restaurants of a client to ` +
-              "each of them; those of others than a location's own are passed over.",
+              'each URL. Events of other restaurants are recorded as ignored.',
           ]
         : []),
     ],
   };
 }
 
-/** Milliseconds of orders that are read: one minute has few, if any. */
+/** Time span of the orders read, in milliseconds. One minute has few orders. */
 const SPAN_MS = 60_000;
 
 const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
 
 /**
- * Reads one of the last minute's orders. That needs only the scopes of orders, and proves client and restaurant. Then it
- * reads the dining options, if the client may see them.
+ * Reads one of the last minute's orders, which proves client and restaurant and needs only the scopes of orders. Then
+ * it reads the dining options, if the client may see them.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -52,7 +52,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   const options = await listDiningOptions(context);
   if (options !== undefined) checkDiningOptions(options, context.settings);
   if (context.settings.specialRequestItem === undefined) {
-    throw new NeedsOperator('specialRequestItem is missing: a note is a selection, and the schema requires its item');
+    throw new NeedsOperator('specialRequestItem is missing: Toast requires an item for each note');
   }
 }
 
@@ -61,11 +61,11 @@ function checkDiningOptions(options: DiningOptions, { diningOptionGuids }: Setti
     const guid = diningOptionGuids[fulfillment];
     const option = options.find((each) => each.guid === guid);
     const name = `diningOptionGuids.${fulfillment}`;
-    if (option === undefined) throw new NeedsOperator(`${name} is no dining option of this restaurant: which is it?`);
+    if (option === undefined) throw new NeedsOperator(`${name} is not a dining option of this restaurant: correct it`);
     const { behavior = BEHAVIORS[fulfillment], curbside = false } = option;
     if (behavior !== BEHAVIORS[fulfillment] || curbside) {
       throw new NeedsOperator(
-        `${name} is a dining option for ${curbside ? 'curbside pickup' : behavior}: one for ${BEHAVIORS[fulfillment]} is wanted`,
+        `${name} is a dining option for ${curbside ? 'curbside pickup' : behavior}: use one for ${BEHAVIORS[fulfillment]}`,
       );
     }
   }
@@ -83,19 +83,19 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
     quoteRefusal(
       [403],
       (status) =>
-        `Toast shows us no orders (${status}): is restaurantGuid connected to this client, and has the client the ` +
-        'scopes orders:read and orders.channel:read?',
+        `Toast shows no orders (${status}): connect restaurantGuid to this client, and give the client the ` +
+        'scopes orders:read and orders.channel:read',
     ),
   );
   if (answer.status >= 300) throw refusalOf(answer, 'orders');
   if (!Array.isArray(answer.json)) {
-    throw new NeedsOperator("Toast's list of orders cannot be read: is baseUrl right?");
+    throw new NeedsOperator("Toast's list of orders cannot be read: check baseUrl");
   }
 }
 
 /**
  * Lists the dining options: https://doc.toasttab.com/openapi/configuration/operation/diningOptionsGet/
- * @returns undefined if the client lacks the scope config:read, or if one answer does not hold them all
+ * @returns undefined if the client lacks the scope config:read, or if there is more than one page
  */
 async function listDiningOptions(context: PosContext<Settings>): Promise<DiningOptions | undefined> {
   let answer: PosAnswer;
@@ -109,13 +109,13 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   if (answer.status >= 300) throw refusalOf(answer, 'dining options');
   if (answer.headers.has('toast-next-page-token')) return undefined;
   const options = DiningOptions.safeParse(answer.json);
-  if (!options.success) throw new NeedsOperator("Toast's list of dining options cannot be read: is baseUrl right?");
+  if (!options.success) throw new NeedsOperator("Toast's list of dining options cannot be read: check baseUrl");
   return options.data;
 }
 
-/** Explains a refusal. The status for an unknown restaurant is not documented; 404 is the one for an unknown order. */
+/** Explains a refusal. The status for an unknown restaurant is not documented; an unknown order gets 404. */
 function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
-  return new NeedsOperator(`Toast shows us no ${what} (${httpStatus}): are restaurantGuid and baseUrl right?`, {
+  return new NeedsOperator(`Toast shows no ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
     httpStatus,
   });
 }

@@ -9,7 +9,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
 import { estimatesOf } from './read-status.ts';
 
-/** A refusal's status with Toast's code and `requestId`, which its support asks for. Its words may quote the member. */
+/** A refusal's status, code and `requestId` for Toast's support. Its message is left out: it may quote the member. */
 export function nameRefusal({ status, json }: PosAnswer): string {
   const { code, requestId } = ErrorMessage.safeParse(json).data ?? {};
   return [status, code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean).join(', ');
@@ -18,9 +18,9 @@ export function nameRefusal({ status, json }: PosAnswer): string {
 const REFUSED = 'The restaurant could not take this order.';
 
 /**
- * Codes by Toast's words, of which few are documented (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html, read
- * 2026-11-23): that an item is not in its group, and what the request lacks. The others are inferred from the names of the
- * fields. Hours, quote times and stock are not asked: the orders API "accepts the order even if the restaurant is not
+ * Reason codes by Toast's messages. Few are documented (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html,
+ * read 2026-11-23): an item that is not in its group, and missing fields. The others are inferred from field names.
+ * Hours, quote times and stock are not queried: the orders API "accepts the order even if the restaurant is not
  * currently open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
  */
 const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
@@ -30,26 +30,26 @@ const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/price|discount/i, 'price_changed', REFUSED],
 ];
 
-/** Why Toast refuses an order. All else is about the request's form. @param words Toast's, which are not repeated */
+/** By default the request's format is wrong. @param words Toast's message, never shown */
 function reasonOfRefusal(
   words: string,
   { items }: CanonicalOrder,
   settings: Settings,
 ): Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'> {
-  const [, reasonCode, reason] = CODES.find(([known]) => known.test(words)) ?? [undefined, 'technical', REFUSED];
-  const said = words.toLowerCase().split(/[^\da-z-]+/);
+  const [, reasonCode, reason] = CODES.find(([pattern]) => pattern.test(words)) ?? [undefined, 'technical', REFUSED];
+  const ids = words.toLowerCase().split(/[^\da-z-]+/);
   const named = items
     .map(({ serviceItemId }) => serviceItemId)
-    .filter((id) => said.includes(menuIdOf(id, settings)?.toLowerCase() ?? 'no id'));
+    .filter((id) => ids.includes(menuIdOf(id, settings)?.toLowerCase() ?? 'no id'));
   return { reason, reasonCode, itemIds: named.length === 0 ? undefined : [...new Set(named)] };
 }
 
 type Context = PosContext<Settings>;
 
 /**
- * Creates the order on a check of its own. With `alternatePaymentGuid`, Toast is first asked for the check's total,
- * which it calls the only reliable way, and exactly that is paid: with any other amount the staff would have to settle
- * the difference. https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
+ * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, which Toast calls
+ * the only reliable way, and pays exactly that. Otherwise the staff would have to settle the difference.
+ * https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
  *
  * `externalId` is unique since 2026-02-02: a repeat fails, and the order is found by it.
  */
@@ -60,7 +60,7 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
 
   let { checks }: { checks: readonly object[] } = written;
   if (settings.alternatePaymentGuid !== undefined) {
-    const due = await askPrice(written, context);
+    const due = await requestPrice(written, context);
     if (typeof due !== 'number') return findRefused(due, '/prices', order, context);
     const payment = writePayment(order, settings, due);
     checks = checks.map((check) => ({ ...check, payments: [payment] }));
@@ -70,42 +70,42 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
   if (answer.status >= 300) return findRefused(answer, '/orders', order, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return refOf(taken.data, settings);
-  // The webhooks will name only the GUID. A repeat finds it.
-  throw new TryAgain('Toast took the order with an answer that names no GUID', {
+  // Webhooks will name only the GUID. A repeat finds it.
+  throw new TryAgain('Toast took the order, but its answer has no GUID', {
     sent: true,
     httpStatus: answer.status,
   });
 }
 
-/** Finds an order that was perhaps taken. @throws as `createOrder` does */
+/** Finds an order in doubt. @throws as `createOrder` does */
 export function findOrder(serviceOrderId: string, context: Context): Promise<OrderRef | undefined> {
   return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
 }
 
-/** The answer to an order is the order, with when it "will be fulfilled" if Toast says that. */
+/** The answer to an order is the order, and when it "will be fulfilled" if known. */
 function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef {
   const estimates = estimatesOf(taken, settings);
   return { providerOrderId: taken.guid, ...(estimates && { ...estimates, occurredAt: taken.modifiedDate }) };
 }
 
 /**
- * Asks for the check's total, tax included. Nothing is created, and our id is left out so that no repeat is refused.
+ * Requests the check's total, tax included. This creates nothing. Our id is left out so that no repeat is refused.
  * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
  * @returns Toast's answer if it refuses the order
  */
-async function askPrice(written: object, context: Context): Promise<number | PosAnswer> {
+async function requestPrice(written: object, context: Context): Promise<number | PosAnswer> {
   const answer = await callToast(context, 'POST', '/orders/v2/prices', written).catch((error: unknown) => {
     throw error instanceof TryAgain ? tryAgainWith(error, { sent: false }) : error;
   });
   if (answer.status >= 300) return answer;
   const priced = PricedOrder.safeParse(answer.json);
   if (priced.success) return priced.data.checks[0].totalAmount;
-  throw new TryAgain('Toast answered with no price', { sent: false, httpStatus: answer.status });
+  throw new TryAgain('Toast answered without a price', { sent: false, httpStatus: answer.status });
 }
 
 /**
- * Tells a repeat from a refused order. The status for a known `externalId` is not documented (the labor API's is 400),
- * so every refusal is compared with what Toast has.
+ * Distinguishes a repeat from a refused order. The status for a known `externalId` is not documented (the labor API's
+ * is 400), so after every refusal the order is searched.
  */
 async function findRefused(
   answer: PosAnswer,
@@ -119,19 +119,19 @@ async function findRefused(
   const { status: httpStatus } = answer;
   const { message, developerMessage } = ErrorMessage.safeParse(answer.json).data ?? {};
   const refused = `Toast refused the order with ${nameRefusal(answer)}`;
-  // Toast's words may quote the member, so they are examined and not repeated. A price is asked without the externalId.
+  // Toast's message may quote the member, so it is matched but never shown. A price request has no externalId.
   const words = `${message} ${developerMessage}`;
   if (path === '/orders' && /external[\s_-]*id/i.test(words)) {
-    // Toast's wording is not documented. An order that Toast has must not be given up because it is not visible yet.
+    // Toast's message is not documented. An order that exists at Toast must not fail because it is not visible yet.
     if (/already exist|unique|duplicate/i.test(words)) {
-      throw new TryAgain(`${refused}: it has this externalId, and does not show it`, { sent: true, httpStatus });
+      throw new TryAgain(`${refused}: it has this externalId but does not show the order`, { sent: true, httpStatus });
     }
-    throw new NeedsOperator(`${refused}: it is about the externalId, is namingAuthority right?`, { httpStatus });
+    throw new NeedsOperator(`${refused} about the externalId: check namingAuthority`, { httpStatus });
   }
   if (httpStatus === 404) {
     throw new NeedsOperator(
-      `${refused}: it does not know one of the ids in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
-        'feeServiceChargeGuid, discountGuid, itemMap and specialRequestItem',
+      `${refused}: it does not know an id in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
+        'feeServiceChargeGuid, discountGuid, itemMap or specialRequestItem',
       { httpStatus },
     );
   }
@@ -140,18 +140,18 @@ async function findRefused(
 
 /**
  * Finds an order. "You can POST an order with an externalId, and then GET the order with that externalId"
- * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). The path is not documented; according to older
- * documentation the externalId takes the GUID's place. So only a 404 is a proof that there is none.
- * @throws TryAgain if Toast has the order but does not say its GUID, the only id in the webhooks; NeedsOperator
+ * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). The path is not documented. According to older
+ * documentation the externalId replaces the GUID. So only a 404 proves that there is no order.
+ * @throws TryAgain if Toast has the order but the answer lacks its GUID, the only id in webhooks; NeedsOperator
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {
   const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(externalId)}`);
   const { status: httpStatus } = answer;
   if (httpStatus === 404) return undefined;
   if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast does not say whether it has the order: ${nameRefusal(answer)}`, { httpStatus });
+    throw new NeedsOperator(`Toast did not answer whether it has the order: ${nameRefusal(answer)}`, { httpStatus });
   }
   const found = TakenOrder.safeParse(answer.json);
   if (found.success) return refOf(found.data, context.settings);
-  throw new TryAgain('Toast has the order, and its answer names no GUID', { sent: true, httpStatus });
+  throw new TryAgain('Toast has the order, but its answer has no GUID', { sent: true, httpStatus });
 }

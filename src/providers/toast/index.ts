@@ -16,12 +16,12 @@ export const toast: Provider<Settings> = {
   integration: 'toast',
   settings: Settings,
   deduplicates: true,
-  // A login (10 s at the most), the price, the order, and a look at what was refused. A cancel takes as many requests.
+  // A login (at most 10 s), the price, the order, and a search after a refusal. A cancel takes as many requests.
   attemptWithinS: 10 + 3 * WITHIN_S,
   createOrder,
   findOrder,
   cancelOrder,
-  // "The order is not already voided": a second void is refused, and taken for the first by what the order says.
+  // "The order is not already voided": Toast refuses a second void. The order itself then shows that it is voided.
   deduplicatesCancels: true,
   readStatus,
   checkOrder,

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, asked, timeIfAny } from '../read-json.ts';
+import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
-/** The form of a menu's ids, GUIDs or multiLocationIds, which all versions of a thing in a group of restaurants share. */
+/** A menu's ids: GUIDs, or multiLocationIds, which all versions of an entry in a group of restaurants share. */
 export const MENU_ID = String.raw`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{1,20}`;
 const MenuId = z.string().regex(new RegExp(`^(?:${MENU_ID})$`), {
-  error: 'is neither a GUID nor a multiLocationId such as "500000008202871058", digits as text',
+  error: 'is neither a GUID nor a multiLocationId, digits as text, such as "500000008202871058"',
 });
 
 /** A place in Toast's menu: an item in a menu group, a modifier in a modifier group, or both. */
 const MenuEntry = z
   .strictObject({ item: MenuId, itemGroup: MenuId.optional(), optionGroup: MenuId.optional() })
   .refine(({ itemGroup, optionGroup }) => itemGroup !== undefined || optionGroup !== undefined, {
-    error: 'names neither itemGroup (of an item) nor optionGroup (of a modifier)',
+    error: 'needs itemGroup (for an item) or optionGroup (for a modifier)',
   });
 export type MenuEntry = z.infer<typeof MenuEntry>;
 
@@ -26,44 +26,44 @@ export const Settings = z.strictObject({
   clientId: Secret,
   clientSecret: Secret,
   restaurantGuid: Guid,
-  /** A secret for each subscription: each event category has its own. */
+  /** One secret per subscription. Each event category has its own. */
   webhookSecret: z.union([Secret, z.array(Secret).min(1)], {
-    error: 'is neither the secret of the webhook subscription nor a list of those of several',
+    error: 'is neither the secret of a webhook subscription nor a list of secrets',
   }),
   diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
   /** The alternate payment type for paid orders, of type OTHER. Without it orders arrive unpaid. */
   alternatePaymentGuid: Guid.optional(),
   /** An open service charge for the order's fee. Without it the check has no fee. */
   feeServiceChargeGuid: Guid.optional(),
-  /** An open amount discount of checks, for the order's discounts. Without it a note asks staff to take them off. */
+  /** An open amount discount of checks, for the order's discounts. Without it a note tells staff to subtract them. */
   discountGuid: Guid.optional(),
   /** The name that Toast assigned to us, the prefix of our ids. */
   namingAuthority: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
     .optional(),
-  /** The state of an address without one. */
+  /** The state of an address that has none. */
   defaultState: z
     .string()
     .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
     .optional(),
-  /** Places in Toast's menu, by our ids. An id without an entry has to be `<group's id>/<item's id>` itself. */
+  /** Places in Toast's menu, by our ids. An id without an entry must itself be `<group's id>/<item's id>`. */
   itemMap: z.record(Id, MenuEntry).default({}),
   /**
-   * The item of Toast's menu that special requests are made of, in a menu group and in a modifier group, for nothing.
-   * The schema of a selection requires one, the guide's example of a request has none, and so have ours without this.
+   * Toast's free menu item for special requests, in a menu group and in a modifier group. The schema of a selection
+   * requires an item. The guide's example has none, and so have our requests without this setting.
    */
   specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional(),
-  /** The tip of a courier of the platform's is none of Toast's. */
+  /** Toast gets no tip of the platform's courier. */
   deliveredBy: DeliveredBy.default('restaurant'),
-  /** True if a closed order means that the member has it. */
+  /** True if a closed order means that the member has the food. */
   closedMeansCompleted: z.boolean().default(true),
 });
 export type Settings = z.infer<typeof Settings>;
 
 /**
- * The header that tells when a rate limit ends, "in UNIX epoch format". Whoever gets a 429 is to read it or `Retry-After`:
- * https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
+ * The header that tells when a rate limit ends, "in UNIX epoch format". After a 429 a client must read it or
+ * `Retry-After`: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
  */
 export const RATE_LIMIT_RESET = 'x-toast-ratelimit-reset';
 
@@ -80,7 +80,7 @@ const Taken = z.object({
   diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
 });
 
-/** An order, or a list of one: the answer's schema names a list, its example shows the order itself. */
+/** An order, or a list of one: the schema of the answer has a list, its example the order itself. */
 export const TakenOrder = z.union([
   Taken,
   z.object({ orders: z.tuple([Taken]) }).transform(({ orders: [order] }) => order),
@@ -126,7 +126,7 @@ export const GuestOrderStatusUpdated = z.object({
   }),
 });
 
-/** The fields of an order that tell what became of it: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
+/** The fields of an order that show its state: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
 export const ToastOrder = z.object({
   ...Taken.shape,
   approvalStatus: z.string().nullish(),
@@ -153,11 +153,11 @@ export const ToastOrder = z.object({
     .catch([]),
 });
 
-/** The order that was asked about, by its GUID or by our id. */
-export function orderAsked({ guid, externalId }: { guid: string | undefined; externalId: string }) {
-  const ours = asked(externalId);
+/** The requested order, by its GUID or by our id. */
+export function requestedOrder({ guid, externalId }: { guid: string | undefined; externalId: string }) {
+  const ours = requestedId(externalId);
   return ToastOrder.extend({
-    guid: guid === undefined ? Id : asked(guid),
+    guid: guid === undefined ? Id : requestedId(guid),
     externalId: guid === undefined ? ours : absentable(ours),
   });
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
-import { externalIdOf, orderAsked, type Settings, type ToastOrder } from './payloads.ts';
+import { externalIdOf, requestedOrder, type Settings, type ToastOrder } from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../call-pos.ts';
@@ -15,30 +15,32 @@ const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
   ['DELIVERED', 'completed'],
 ]);
 
-/** Approved by staff, or by itself. FUTURE: and not yet begun. */
+/** Approved by staff or automatically. FUTURE: approved, and not begun. */
 const TAKEN: readonly string[] = ['APPROVED', 'FUTURE'];
 
 type Order = z.infer<typeof ToastOrder>;
-type Said = Pick<StatusEvent, 'status' | 'nativeStatus' | 'reason' | 'reasonCode'>;
-/** The order's names, and since when it is so where the order itself does not say. */
+type Progress = Pick<StatusEvent, 'status' | 'nativeStatus' | 'reason' | 'reasonCode'>;
+/** The order's ids, and the time if the order itself has none. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
 /**
- * What an order itself says, which is not its guest order status: that it was voided, that nobody approved it, where its
- * delivery is, and else how far the kitchen is. That it is closed and paid says nothing: ours are paid from the start. One
- * that was taken and says no more is an event for its estimate alone.
+ * Reads an order's own state, which is not its guest order status: voided, not approved, the delivery's state,
+ * otherwise the kitchen's progress. Closed and paid means nothing: our orders are paid from the start. An accepted
+ * order without other news is an event only for its estimate.
  */
 export function eventsOfOrder(order: Order, about: About, settings: Settings): StatusEvent[] {
   const { approvalStatus, modifiedDate } = order;
   const estimates = estimatesOf(order, settings);
-  let said = readSaid(order);
-  if (said === undefined && estimates !== undefined && TAKEN.includes(approvalStatus ?? '')) {
-    said = { status: 'received', nativeStatus: approvalStatus ?? '' };
+  let progress = readProgress(order);
+  if (progress === undefined && estimates !== undefined && TAKEN.includes(approvalStatus ?? '')) {
+    progress = { status: 'received', nativeStatus: approvalStatus ?? '' };
   }
-  return said === undefined ? [] : [{ ...said, ...estimates, ...about, occurredAt: modifiedDate ?? about.occurredAt }];
+  return progress === undefined
+    ? []
+    : [{ ...progress, ...estimates, ...about, occurredAt: modifiedDate ?? about.occurredAt }];
 }
 
-function readSaid({ voided, approvalStatus, deliveryInfo, checks }: Order): Said | undefined {
+function readProgress({ voided, approvalStatus, deliveryInfo, checks }: Order): Progress | undefined {
   if (voided === true) return { status: 'cancelled', nativeStatus: 'voided', reasonCode: 'restaurant_cancelled' };
   if (approvalStatus === 'NOT_APPROVED') {
     const reason = 'The restaurant did not approve the order in time.';
@@ -50,10 +52,10 @@ function readSaid({ voided, approvalStatus, deliveryInfo, checks }: Order): Said
 }
 
 /**
- * The kitchen's part, by the `fulfillmentStatus` of what is cooked: ready once all of it is READY, in progress from the
- * first that is SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
+ * The kitchen's progress, by the `fulfillmentStatus` of the cooked items: ready if all are READY, in progress if one is
+ * SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
-function readKitchen(checks: Order['checks']): Said | undefined {
+function readKitchen(checks: Order['checks']): Progress | undefined {
   const stages = checks
     .flatMap(({ selections }) => selections)
     .filter(({ voided, selectionType }) => voided !== true && selectionType !== 'SPECIAL_REQUEST')
@@ -65,8 +67,8 @@ function readKitchen(checks: Order['checks']): Said | undefined {
 }
 
 /**
- * `estimatedFulfillmentDate` is when it is "ready for pickup or to be delivered", as the dining option has it. The time
- * that the order was promised for is the one that we sent, and nobody's estimate.
+ * `estimatedFulfillmentDate` is when the order is "ready for pickup or to be delivered", depending on the dining
+ * option. The promised time is the one that we sent, not an estimate.
  */
 export function estimatesOf(
   order: Pick<Order, 'estimatedFulfillmentDate' | 'promisedDate' | 'diningOption'>,
@@ -80,33 +82,33 @@ export function estimatesOf(
 
 /**
  * Reads an order: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
- * @param about Toast's GUID, where it is known, and our id
+ * @param about Toast's GUID, if known, and our id
  * @returns undefined if Toast has no such order
  * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
  */
 export async function readOrder(
   { guid, serviceOrderId }: { guid: string | undefined; serviceOrderId: string },
   context: PosContext<Settings>,
-): Promise<z.infer<ReturnType<typeof orderAsked>> | undefined> {
+): Promise<z.infer<ReturnType<typeof requestedOrder>> | undefined> {
   const externalId = externalIdOf(serviceOrderId, context.settings);
   const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(guid ?? externalId)}`).catch(
     quoteRefusal(
       [403],
-      (status) => `Toast shows us no order (${status}): has the client the scopes orders:read and orders.channel:read?`,
+      (status) => `Toast shows no order (${status}): give the client the scopes orders:read and orders.channel:read`,
     ),
   );
   const { status: httpStatus } = answer;
-  // Not so 400, "The GUID was malformed": it does not say that there is no order with this externalId.
+  // A 400, "The GUID was malformed", does not prove that no order has this externalId.
   if (httpStatus === 404) return undefined;
   if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast shows us no order (${httpStatus}): is baseUrl right?`, { httpStatus });
+    throw new NeedsOperator(`Toast shows no order (${httpStatus}): check baseUrl`, { httpStatus });
   }
-  return readState(answer, (json) => readShape(orderAsked({ guid, externalId }), json));
+  return readState(answer, (json) => readShape(requestedOrder({ guid, externalId }), json));
 }
 
 /**
- * Reads the order. It shows no guest order status, and where a delivery is only to clients with
- * `delivery_info.address:read`.
+ * Reads the order. It contains no guest order status. Only clients with `delivery_info.address:read` see a delivery's
+ * state.
  * @throws as `readOrder` does
  */
 export async function readStatus(

@@ -14,7 +14,7 @@ export const webhookAuth = {
   settings: ['webhookSecret'],
 } satisfies WebhookAuth;
 
-/** Our status by Toast's. RECEIVED is every order's first status and, according to the documentation, not sent. */
+/** Our status by Toast's. RECEIVED is every order's first status. According to the documentation it is not sent. */
 const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['RECEIVED', 'received'],
   ['IN_PREPARATION', 'in_progress'],
@@ -32,7 +32,7 @@ const EVENTS: ReadonlyMap<string, (json: unknown, settings: Settings) => readonl
 const WANTED = 'an object with timestamp, eventType and details';
 
 /**
- * Reads `guestOrderStatusUpdated`, and of `order_updated` and `channel_order_updated` what the order itself says. All name
+ * Reads `guestOrderStatusUpdated`, and the order's own state from `order_updated` and `channel_order_updated`. All name
  * the order only by Toast's GUID.
  * @throws NotAuthentic, Poison
  */
@@ -45,8 +45,8 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 }
 
 /**
- * Verifies the signature `base64(HMAC-SHA256(secret, body + timestamp))`. The timestamp is in the body, and is all that
- * is used of it before the signature is verified. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+ * Verifies the signature `base64(HMAC-SHA256(secret, body + timestamp))`. Only the timestamp is used from the body
+ * before the signature is verified. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
  */
 function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
   let json: unknown;
@@ -55,7 +55,7 @@ function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
     json = parseJson(webhook.body, WANTED);
     ({ timestamp } = Signed.parse(json));
   } catch {
-    throw new NotAuthentic('the body holds no timestamp, with which Toast signs it', {
+    throw new NotAuthentic('the body has no timestamp, which the signature covers', {
       cause: { code: 'signature_time_missing', field: 'timestamp' },
     });
   }

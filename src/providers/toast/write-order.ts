@@ -9,10 +9,10 @@ import { minorDigits, toDecimal } from '../../core/domain/money.ts';
 
 // https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
 
-/** Characters of a special request. */
+/** Length of a special request. */
 const SPECIAL_REQUEST_MAX = 1000;
 
-/** The most modifiers of an order. Toast publishes no limit. */
+/** Maximum number of modifiers in an order. Toast publishes no limit. */
 const MODIFIERS_MAX = 500;
 
 /** The form of an id without an entry in `itemMap`. */
@@ -22,8 +22,8 @@ type Item = CanonicalOrder['items'][number];
 type Group = 'itemGroup' | 'optionGroup';
 
 /**
- * Writes a line of the order as Toast's selection. Prices are those of Toast's menu.
- * @throws NeedsOperator if neither `itemMap` nor the id itself names the place in Toast's menu
+ * Writes a line of the order as Toast's selection. Toast's menu sets the prices.
+ * @throws NeedsOperator if neither `itemMap` nor the id itself gives the place in Toast's menu
  */
 function writeSelection(item: Item, settings: Settings) {
   const { quantity } = item;
@@ -34,7 +34,7 @@ function writeSelection(item: Item, settings: Settings) {
     quantity,
     modifiers: [
       ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
-      // The kitchen's displays show special requests of items, but not those of the whole check.
+      // The kitchen's displays show special requests of items, but not of the whole check.
       ...requests.map((text) => specialRequest(text, quantity, 'optionGroup', settings)),
     ],
   };
@@ -42,7 +42,7 @@ function writeSelection(item: Item, settings: Settings) {
 
 /**
  * Limits the modifiers. Each is a selection of its own, so the body grows with them.
- * @throws GiveUp for more than any meal has
+ * @throws GiveUp above the limit
  */
 function limitModifiers(items: readonly Item[]): void {
   const count = items
@@ -50,13 +50,13 @@ function limitModifiers(items: readonly Item[]): void {
     .reduce((sum, { quantity }) => sum + quantity, 0);
   if (count <= MODIFIERS_MAX) return;
   throw new GiveUp(
-    `the quantities of the order's modifiers come to ${count}: Toast wants each piece as a modifier of its own, and ` +
+    `the order has ${count} pieces of modifiers: Toast requires a modifier for each piece, and ` +
       `no more than ${MODIFIERS_MAX} are sent`,
     { reason: 'The restaurant cannot take this many extras in one order.', reasonCode: 'technical' },
   );
 }
 
-/** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity is not its item's. */
+/** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity differs from its item's. */
 function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']): object[] {
   const selection = {
     ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap),
@@ -67,8 +67,8 @@ function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['
 }
 
 /**
- * A special request: among an item's modifiers it is about the item, among the check's selections about the order.
- * Selection: https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
+ * A special request. Among an item's modifiers it concerns the item, among the check's selections the order. Selection:
+ * https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
 function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
   return {
@@ -79,7 +79,7 @@ function specialRequest(text: string, quantity: number, group: Group, { specialR
   };
 }
 
-/** The item's id in Toast's menu, where it is known. */
+/** The item's id in Toast's menu, if known. */
 export function menuIdOf(serviceItemId: string, { itemMap }: Settings): string | undefined {
   return (entryOf(itemMap, serviceItemId) ?? readPlain(serviceItemId, 'itemGroup'))?.item;
 }
@@ -120,8 +120,8 @@ const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
 
 /**
- * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing one is not made up: Toast
- * tells guests apart by the e-mail address, and an invented one would be somebody else's.
+ * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing field is not invented: Toast
+ * distinguishes guests by e-mail address, and an invented one might belong to somebody else.
  * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
  * @throws GiveUp that names the field
  */
@@ -137,8 +137,8 @@ export function writeCustomer({ name, email, phone }: Member) {
 }
 
 /**
- * Writes the phone number. "The phone number must have exactly 10 digits", as those of country code 1 have. How Toast
- * validates a number with `phoneCountryCode` is not documented, so others are sent as they are.
+ * Writes the phone number. "The phone number must have exactly 10 digits", as numbers of country code 1 have. How Toast
+ * validates a number with `phoneCountryCode` is not documented, so others are sent unchanged.
  */
 function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
   const digits = e164.slice(1);
@@ -169,8 +169,8 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
   const { discount = 0 } = money;
   const { discountGuid } = settings;
   limitModifiers(order.items);
-  const asked = discountGuid === undefined ? [takeOff(order), notes].filter(Boolean).join('\n') : notes;
-  const note = orderNote({ ...order, notes: asked }, SPECIAL_REQUEST_MAX);
+  const wanted = discountGuid === undefined ? [takeOff(order), notes].filter(Boolean).join('\n') : notes;
+  const note = orderNote({ ...order, notes: wanted }, SPECIAL_REQUEST_MAX);
   return {
     diningOption: { guid: settings.diningOptionGuids[fulfillment.type] },
     ...writeSchedule(fulfillment.requestedAt, now),
@@ -179,7 +179,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
     }),
     checks: [
       {
-        // Up to 255 characters, on the kitchen's screens while the order waits.
+        // Up to 255 characters, shown on the kitchen's screens while the order waits.
         tabName: order.callOutCode ?? order.serviceOrderId,
         customer: writeCustomer(order.member),
         selections: [
@@ -196,7 +196,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
               },
             ],
           }),
-        // One for all: whether one discount may be applied twice is a setting of the restaurant's.
+        // One discount for all: the restaurant's settings decide whether one may be applied twice.
         ...(discountGuid !== undefined &&
           discount > 0 && {
             appliedDiscounts: [
@@ -209,7 +209,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
 }
 
 /**
- * Checks the member, the address and the number of modifiers. A missing state is one that the settings may give.
+ * Checks the member, the address and the number of modifiers. The settings may supply a missing state.
  * @throws GiveUp if the order lacks what Toast requires
  */
 export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void {
@@ -219,8 +219,8 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
 }
 
 /**
- * The payment of what Toast says is due. Nobody paid what is still to be taken off: it stays open on the check.
- * @param due Toast's total as it came, a decimal
+ * The payment of the amount due at Toast. A discount that staff still have to subtract stays open on the check.
+ * @param due Toast's total as received, a decimal
  */
 export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
   const { alternatePaymentGuid: guid, discountGuid, deliveredBy } = settings;
@@ -236,7 +236,7 @@ export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, s
   };
 }
 
-/** Returns the amount as a double, whose shortest decimal is the amount itself, so nothing is lost in JSON. */
+/** Returns the amount as a double. Its shortest decimal is the amount itself, so JSON loses nothing. */
 function amountOf(minorUnits: number, currency: string): number {
   return Number(toDecimal(minorUnits, currency));
 }
@@ -276,7 +276,7 @@ function required(field: string, value: string | undefined): string {
   throw incomplete(`fulfillment.destination.${field} is missing`);
 }
 
-/** Two capital letters, which ISO 3166-2 puts after the country's: MA of US-MA. */
+/** Two capital letters, which ISO 3166-2 puts after the country: MA of US-MA. */
 function stateOf(region: string | undefined, defaultState: string | undefined): string {
   if (!region?.trim()) {
     if (defaultState !== undefined) return defaultState;

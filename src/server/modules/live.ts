@@ -11,10 +11,7 @@ type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'
 
 export type Live = Awaited<ReturnType<typeof liveModule>>;
 
-/**
- * Brings what was committed to its readers.
- * @param most the most streams of members that there is room for
- */
+/** Brings committed changes to their readers. @param most the most streams of members that the process can hold */
 export async function liveModule(app: App, config: Config, most: number) {
   const { log, pubsub, observability } = app;
   const { pool } = app.database;
@@ -24,39 +21,38 @@ export async function liveModule(app: App, config: Config, most: number) {
   });
   const relay = publishLive({ pool, publish: topic.publish, log, observe: observability.observe });
   const feed = orderFeed({ pool, log });
-  // Nothing of operators is loaded where they have no endpoint.
+  // Modules for operators are not loaded if they have no endpoint.
   const board = hasOperators(config)
     ? (await import('../../core/orders/board-feed.ts')).boardFeed({ pool, log })
     : undefined;
   const members = membersOf(app, config, { feed, most });
   return {
-    /** Signals that something was committed: to the relay, to who follows an order, to who watches the board. */
+    /** Signals a commit to the relay, to followers of orders and to watchers of the board. */
     notify() {
       relay.wake();
       feed.wake();
       board?.wake();
     },
     feed,
-    /** Undefined where there are no operators. */
+    /** Undefined if there are no operators. */
     board,
-    /** Undefined where members cannot follow orders. */
+    /** Undefined if members cannot follow orders. */
     members,
-    /** Publishes to the status topic. */
     relay: { name: 'relay', start: relay.start, stop: relay.stop },
-    /** Who follows which order, for other processes. What is not taken back goes out of date. */
+    /** Removes the record of followed orders. If that fails, it expires. */
     followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },
-    /** What looks for news while somebody reads. */
+    /** The loops that poll for news while somebody reads. */
     feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
   };
 }
 
-/** The members' endpoint and its streams. Undefined while nothing says whose tokens open it: then it does not exist. */
+/** The members' endpoint and its streams. Undefined, and so missing, if no keys of their tokens are configured. */
 function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; most: number }) {
   const { FOLLOW_TOKEN_JWKS_URL: jwksUrl, FOLLOW_TOKEN_KEYS: keys = [], FOLLOW_TOKEN_AUDIENCE: audience } = config;
   if (audience === undefined || !isFollowed(config)) return undefined;
   if (most < config.FOLLOW_STREAMS_MAX) {
     const about = { wanted: config.FOLLOW_STREAMS_MAX, most };
-    app.log.warn(about, 'fewer streams than FOLLOW_STREAMS_MAX: this process may not open as many files');
+    app.log.warn(about, 'fewer streams than FOLLOW_STREAMS_MAX: raise the limit of open files of this process');
   }
   const { observe } = app.observability;
   const { pool, clock } = app.database;

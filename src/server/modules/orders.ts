@@ -44,7 +44,7 @@ export async function ordersModule(
     onAwaited: (posIds) => void webhooks.redrive(posIds),
   });
   const cancellations = workCancellations(forward);
-  /** Has the workers look at once, for what an operator or a timer changed. */
+  /** Makes the workers check at once for changes by an operator or a timer. */
   const wake = (): void => {
     placements.wakeForAll();
     cancellations.wake();
@@ -67,15 +67,15 @@ export async function ordersModule(
     },
     wake,
     breaker,
-    /** Asks POS systems about orders that are quieter than they should be. */
+    /** Polls the status of overdue orders. */
     poller: statusPoller({ ...calling, registry: providers.registry, parkTtlS, onApplied: webhooks.onApplied }),
-    /** Its stop ends the claims, and waits for no call under way. */
+    /** Its stop ends the claims, without waiting for running calls. */
     claims: {
       name: 'claims',
       async start() {
-        // They come again within half a minute as well.
+        // After a failure they are retried within half a minute anyway.
         await retryUnread(pool).catch((error: unknown) =>
-          log.warn({ err: error }, 'held orders are not tried at once'),
+          log.warn({ err: error }, 'held orders could not be retried at start; they are retried within half a minute'),
         );
         for (const worker of workers) worker.start();
       },

@@ -17,12 +17,12 @@ type Spill = {
   list: TokenList;
   put: SpillWebhook;
   state(): SpillState;
-  /** Reads the spill while Postgres takes writes, and only then. */
+  /** Reads the spill only while Postgres takes writes. */
   onDatabase(isAway: boolean): void;
   stop(): Promise<void>;
 };
 
-/** Builds the spill: the tokens in memory, the way in and the way out. Undefined while SPILL_TOPIC is unset. */
+/** Builds the spill: the tokens in memory, the writer and the reader. Undefined while SPILL_TOPIC is unset. */
 export function spillModule(
   config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION' | 'SPILL_TOKEN_AGE_S'>,
   deps: StoreDeps &
@@ -39,12 +39,12 @@ export function spillModule(
   const { SPILL_TOPIC: topic, SPILL_SUBSCRIPTION: subscription } = config;
   if (topic === undefined || subscription === undefined) return undefined;
   const { log } = deps;
-  const onError = (error: unknown): void => log.error({ err: error }, 'the spill cannot be read; tried again');
+  const onError = (error: unknown): void => log.error({ err: error }, 'the spill cannot be read; retrying');
   const pubsub = spillTopic(deps.connection, { topic, subscription, onError });
   const spill = webhookSpiller({ keys: deps.keys, publish: pubsub.publish });
   const drain = drainSpill(deps);
   let reading: ReturnType<typeof pubsub.read> | undefined;
-  /** Those of the present outage. */
+  /** The webhooks spilled in the present outage. */
   let spilled = NONE_WAITING;
 
   return {
@@ -64,7 +64,7 @@ export function spillModule(
         void reading?.stop();
         reading = undefined;
       } else {
-        log.info({ spilled: spilled.waiting }, 'Postgres is there: the spill is read');
+        log.info({ spilled: spilled.waiting }, 'Postgres is back: the spill is read');
         spilled = NONE_WAITING;
         reading ??= pubsub.read(drain.receive);
       }

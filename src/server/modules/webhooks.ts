@@ -19,7 +19,7 @@ type Notify = Pick<Live, 'notify'>;
 
 export type Webhooks = ReturnType<typeof webhooksModule>;
 
-/** Receives webhooks: batched, applied, and spilled while Postgres takes none. */
+/** Receives webhooks in batches, applies them, and spills them while Postgres takes no writes. */
 export function webhooksModule(app: App, config: Config, { live, limits }: { live: Notify; limits: AnswerLimits }) {
   const { database, observability, providers, log } = app;
   const { now } = database.clock;
@@ -67,9 +67,11 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
     spill,
     writeNotStored: quotas.write,
     notStored: {
-      name: 'webhooks not kept',
+      name: 'webhooks not stored',
       stop: () =>
-        quotas.write().catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks not kept is lost')),
+        quotas
+          .write()
+          .catch((error: unknown) => log.warn({ err: error }, 'a count of webhooks that were not stored is lost')),
     },
     batches: { name: 'batches', stop: () => Promise.all(Object.values(batches).map((each) => each.drain())) },
     spilled: { name: 'spill', stop: () => spill?.stop() },
@@ -77,13 +79,13 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
 }
 
 type Effects = {
-  /** Applies the parked events of these POS ids. Resolves when it is over, and logs what failed. */
+  /** Applies the parked events of these POS ids. Logs failures, and never rejects. */
   redrive(posIds: readonly PosId[]): Promise<void>;
-  /** Reports what was applied, and re-drives what waited for it. */
+  /** Reports what was applied, and re-drives the events that waited for it. */
   onApplied(applied: Applied): void;
 };
 
-/** What follows once a webhook is committed. */
+/** The actions after a webhook's commit. */
 function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pubsub'>, live: Notify): Effects {
   const { observe } = observability;
   const redrive = async (posIds: readonly PosId[]): Promise<void> => {
@@ -96,7 +98,7 @@ function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pu
         observe({ what: 'redrive', serviceOrderIds: [serviceOrderId], milliseconds: performance.now() - began });
         live.notify();
       } catch (error) {
-        log.warn({ ...posId, err: error }, 'parked events left to the sweep');
+        log.warn({ ...posId, err: error }, 'parked events could not be applied; the sweep retries them');
       }
     }
   };
@@ -110,12 +112,12 @@ function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pu
   };
 }
 
-/** Named one by one: what an event says else may tell of the member, and this goes into the log. */
+/** Copies fields one by one: this is logged, and other fields of an event may contain member data. */
 function toObserved({ webhookId, locationId, integration, serviceOrderId, event: { status } }: Conflict): Observed {
   return { what: 'conflict', webhookId, locationId, integration, serviceOrderId, status };
 }
 
-/** Batches of what arrives; of the spill and of what is refused each their own, so that no webhook waits behind those. */
+/** Batches of arriving webhooks. Spilled and refused ones have their own, so that no webhook waits behind them. */
 function batchesOf(
   { database, observability, log }: App,
   config: Config,
@@ -136,13 +138,13 @@ function batchesOf(
   return {
     arrived: batchWebhooks({ ...batching, writers: BATCH_WRITERS }),
     drained: batchWebhooks({ ...batching, writers: 1 }),
-    // Over no connection of the webhooks that are accepted.
+    // Uses no connection of the accepted webhooks.
     refused: batchWebhooks({ ...batching, pool: database.pool, writers: 1 }),
   };
 }
 type Batching = Parameters<typeof batchWebhooks>[0];
 
-/** How much a location may have stored of what nothing proves to be its own. */
+/** Limits on the unproven webhooks that are stored for one location. */
 function quotasOf(
   { database, log }: App,
   config: Config,
@@ -155,7 +157,7 @@ function quotasOf(
     onSpent: (locationId) =>
       log.error(
         { locationId },
-        'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: no longer kept today',
+        'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: they are no longer stored today',
       ),
   });
   const refused = dropQuota(pool, {
@@ -163,7 +165,7 @@ function quotasOf(
     bytes: REFUSED_QUOTA,
     now: clock.now,
     onSpent: (locationId) =>
-      log.warn({ locationId }, 'webhooks that are refused for an old token are too many: no longer kept today'),
+      log.warn({ locationId }, 'too many webhooks are refused for an old token: they are no longer stored today'),
   });
   return {
     dropped,

@@ -11,7 +11,7 @@ import { openDatabase } from '../../database/open-database.ts';
 import { explainDatabaseError } from '../../database/explain-database-error.ts';
 
 const RETRY_MS = 1_000;
-/** Time until a start that still waits for Postgres says so again. */
+/** Interval of the log line while the start waits for Postgres. */
 const REPORT_AGAIN_MS = 60_000;
 
 export type Database = {
@@ -20,11 +20,11 @@ export type Database = {
   flushPool: Pool;
   clock: DatabaseClock;
   watch: DatabaseWatch;
-  /** Has a listener called when Postgres goes away, and when it is back; first when it is first seen. */
+  /** Registers a listener for when Postgres is first reached, becomes unavailable, or is back. */
   onChange(listener: (isAway: boolean) => void): void;
   /**
-   * Resolves once Postgres can be used and `load` has read from it. Logs why it cannot.
-   * @throws WrongSchema, which no wait will change
+   * Resolves once Postgres can be used and `load` has read from it. Until then it logs the reason.
+   * @throws WrongSchema, which waiting cannot change
    */
   ready(load: () => Promise<unknown>, stopping: AbortSignal): Promise<void>;
   close(): Promise<unknown>;
@@ -59,13 +59,13 @@ export const database = fp(
   { name: 'database' },
 );
 
-/** Waits for Postgres without limit, and says why: at once, when it changes, and periodically. A wrong schema ends it. */
+/** Waits for Postgres without limit. Logs the reason at once, when it changes, and periodically. */
 async function databaseReady(
   { pool, clock, load }: { pool: Pool; clock: DatabaseClock; load: () => Promise<unknown> },
   log: FastifyBaseLogger,
   stopping: AbortSignal,
 ): Promise<void> {
-  let said = { words: '', at: 0 };
+  let logged = { words: '', at: 0 };
   while (!stopping.aborted) {
     try {
       await clock.follow();
@@ -76,9 +76,9 @@ async function databaseReady(
     } catch (error) {
       if (error instanceof WrongSchema) throw error;
       const { found, toDo } = explainDatabaseError(error);
-      const words = `Postgres cannot be used, and is tried again every second: ${found}; ${toDo}`;
-      if (words !== said.words || performance.now() - said.at > REPORT_AGAIN_MS) {
-        said = { words, at: performance.now() };
+      const words = `Postgres cannot be used; retrying every second: ${found}; ${toDo}`;
+      if (words !== logged.words || performance.now() - logged.at > REPORT_AGAIN_MS) {
+        logged = { words, at: performance.now() };
         log.error(words);
       }
       await sleep(RETRY_MS, undefined, { signal: stopping }).catch(() => {});

@@ -9,10 +9,9 @@ import { settingsOpener, type OpenSettings } from '../../core/locations/location
 
 export type Providers = {
   registry: Registry;
-  /** Decrypts a location's settings. */
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
-  /** Calls a POS: only hosts that a location may name. */
+  /** Calls a POS, at hosts that a location may name. */
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
 };
@@ -23,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-/** The integrations, and what every call to a POS needs. */
+/** The integrations, and the dependencies of every call to a POS. */
 export const providers = fp(
   async (app: FastifyInstance, { config, registry }: { config: Config; registry: Registry }) => {
     const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;

@@ -5,16 +5,16 @@ import type { Config } from '../config.ts';
 import { loadPubsub } from '../pubsub/load-pubsub.ts';
 
 export type PubsubClient = {
-  /** The library's client. It knows the address of Pub/Sub or of an emulator, and full names. */
+  /** The library's client. It resolves the address of Pub/Sub or of an emulator, and full names. */
   pubsub: PubSub;
   /** The client generated from Pub/Sub's interface. */
   publisher: v1.PublisherClient;
 };
 
 export type PubsubConnection = {
-  /** Loads the library, 300 ms that would delay the start, and begins to search for credentials. */
+  /** Loads the library (300 ms, which would delay the start), and begins to search for credentials. */
   load(): Promise<void>;
-  /** @throws if there are no credentials; a later call searches anew */
+  /** @throws if there are no credentials; a later call searches again */
   client(): Promise<PubsubClient>;
   close(): Promise<void>;
 };
@@ -44,12 +44,12 @@ function pubsubConnection(project: string): PubsubConnection {
     };
     const pubsub = new PubSub(options);
     const publisher = new v1.PublisherClient({ ...(await pubsub.getClientConfig()) });
-    // Searches for credentials: in the client's first call, a failure could not be caught and would end the process.
+    // Searches for credentials here: a failure in the client's first call could not be caught, and would end the process.
     await publisher.initialize();
     return { pubsub, publisher };
   };
   let opened: Promise<PubsubClient> | undefined;
-  /** A client that found no credentials never finds any, so the next call makes a new one. */
+  /** A client without credentials never finds any later, so the next call makes a new client. */
   const client = (): Promise<PubsubClient> =>
     (opened ??= open().catch((error: unknown) => {
       opened = undefined;
@@ -58,7 +58,7 @@ function pubsubConnection(project: string): PubsubConnection {
   return {
     client,
     async load() {
-      // Called early, since it blocks the process for 80 ms. The first message reports why it failed.
+      // Called early, because it blocks the process for 80 ms. The first message reports a failure.
       client().catch(() => {});
       await loadPubsub();
     },

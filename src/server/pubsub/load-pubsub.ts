@@ -1,6 +1,6 @@
-/** Loads Pub/Sub's client library, 300 ms that few can wait for. An emulator asks for no credentials. */
+/** Loads Pub/Sub's client library, which takes 300 ms. */
 export async function loadPubsub(): Promise<typeof import('@google-cloud/pubsub')> {
-  // The library would still look for them at Google's metadata server, and warn that there is none.
+  // An emulator needs no credentials. The library would search Google's metadata server for them, and warn.
   if (process.env['PUBSUB_EMULATOR_HOST']) process.env['METADATA_SERVER_DETECTION'] ||= 'none';
   return import('@google-cloud/pubsub');
 }

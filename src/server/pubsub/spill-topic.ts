@@ -3,16 +3,16 @@ import type { SpillMessage } from '../../core/spill/drain-spill.ts';
 import { loadPubsub } from './load-pubsub.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-/** Time for a request: that of an answer, of which Postgres may have had none. Nobody waits for longer. */
+/** The time for a request: that of a webhook's answer, in case Postgres used none of it. No sender waits for longer. */
 const CALL = { timeout: 1_400, retry: null };
 /** Time for which messages are gathered into one request. */
 const GATHER_MS = 3;
-/** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, of which some is its own. */
+/** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, including its own overhead. */
 const MOST = { messages: 500, bytes: 9_000_000 };
 
-/** Messages and bytes held at a time. They count until they are acknowledged. */
+/** Unacknowledged messages and bytes held at a time. */
 const HELD = { maxMessages: 1_000, maxBytes: 16 * 2 ** 20, allowExcessMessages: false };
-/** Time for which acknowledgements are gathered. The library's own 100 ms would have the drain wait for messages. */
+/** Time for which acknowledgements are gathered. The library's default of 100 ms would make the drain wait for messages. */
 const ACK_MS = 20;
 /** Time for the last acknowledgements when the subscription is closed. */
 const CLOSE_S = 2;
@@ -20,15 +20,15 @@ const CLOSE_S = 2;
 const AGAIN_MS = 5_000;
 
 export type SpillTopic = {
-  /** Resolves when Pub/Sub has acknowledged the message. @throws if it did not, or if it is too large for Pub/Sub */
+  /** Resolves when Pub/Sub has acknowledged the message. @throws if it does not, or if the message is too large */
   publish(data: Buffer): Promise<void>;
-  /** Reads the subscription until it is stopped. Then everything that was received and not acknowledged goes back. */
+  /** Reads the subscription until it is stopped. Then all unacknowledged messages return to Pub/Sub. */
   read(receive: (message: SpillMessage) => void): { stop(): Promise<void> };
 };
 
 type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
 
-/** The topic that webhooks wait in while Postgres is away, and the subscription that they are read from. */
+/** The topic that holds webhooks while Postgres is away, and the subscription that reads them. */
 export function spillTopic(
   { client }: PubsubConnection,
   about: { topic: string; subscription: string; onError: (error: unknown) => void },
@@ -46,7 +46,7 @@ export function spillTopic(
     try {
       const { pubsub, publisher } = await client();
       const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ data }) => ({ data })) };
-      await publisher.publish(request, { ...CALL }); // It writes into the options.
+      await publisher.publish(request, { ...CALL }); // A copy, because it changes the options.
       for (const { resolve } of batch) resolve();
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -75,7 +75,7 @@ export function spillTopic(
   return {
     publish(data) {
       if (data.length > MOST.bytes) {
-        return Promise.reject(new Error(`sealed, it is ${data.length} bytes; Pub/Sub takes ${MOST.bytes}`));
+        return Promise.reject(new Error(`the encrypted webhook has ${data.length} bytes; Pub/Sub takes ${MOST.bytes}`));
       }
       if (bytes + data.length > MOST.bytes || gathered.length === MOST.messages) void send();
       bytes += data.length;
@@ -97,7 +97,7 @@ export function spillTopic(
       const begin = (): void => {
         reading = open(receive).then(
           (subscription) => {
-            // It has closed itself.
+            // A subscription with an error has closed itself.
             subscription.on('error', fail);
             if (isStopped) void subscription.close();
             return subscription;

@@ -3,23 +3,23 @@ import type { LiveMessage } from '../../core/domain/live-message.ts';
 import type { Publish } from '../../core/live/publish-live.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-/** What is told. Its version is that of the payload, which docs/decisions/19-cloudevents.md lets change. */
+/** The type of the event, with the version of its payload. docs/decisions/19-cloudevents.md has the rules for changes. */
 export const EVENT_TYPE = 'expediter.order.status-changed.v1';
-/** The `$id` of docs/live-message.schema.json: a name, and no address. */
+/** The `$id` of docs/live-message.schema.json: a name, not an address. */
 export const DATA_SCHEMA = 'urn:expediter:live-message:v1';
-/** As many as the largest sequence has, which is that of an integer of Postgres. */
+/** Digits of the largest sequence, an integer of Postgres. */
 const DIGITS = 10;
-/** What no text of a CloudEvent may hold. An order's id may. */
+/** Characters that a CloudEvent's text must not contain. An order's id may. */
 const NO_TEXT = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 
 /**
  * Makes the attributes of a CloudEvent in the binary mode of its binding for Pub/Sub, a working draft
- * (https://github.com/googleapis/google-cloudevents/blob/main/docs/spec/pubsub.md). An order's id has 255 characters of
- * three bytes at most, so `ce-id` is below the 1,024 bytes that Pub/Sub takes of a value.
+ * (https://github.com/googleapis/google-cloudevents/blob/main/docs/spec/pubsub.md). An order's id has at most 255
+ * characters of three bytes, so `ce-id` is below Pub/Sub's limit of 1,024 bytes for a value.
  *
- * `content-type` is where the binding's text has the media type, `ce-datacontenttype` where its examples have it and
- * CloudEvents' own library for Go looks. There is no `ce-sequencetype`: after a restore, numbers are left out.
- * @param about.source who tells it, a URI reference
+ * The binding's text has the media type in `content-type`; its examples and CloudEvents' own library for Go have it in
+ * `ce-datacontenttype`. There is no `ce-sequencetype`, because numbers are skipped after a restore.
+ * @param about.source the publisher, a URI reference
  * @param about.traceparent the span of the publishing; undefined if nothing is traced
  */
 function cloudEvent(
@@ -42,15 +42,15 @@ function cloudEvent(
   };
 }
 
-/** Options of a call. The outbox retries: the library's own retries would hold a message back silently for minutes. */
+/** Options of a call. The outbox retries: the library's own retries would delay a message silently for minutes. */
 const CALL = { timeout: 3_000, retry: null };
 
 /**
  * The topic that members' clients read.
  *
- * Messages are sent by the client generated from Pub/Sub's interface. The library's `Topic` batches messages by a
- * timer, queues them by ordering key and stops a key at its first failure. The relay does all of that, and a request
- * has one ordering key, so `Topic` would only cost half as much processor time again, and a millisecond.
+ * The client generated from Pub/Sub's interface sends the messages. The library's `Topic` batches messages by a timer,
+ * queues them by ordering key and stops a key at its first failure. The relay does all of that, and a request has one
+ * ordering key, so `Topic` would only cost half as much CPU time again, and a millisecond.
  * @param about.tracedShare the share of orders that is traced; undefined if there are no traces
  */
 export function statusTopic(
@@ -66,7 +66,7 @@ export function statusTopic(
       const { pubsub, publisher } = await client();
       if (topic === undefined) {
         topic = pubsub.topic(name).name;
-        // Its full name at Google: an installation's own, and no move of its doors changes it.
+        // The topic's full name at Google: unique to an installation, and independent of its endpoints' addresses.
         source = `//pubsub.googleapis.com/${encodeURI(topic)}`;
       }
       const attributes = {
@@ -77,7 +77,7 @@ export function statusTopic(
         }),
       };
       const request = { topic, messages: [{ data, orderingKey, attributes }] };
-      const [{ messageIds }] = await publisher.publish(request, { ...CALL }); // It writes into the options.
+      const [{ messageIds }] = await publisher.publish(request, { ...CALL }); // A copy, because it changes the options.
       return messageIds?.[0];
     },
   };

@@ -22,14 +22,14 @@ function wordsOf(path: string, value: unknown): string {
 }
 
 it.each<[string, unknown, string]>([
-  ['', 'order', 'The whole of it is a string; an object is required'],
-  ['', null, 'The whole of it is null; an object is required'],
-  ['serviceOrderId', 'order-2', 'serviceOrderId is not the id that was asked for'],
+  ['', 'order', 'The whole value is a string; an object is required'],
+  ['', null, 'The whole value is null; an object is required'],
+  ['serviceOrderId', 'order-2', 'serviceOrderId is not the id that was requested'],
   ['serviceOrderId', 4711, 'serviceOrderId is a number; a string is required'],
   ['locationId', '', 'locationId is empty'],
   ['locationId', '\t', 'locationId is blank; an id is required'],
   ['locationId', 'x'.repeat(256), 'locationId is longer than 255 characters'],
-  ['locationId', 'a\0', 'locationId holds a NUL or a lone surrogate, which no id can'],
+  ['locationId', 'a\0', 'locationId contains a NUL or a lone surrogate; an id cannot'],
   ['member', undefined, 'member is missing; an object is required'],
   ['member.name', null, 'member.name is missing; a string is required'],
   ['member.name', ' ', 'member.name is blank; text is required'],
@@ -46,14 +46,14 @@ it.each<[string, unknown, string]>([
   ['items.0.quantity', 10_000, 'items.0.quantity is above 9999'],
   // Two faults of one field are one sentence.
   ['items.0.quantity', 1e20, 'items.0.quantity is above 9007199254740991'],
-  ['items.0.quantity', NaN, 'items.0.quantity is something that JSON lacks, such as NaN; a number is required'],
-  ['items.0.quantity', -Infinity, 'items.0.quantity is something that JSON lacks, such as NaN; a number is required'],
+  ['items.0.quantity', NaN, 'items.0.quantity is a value that JSON lacks, such as NaN; a number is required'],
+  ['items.0.quantity', -Infinity, 'items.0.quantity is a value that JSON lacks, such as NaN; a number is required'],
   ['items.0.ageRestricted', 'yes', 'items.0.ageRestricted is a string; a boolean is required'],
   ['items.0.notes', ['no nuts'], 'items.0.notes is a list; a string is required'],
   ['money.tip', -1, 'money.tip is below 0'],
   ['money.currency', 'euro', 'money.currency is not an ISO 4217 code such as EUR'],
   ['placedAt', new Date(0), 'placedAt is an object; a string is required'],
-  ['placedAt', 'x'.repeat(65), 'placedAt is no RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z'],
+  ['placedAt', 'x'.repeat(65), 'placedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z'],
   ['placedAt', '9999-12-31T18:00:00Z', 'placedAt has a year or an offset that cannot be stored'],
 ])('what is wrong with an order is told in a sentence: %s %j', (path, value, words) => {
   expect(wordsOf(path, value)).toBe(words);

@@ -66,14 +66,14 @@ const late = (id: string): Promise<unknown> =>
   );
 
 const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
-  ['a pickup is completed', 'that it was picked up', () => ended('COMPLETED')],
-  ['a delivery is completed', 'that it was delivered', () => ended('COMPLETED', 'delivery')],
-  ['the POS cancels it', 'that it was cancelled', () => ended('CANCELLED')],
-  ['the POS fails it', 'that it failed', () => ended('FAILED')],
-  ['the POS refuses it', 'that it failed', refused],
+  ['a pickup is completed', 'notified that the order was picked up', () => ended('COMPLETED')],
+  ['a delivery is completed', 'notified that the order was delivered', () => ended('COMPLETED', 'delivery')],
+  ['the POS cancels it', 'notified that the order was cancelled', () => ended('CANCELLED')],
+  ['the POS fails it', 'notified that the order failed', () => ended('FAILED')],
+  ['the POS refuses it', 'notified that the order failed', refused],
   [
     'its deadline passes before it is at its POS',
-    'that it failed',
+    'notified that the order failed',
     async () => {
       const { serviceOrderId } = await system.placeOrder({ locationId: 'nowhere' });
       await inState(serviceOrderId, 'held');
@@ -82,10 +82,10 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
       return serviceOrderId;
     },
   ],
-  ['it fails before it is read', 'that it failed', neverRead],
+  ['it fails before it is read', 'notified that the order failed', neverRead],
   [
     'it cannot be read until its deadline',
-    'that it failed',
+    'notified that the order failed',
     async () => {
       const serviceOrderId = `order-${randomUUID()}`;
       system.platform.orders.set(serviceOrderId, { ...sampleOrder({ serviceOrderId }), items: [] });
@@ -98,7 +98,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'it failed before it was read, began again, and is completed',
-    'that it was picked up',
+    'notified that the order was picked up',
     async () => {
       const id = await neverRead();
       await system.signal(id);
@@ -109,7 +109,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'it failed before it was read, has begun again, and is held',
-    'that it failed. It has begun again since',
+    'notified that the order failed. The order has started again since',
     async () => {
       const id = await neverRead();
       system.platform.orders.set(id, { ...sampleOrder({ serviceOrderId: id }), items: [] });
@@ -120,7 +120,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'it failed before it was read, in a process of the version before',
-    'nothing',
+    'not notified',
     async () => {
       const id = `order-${randomUUID()}`;
       await system.query(
@@ -133,7 +133,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'it fails after the POS reported it',
-    'that it is preparing. That it could not be placed was not told: the order had gone on already',
+    'notified that the order is being prepared. The failure of its placement was not reported, because the order had already progressed',
     async () => {
       const id = await ended('IN_PROGRESS');
       await system.query(`UPDATE placements SET state = 'failed', problem = 'x' WHERE service_order_id = $1`, [id]);
@@ -142,7 +142,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'nobody hears of it any more',
-    'that it is ready for pickup',
+    'notified that the order is ready for pickup',
     async () => {
       const id = await ended('READY');
       await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
@@ -151,7 +151,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
   [
     'it is erased after its end',
-    'that it was picked up',
+    'notified that the order was picked up',
     async () => {
       const memberId = `member-${randomUUID()}`;
       const { serviceOrderId } = await system.placeOrder({ member: { id: memberId, name: 'Ada' } });
@@ -163,8 +163,8 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
 ];
 
-it.each(ENDS)('%s: its member was told %s, and all that people read says so', async (_end, told, reach) => {
-  const sentence = `Its member was told ${told}.`;
+it.each(ENDS)('%s: the member was %s, and all that people read says so', async (_end, told, reach) => {
+  const sentence = `The member was ${told}.`;
   const id = await reach();
   await until(async () => (await system.query('SELECT FROM outbox WHERE service_order_id = $1', [id])).length === 0);
 
@@ -199,17 +199,17 @@ it.each(ENDS)('%s: its member was told %s, and all that people read says so', as
   expect(ticket.column === 'done').toBe(onBoard.endedAt !== null && !isFailed);
 });
 
-it('what waits for the topic is not said to be there', () => {
+it('a message that is not published yet is mentioned', () => {
   const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
   expect(memberNotified({ ...about, isWaiting: true })).toBe(
-    'Its member was told that it failed. The topic does not have the last message yet.',
+    'The member was notified that the order failed. The last message is not published yet.',
   );
 });
 
 it.each(['README.md', 'docs/order-life.md'])('%s says it in the same words', async (file) => {
   const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
-  const sentences = text.match(/“Its member was told [^”]*”/g) ?? [];
-  const known = ENDS.map(([, told]) => `“Its member was told ${told}.”`);
+  const sentences = text.match(/“The member was [^”]*”/g) ?? [];
+  const known = ENDS.map(([, told]) => `“The member was ${told}.”`);
   expect(sentences.length).toBeGreaterThan(0);
   for (const sentence of sentences) expect(known).toContain(sentence.replaceAll(/\s+/g, ' '));
 });

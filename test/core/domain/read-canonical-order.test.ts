@@ -128,7 +128,7 @@ describe('a telephone number', () => {
 
 describe('what an order is another one without', () => {
   it.each([
-    ['serviceOrderId', 'order-2', { received: 'string', says: 'is not the id that was asked for' }],
+    ['serviceOrderId', 'order-2', { received: 'string', says: 'is not the id that was requested' }],
     ['locationId', '', { received: 'string', says: 'is empty' }],
     ['member.name', undefined, { received: 'missing', expected: 'string' }],
     ['fulfillment.type', 'PICKUP', { received: 'string', says: 'is neither pickup nor delivery' }],

@@ -75,7 +75,7 @@ it('says that nothing was checked where the POS cannot be asked', async () => {
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
-    why: expect.stringMatching(/^plain knows no call/) as string,
+    why: expect.stringMatching(/^plain has no call/) as string,
   });
 });
 

@@ -81,7 +81,10 @@ describe('busy mode', () => {
     const said = await until(() =>
       system.logged.find((line) => line.includes(serviceOrderId) && line.includes('held')),
     );
-    expect(JSON.parse(said)).toMatchObject({ severity: 'INFO', message: 'order waits: its POS takes none now' });
+    expect(JSON.parse(said)).toMatchObject({
+      severity: 'INFO',
+      message: 'order waits: its POS has paused the location',
+    });
     // Two hours pass.
     await system.query(
       `UPDATE placements SET deadline_at = deadline_at - interval '2 h', signalled_at = signalled_at - interval '2 h'

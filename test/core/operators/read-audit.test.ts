@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readActsAbout, readAudit, type AuditFilter } from '../../../src/core/operators/read-audit.ts';
+import { readActionsAbout, readAudit, type AuditFilter } from '../../../src/core/operators/read-audit.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
@@ -57,7 +57,9 @@ it.each<[string, AuditFilter, string?]>([
 });
 
 it('a story costs no more than what is about it', async () => {
-  const { whole, reads } = await readPlans(pool, (asked) => readActsAbout(asked, 'order-3', webhookIds.slice(0, 20)));
+  const { whole, reads } = await readPlans(pool, (asked) =>
+    readActionsAbout(asked, 'order-3', webhookIds.slice(0, 20)),
+  );
   expect(whole).toEqual([]);
   expect(reads).toBeLessThan(1_500);
 });

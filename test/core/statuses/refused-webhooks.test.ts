@@ -143,7 +143,7 @@ describe('an operator sees that a POS calls with an old token', () => {
     const [, count] =
       /expediter_webhooks_dropped_total\{integration="standard",cause="old_token"\} (\d+)/.exec(await metrics()) ?? [];
     expect(Number(count)).toBeGreaterThanOrEqual(2);
-    expect(system.logged.join('')).toContain('old token, webhook kept');
+    expect(system.logged.join('')).toContain('old token, webhook stored');
   });
 
   it('that POS counts as silent: it is not heard with an old token', async () => {
@@ -407,7 +407,7 @@ describe('what was refused', () => {
       await until(async () => (await keptOf(locationId)).length === 0);
       const there = old.replace(system.urls[0] ?? '', off.urls[0] ?? '');
       expect(await post(there, { eventType: 'ping' })).toMatchObject(UNAUTHORIZED);
-      await until(() => Promise.resolve(off.logged.join('').includes('old token, webhook not kept')));
+      await until(() => Promise.resolve(off.logged.join('').includes('old token, webhook not stored')));
       expect(await keptOf(locationId)).toEqual([]);
     } finally {
       await off.stop();

@@ -206,7 +206,7 @@ describe('the live stream of an order', () => {
     await Promise.all([drained, begun.ended]);
     expect([idsOf(followed), idsOf(begun)]).toEqual([['3'], ['3']]);
     expect(begun.status).toBe(200);
-    expect(system.logged.join('')).not.toContain('calls under way are left behind');
+    expect(system.logged.join('')).not.toContain('running calls were abandoned');
   });
 });
 

@@ -119,7 +119,7 @@ describe('a named token', () => {
     const { tokenId } = await issue({ name: 'Zoë 1', roles: ['viewer'] });
     expect(await admin.post('/operators/tokens', { name: ' Zoë 1 ', roles: ['admin'] })).toMatchObject({
       status: 409,
-      body: { error: 'a valid token is called "Zoë 1": revoke that, or take another name' },
+      body: { error: 'a valid token is called "Zoë 1": revoke it, or choose another name' },
     });
     expect(await actions('issue token', 'Zoë 1')).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
     await admin.post(`/operators/tokens/${tokenId}/revoke`);

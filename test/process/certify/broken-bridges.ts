@@ -166,7 +166,7 @@ export const BROKEN: Record<string, Broken> = {
     sign: (...about) => signStandard(...about).slice('v1,'.length),
     check: 'received',
     found: /dropped: not authentic/,
-    toDo: /put "v1," before the base64/,
+    toDo: /write "v1," before the base64/,
   },
   'writes the base64 of URLs': {
     sign: (...about) =>
@@ -187,7 +187,7 @@ export const BROKEN: Record<string, Broken> = {
   'counts milliseconds': {
     clock: () => Date.now() * 1_000,
     check: 'received',
-    found: /webhook-timestamp is not a count of seconds/,
+    found: /webhook-timestamp is not a number of seconds/,
     toDo: /send seconds, not milliseconds/,
   },
   'has no object "order"': {

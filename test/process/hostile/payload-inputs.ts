@@ -62,12 +62,12 @@ const PLACES: readonly [string, (text: string) => string, Expected][] = [
   [
     'id',
     (text) => `{"eventType":"order.status","order":{"id":"${MARKER}${text}","status":"READY"}}`,
-    dropped('unreadable: order.id: holds a NUL or a lone surrogate'),
+    dropped('unreadable: order.id: contains a NUL or a lone surrogate'),
   ],
   [
     'thirdPartyReference',
     (text) => `{"eventType":"order.status","order":{"thirdPartyReference":"${text}${MARKER}","status":"READY"}}`,
-    dropped('unreadable: order.thirdPartyReference: holds a NUL or a lone surrogate'),
+    dropped('unreadable: order.thirdPartyReference: contains a NUL or a lone surrogate'),
   ],
   [
     'reason',

@@ -8,19 +8,19 @@ import { orderOf, type Claim, type Theatre } from './open-theatre.ts';
 
 /** Answers that confirm nothing. */
 const HOSTILE: readonly [string, unknown][] = [
-  ['nothing', ''],
-  ['what is not JSON', '<html>'],
+  ['with an empty body', ''],
+  ['with HTML', '<html>'],
   ['a list', []],
-  ['what is not documented', { oops: [1, { deep: 'secret' }] }],
+  ['with an undocumented body', { oops: [1, { deep: 'secret' }] }],
 ];
 
 type Sent = { order: CanonicalOrder; ref: OrderRef; ticket: Ticket };
 
-/** Where an order can be cancelled at the POS. */
+/** Claims about `cancelOrder`. */
 export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, ticketOf, expectNoSecrets } = theatre;
   const { cancels } = fixtures;
-  if (cancels === undefined) throw new Error('the provider has cancelOrder, and the fixtures lack `cancels`');
+  if (cancels === undefined) throw new Error('the provider has cancelOrder: add `cancels` to the fixtures');
   const { answer, tooLate } = cancels;
 
   async function sent(at: Stage<Settings>): Promise<Sent> {
@@ -48,11 +48,11 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   function faulty({ pos }: Stage<Settings>, fault: Fault): void {
-    if (pos.cancels === undefined) expect.unreachable('the simulator lacks cancels and miscancel');
+    if (pos.cancels === undefined) expect.unreachable('add cancels and miscancel to the simulator');
     pos.miscancel = () => fault;
   }
 
-  claim(`say that it is ${answer}, and cancel that ticket alone`, async () => {
+  claim(`return ${answer} and cancel only that ticket`, async () => {
     const at = await stage();
     const [one, other] = [await sent(at), await sent(at)];
     const { requests } = at.pos;
@@ -64,7 +64,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   });
 
   if (provider.deduplicatesCancels) {
-    claim('say the same when repeated', async () => {
+    claim('get the same answer when repeated', async () => {
       const at = await stage();
       const about = await sent(at);
       const first = await cancel(at, about);
@@ -75,7 +75,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   if (tooLate !== undefined) {
-    claim(`are refused once the POS says ${tooLate}, with words for the member`, async () => {
+    claim(`are refused once the POS reports ${tooLate}, with a sentence for the member`, async () => {
       const at = await stage();
       const about = await sent(at);
       if (at.pos.become === undefined) expect.unreachable('the simulator lacks become');
@@ -87,7 +87,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
   }
 
-  claim('of an order that the POS does not have never say that it is cancelled', async () => {
+  claim('of an unknown order never return cancelled', async () => {
     const at = await stage();
     const about = await sent(at);
     for (const ref of [{ providerOrderId: 'NOSUCH1' }, {}]) {
@@ -98,7 +98,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(about.ticket.cancelled).toBeUndefined();
   });
 
-  claim("without the POS's id do the same, or say that nobody can be asked", async () => {
+  claim("without the POS's id do the same, or return undefined", async () => {
     const at = await stage();
     const about = await sent(at);
     const said = await cancel(at, { ...about, ref: {} });
@@ -106,7 +106,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     if (said === undefined) expect(at.pos.cancels).toBe(0);
   });
 
-  claim('find it cancelled when the answer was lost, which says that it may be', async () => {
+  claim('report a lost answer as perhaps cancelled, and the next call finds it cancelled', async () => {
     const at = await stage();
     const about = await sent(at);
     faulty(at, 'drop-answer');
@@ -117,7 +117,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     if (provider.deduplicatesCancels) expect(await cancel(at, about)).toBe(answer);
   });
 
-  claim('say that it may be cancelled when the POS hangs, and ask nothing once the time is up', async () => {
+  claim('report perhaps cancelled when the POS hangs, and send nothing after the time limit', async () => {
     const at = await stage();
     const about = await sent(at);
     expect(await failureOf(at, about, at.contextOf(AbortSignal.abort()))).toMatchObject({ sent: false });
@@ -127,7 +127,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(error).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  claim('wait as Retry-After says, and the orders of the location with them', async () => {
+  claim('wait as long as Retry-After says, and so do the orders of the location', async () => {
     const at = await stage();
     const about = await sent(at);
     faulty(at, { status: 429, headers: { 'retry-after': '70' } });
@@ -144,12 +144,12 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     [403, [NeedsOperator, GiveUp]],
     [418, [NeedsOperator, GiveUp]],
   ] as const)
-    claim(`are not done after ${status}, and that is told in our own words`, async () => {
+    claim(`fail after ${status}, with an error in our own words`, async () => {
       const at = await stage();
       const about = await sent(at);
       faulty(at, { status, body: { message: 'Xanadu', reason: 'Xanadu', error: { message: 'Xanadu' } } });
       const error = await cancel(at, about).catch((thrown: unknown) => thrown as Error);
-      // After a refusal a person may be the only one who can cancel it.
+      // After a refusal perhaps only a person can cancel it.
       if (status === 418 && error === undefined) return;
       if (!(error instanceof Error)) expect.unreachable(`was answered with ${error}`);
       expectNoSecrets(at.pos, error);
@@ -161,7 +161,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
 
   for (const [name, body] of HOSTILE)
-    claim(`are not taken for done where the POS answers ${name}`, async () => {
+    claim(`do not count as done if the POS answers ${name}`, async () => {
       const at = await stage();
       const about = await sent(at);
       faulty(at, { status: 200, body });
@@ -172,7 +172,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect([undefined, 'requested']).toContain(said);
     });
 
-  claim('get themselves a fresh token when the old one has expired', async () => {
+  claim('obtain a fresh token when the old one has expired', async () => {
     const at = await stage();
     const about = await sent(at);
     at.pos.expireTokens?.();

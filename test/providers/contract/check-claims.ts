@@ -3,19 +3,19 @@ import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 import type { Stage } from './open-stage.ts';
 
-/** Whether the settings reach the POS. */
+/** Claims about `check`. */
 export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, expectNoSecrets, settingsWith } = theatre;
   const { provenSettings = [] } = fixtures;
 
   if (provider.check === undefined) {
-    claim('is not promised where there is none', () => {
+    claim('is missing, so no setting is in provenSettings', () => {
       expect(provenSettings, 'provenSettings').toEqual([]);
     });
     return;
   }
 
-  claim('passes with right settings, makes no ticket, and leaves the next order its token', async () => {
+  claim('passes with right settings, makes no ticket, and leaves a valid token for the next order', async () => {
     const at = await stage();
     await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
     await provider.check?.(at.contextOf());
@@ -26,12 +26,12 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('proves a setting at least', () => {
+  claim('proves at least one setting', () => {
     expect(provenSettings, 'provenSettings').not.toEqual([]);
   });
 
   for (const field of provenSettings) {
-    claim(`with a wrong ${field} leaves it to us, names it and shows no secret`, async () => {
+    claim(`with a wrong ${field} throws NeedsOperator that names it and shows no secret`, async () => {
       const [at, elsewhere] = [await stage(), await stage()];
       const wrong = elsewhere.pos.settings[field];
       expect(wrong, "another POS's is another").not.toEqual(at.pos.settings[field]);
@@ -42,7 +42,7 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     });
   }
 
-  claim('leaves it to us once the POS refuses what it granted: a kept token proves nothing', async () => {
+  claim('throws NeedsOperator once the POS refuses the credentials: a stored token proves nothing', async () => {
     const at = await stage();
     await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
     await provider.check?.(at.contextOf());
@@ -50,7 +50,7 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(await failureOf(at, { ...at.contextOf(), fetch: revoked })).toBeInstanceOf(NeedsOperator);
   });
 
-  claim('tries again when the POS is down', async () => {
+  claim('throws TryAgain when the POS is down', async () => {
     const at = await stage();
     await at.pos.stop();
     expect(await failureOf(at)).toBeInstanceOf(TryAgain);

@@ -3,15 +3,15 @@ import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors
 import { perhapsTaken } from '../../../src/core/domain/classify-error.ts';
 import { orderOf, type Claim, type Theatre } from './open-theatre.ts';
 
-/** What no error may repeat: the POS's own words, which may be about anything and quote anybody. */
+/** A POS's free text, which no error may repeat: it may quote the member. */
 const WORDS = 'Xanadu: "Lady Lovelace" is on our list of bad guests';
 
-/** What becomes of an order that the POS does not take. */
+/** Claims about an order that the POS does not take. */
 export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, failureOf, settingsWith } = theatre;
   const { secretSettings, identity = [], refusal } = fixtures;
 
-  claim('saying that the order may be there when the POS hangs', async () => {
+  claim('with sent: true when the POS hangs', async () => {
     const at = await stage();
     await at.create(orderOf()); // tokens and the like are not what hangs
     at.pos.behave = () => 'hang';
@@ -19,14 +19,14 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(error).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  claim('unsent once the time is up', async () => {
+  claim('with sent: false after the time limit', async () => {
     const at = await stage();
     const error = await failureOf(at, at.contextOf(AbortSignal.abort()));
     expect(error).toMatchObject({ name: 'TryAgain', sent: false });
     expect(at.pos.requests).toBe(0);
   });
 
-  claim('for as long as Retry-After says on 429, and the whole location with it', async () => {
+  claim('as long as Retry-After says after a 429, for the whole location', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '70' } });
     expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
@@ -40,7 +40,7 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('until Retry-After is over with new secrets, too: a limit is not counted by a secret', async () => {
+  claim('until Retry-After is over also with new secrets: a limit is not counted by a secret', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '70' } });
     await failureOf(at);
@@ -53,26 +53,26 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     }
   });
 
-  // They prove nothing, as there are POS systems that take the order all the same. Where a repeat is harmless they need
-  // not.
+  // These statuses prove nothing: some POS systems take the order anyway. Where a repeat is harmless, no proof is
+  // needed.
   for (const [status, taken] of [
     [500, !provider.deduplicates],
     [503, !provider.deduplicates],
     [502, true],
     [504, true],
   ] as const) {
-    claim(`for now after ${status}, perhaps taken: ${taken}`, async () => {
+    claim(`with TryAgain after ${status}, perhaps taken: ${taken}`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status });
       const error = await failureOf(at);
       expect(error).toBeInstanceOf(TryAgain);
       expect(perhapsTaken(error, provider), 'what the core makes of it').toBe(taken);
-      expect(error, 'the core judges by the status').toMatchObject({ httpStatus: status });
+      expect(error, 'the core decides by the status').toMatchObject({ httpStatus: status });
     });
   }
 
   for (const status of [401, 403]) {
-    claim(`until we have mended a ${status}`, async () => {
+    claim(`with NeedsOperator after ${status}`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status });
       expect(await failureOf(at)).toBeInstanceOf(NeedsOperator);
@@ -80,11 +80,11 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
   }
 
   for (const [name, body] of [
-    ['nothing', ''],
-    ['what is not JSON', '<html>'],
-    ['what is not documented', { oops: [1, { deep: 'secret' }] }],
+    ['with an empty body', ''],
+    ['with HTML', '<html>'],
+    ['with an undocumented body', { oops: [1, { deep: 'secret' }] }],
   ] as const) {
-    claim(`for good or for us when refused with 400 and ${name}`, async () => {
+    claim(`with GiveUp or NeedsOperator after 400 ${name}`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body });
       const error = await failureOf(at);
@@ -93,7 +93,7 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     });
   }
 
-  claim("in our own words: a refusal's are the POS's, and may quote the member", async () => {
+  claim("in our own words: a refusal's message may quote the member", async () => {
     const at = await stage();
     at.pos.behave = () => refusal(WORDS);
     const error = await failureOf(at);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** What it throws; it must throw something. */
+/** Returns the thrown error. Fails if nothing is thrown. */
 export function errorOf(throws: () => unknown): Error {
   try {
     throws();

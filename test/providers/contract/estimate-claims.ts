@@ -4,7 +4,7 @@ import type { Stage } from './open-stage.ts';
 import { FULFILLMENTS, orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 import type { Estimate } from './provider-fixtures.ts';
 
-/** When the POS says that it will be ready, or with the member. */
+/** Claims about the POS's estimates. */
 export function estimateClaims<Settings>(
   theatre: Theatre<Settings>,
   claim: Claim,
@@ -21,7 +21,7 @@ export function estimateClaims<Settings>(
 
   for (const type of FULFILLMENTS) {
     const named: readonly Estimate[] = estimates[type] ?? [];
-    claim(`of a ${type} order are told as ${named.join(' and ') || 'nothing'}, with the POS's own time`, async () => {
+    claim(`of a ${type} order are read as ${named.join(' and ') || 'nothing'}, with the POS's own time`, async () => {
       const at = await stage();
       const time = Math.ceil(Date.now() / 60_000 + 25) * 60_000;
       at.pos.estimate = new Date(time).toISOString();
@@ -33,7 +33,7 @@ export function estimateClaims<Settings>(
       if (named.length > 0 && !estimates.untimed) expect(event?.occurredAt, 'the newest estimate counts').toBeDefined();
     });
 
-    claim(`of a ${type} order that are no times are left out, and the status is told`, async () => {
+    claim(`of a ${type} order are left out if they are invalid times, and the status is read`, async () => {
       const at = await stage();
       const before = await told(at, type);
       at.pos.estimate = 'soon';

@@ -4,12 +4,12 @@ import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import type { Simulator, StartSimulator } from '../../simulators/simulator.ts';
 import { inMemoryCredentials } from '../in-memory-credentials.ts';
 
-/** Between two orders, so that no POS's limit is what a test trips over. */
+/** Clock advance between two orders, so that no test reaches the POS's limit. */
 const PAUSE_S = 10;
 
 export type Stage<Settings> = Awaited<ReturnType<typeof openStage<Settings>>>;
 
-/** A POS of one location, and a process that knows it. */
+/** A POS with one location, and a process that has its settings. */
 export async function openStage<Settings>(provider: Provider<Settings>, start: StartSimulator, currency = 'EUR') {
   const pos = await start({ currency });
   const settings = provider.settings.parse(pos.settings);
@@ -58,7 +58,7 @@ export function refusalsOf({ refusals }: Simulator): string {
   return `the simulator's refusals: ${refusals.join('; ') || 'none'}`;
 }
 
-/** The same error, which says beside its stack what the simulator had against the request. */
+/** The same error, with the simulator's refusals in its message. */
 export function withRefusals(error: unknown, pos: Simulator): Error {
   if (!(error instanceof Error)) return new Error(`no Error was thrown but ${typeof error}; ${refusalsOf(pos)}`);
   error.cause ??= refusalsOf(pos);

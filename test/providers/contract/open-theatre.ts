@@ -8,7 +8,7 @@ import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
 import { openStage, refusalsOf, withRefusals, type Stage } from './open-stage.ts';
 import type { ProviderFixtures } from './provider-fixtures.ts';
 
-/** Declares one claim of the suite. Every POS that it starts is stopped at its end. */
+/** Declares one claim. Every POS that the claim starts is stopped at its end. */
 export type Claim = (name: string, body: () => void | Promise<void>) => void;
 
 export const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
@@ -16,13 +16,13 @@ export const FULFILLMENTS: readonly FulfillmentType[] = ['pickup', 'delivery'];
 
 export const orderOf = (options: SampleOptions = {}): CanonicalOrder => CanonicalOrder.parse(sampleOrder(options));
 
-/** What the claims about one provider share. */
+/** Shared by all claims about one provider. */
 export type Theatre<Settings> = ReturnType<typeof openTheatre<Settings>>;
 
 export function openTheatre<Settings>(provider: Provider<Settings>, fixtures: ProviderFixtures) {
   const { start, secretSettings } = fixtures;
   const { webhookAuth } = provider;
-  if (webhookAuth === undefined) throw new Error(`${provider.integration} does not say its webhookAuth`);
+  if (webhookAuth === undefined) throw new Error(`${provider.integration} lacks webhookAuth`);
   const referenceOf = fixtures.reference ?? ((serviceOrderId: string) => serviceOrderId);
   const statuses = Object.entries(fixtures.statuses).flatMap(([native, meaning]) =>
     FULFILLMENTS.flatMap((fulfillment) => {
@@ -31,17 +31,17 @@ export function openTheatre<Settings>(provider: Provider<Settings>, fixtures: Pr
     }),
   );
   const said = statuses.find(({ status }) => status !== null);
-  if (said === undefined) throw new Error('the fixtures know no status that says anything');
+  if (said === undefined) throw new Error('the fixtures need a status that is not null');
   const ends: (() => Promise<void>)[] = [];
 
-  /** A POS, and a process that knows it. */
+  /** Starts a POS, and a process that has its settings. */
   async function stage(currency?: string): Promise<Stage<Settings>> {
     const opened = await openStage(provider, start, currency);
     ends.push(() => opened.pos.stop());
     return opened;
   }
 
-  /** What createOrder threw, which may show neither secrets nor the member. */
+  /** Returns what createOrder throws. Fails if that shows secrets or the member's texts. */
   async function failureOf({ pos, contextOf }: Stage<Settings>, context = contextOf()): Promise<Error> {
     const order = orderOf({ type: 'delivery' });
     const error = await provider.createOrder(order, context).then(
@@ -76,19 +76,19 @@ export function openTheatre<Settings>(provider: Provider<Settings>, fixtures: Pr
     webhookAuth,
     referenceOf,
     statuses,
-    /** A status that says something. */
+    /** A status that has a meaning. */
     said,
-    /** Where not, an operator decides about an order in doubt. */
+    /** If false, an operator decides about an order in doubt. */
     canRepeat: provider.deduplicates || provider.findOrder !== undefined,
     stage,
     failureOf,
     expectNoSecrets,
     ticketOf,
     received,
-    /** Settings of a stage with others in place of some, by the names that the simulator has them under. */
+    /** Settings of a stage with some replaced, by the simulator's names. */
     settingsWith: (at: Stage<Settings>, others: Readonly<Record<string, unknown>>): Settings =>
       provider.settings.parse({ ...at.pos.settings, ...others }),
-    /** What the core does next: repeats where the POS deduplicates, looks it up where it does not. */
+    /** The core's next step: a repeat if the POS deduplicates, else `findOrder`. */
     async again(at: Stage<Settings>, order: CanonicalOrder): Promise<OrderRef | undefined> {
       if (provider.deduplicates) return at.create(order);
       return provider.findOrder?.(order.serviceOrderId, at.contextOf());

@@ -4,7 +4,7 @@ import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
 import type { StartSimulator } from '../../simulators/simulator.ts';
 
-/** What a ticket is compared with the order by. */
+/** Fields in which a ticket is compared with its order. */
 export type TicketField =
   | 'itemNames'
   | 'prices'
@@ -21,57 +21,55 @@ export type TicketField =
 
 export type Estimate = 'estimatedReadyAt' | 'estimatedDeliveryAt';
 
-/** A documented way in which the POS says that it does not make an order, and what it means. */
+/** A documented way in which the POS rejects an order, and its meaning. */
 export type Rejection = {
   /** The answer to the order, or the native status of a webhook. */
   by: { status: number; body: unknown } | string;
   reasonCode: ReasonCode;
-  /** Our ids of the sample's items that it names. */
+  /** Our ids of the sample's items that the rejection names. */
   itemIds?: readonly string[];
 };
 
 export type ProviderFixtures = {
-  /** The POS, held to its vendor's documentation. Its settings map the items of `sampleOrder` where that is needed. */
+  /** Starts the POS, which enforces its vendor's documentation. Its settings map `sampleOrder`'s items if necessary. */
   start: StartSimulator;
-  /** Fields of the settings and what none of them may be, one value at a time; `undefined` stands for left out. */
+  /** Invalid values of each field of the settings; `undefined` means left out. */
   wrongSettings: Readonly<Record<string, readonly unknown[]>>;
-  /** The fields that no error and no log may show. */
+  /** Fields that no error and no log may show. */
   secretSettings: readonly string[];
   /**
-   * Every native status that is documented and what it says about an order; null: nothing. A fulfillment that the POS
-   * never reports it for is left out.
+   * Every documented native status and its meaning; null for none. Leave out a fulfillment that it is never reported
+   * for.
    */
   statuses: Readonly<Record<string, Status | null | Readonly<Partial<Record<FulfillmentType, Status | null>>>>>;
-  /** The refusal of an order as the vendor documents it, with these words wherever the POS writes as it likes. */
+  /** The documented refusal of an order, with these words in every free text of the POS. */
   refusal: (words: string) => { status: number; body: unknown };
-  /** What the vendor's format has no field for. All else of an order has to be on the ticket. */
+  /** Fields that the vendor's format lacks. All others must be on the ticket. */
   lacks?: readonly TicketField[];
-  /** What the simulator's tickets call an order, where the POS never holds the whole of our id. */
+  /** The order's id on the simulator's tickets, if the POS never gets our whole id. */
   reference?: (serviceOrderId: string) => string;
-  /** What the POS is told is paid, where that is not the order's total. */
+  /** The amount that the POS gets as paid, if it is not the order's total. */
   paid?: (order: CanonicalOrder) => number | undefined;
-  /**
-   * What a read says of a native status, where that is not what its webhook says: status and native status of its events.
-   */
+  /** The events of `readStatus` for a native status, if they differ from the webhook's: status and native status. */
   reads?: Readonly<Record<string, readonly (readonly [Status, string])[]>>;
-  /** The fields that `check` proves: with another POS's value in one of them it fails, and names it. */
+  /** Fields that `check` proves: with another POS's value in one of them, it fails and names that field. */
   provenSettings?: readonly string[];
   /**
-   * Secrets that are the account themselves, where nothing else tells it apart: a connection's token. All other secrets
-   * may be replaced, and neither account nor limit begins afresh.
+   * Secrets that identify the account because nothing else does: a connection's token. All other secrets may be
+   * replaced without a new account or limit.
    */
   identity?: readonly string[];
-  /** Fields that may change without losing a refresh token, which is stored nowhere else, though a token is asked for with them. */
+  /** Fields of the token request that may change without losing a stored refresh token. */
   unseeded?: readonly string[];
-  /** Currencies whose smallest amounts the vendor's format cannot hold: such an order is given up, never rounded. */
+  /** Currencies whose smallest amounts the vendor's format cannot hold: such an order fails, and is never rounded. */
   unwritable?: readonly string[];
-  /** Where there is `cancelOrder`: what it says of a new order, and a native status from which the POS refuses. */
+  /** Required with `cancelOrder`: its answer for a new order, and a native status from which the POS refuses. */
   cancels?: { answer: CancelAnswer; tooLate?: string };
-  /** All documented ways to reject an order, by names for the claims. Without them none has a `reasonCode`. */
+  /** All documented ways to reject an order, by names for the claims. Without them no `reasonCode` is tested. */
   rejections?: Readonly<Record<string, Rejection>>;
   /**
-   * A native status whose webhook carries the simulator's `estimate`, and what it is for. Without: the POS has none.
-   * `untimed`: the vendor gives that webhook no time of its own, so that it counts by when it came.
+   * A native status whose webhook has the simulator's `estimate`, and the estimates it gives. Without it: the POS has
+   * none. `untimed`: that webhook has no time of its own, so its arrival counts.
    */
   estimates?: { native: string; pickup?: readonly Estimate[]; delivery?: readonly Estimate[]; untimed?: true };
 };

@@ -9,7 +9,7 @@ import type { SampleOptions } from '../../support/sample-order.ts';
 import type { Stage } from './open-stage.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
-/** A POS's answer in place of its own, and what is thrown then. */
+/** Wrong answers of a POS, and the error that each must throw. */
 const HOSTILE: readonly [string, Fault, typeof TryAgain | typeof NeedsOperator][] = [
   ['nothing', { status: 200, body: '' }, TryAgain],
   ['what is not JSON', { status: 200, body: '<html>' }, TryAgain],
@@ -27,12 +27,12 @@ const HOSTILE: readonly [string, Fault, typeof TryAgain | typeof NeedsOperator][
   ['another refusal', { status: 418, body: { message: 'Ada Lovelace' } }, NeedsOperator],
 ];
 
-/** Where a POS can be asked what became of an order. */
+/** Claims about `readStatus`. */
 export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, received, expectNoSecrets, statuses } = theatre;
   const { reads = {} } = fixtures;
 
-  /** A ticket of which the POS has this to say. */
+  /** A ticket with this status at the POS. */
   async function moved(at: Stage<Settings>, native: string, options: SampleOptions = {}) {
     const order = orderOf(options);
     const before = at.pos.tickets.length;
@@ -70,11 +70,11 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
   }
 
   const [said] = statuses.filter(({ native, status }) => status !== null && reads[native] === undefined);
-  if (said === undefined) throw new Error('a read says nothing that a webhook says');
+  if (said === undefined) throw new Error('the fixtures need a status that readStatus also reports');
   const { native: NATIVE, fulfillment: TYPE } = said;
 
   for (const { native, fulfillment } of statuses)
-    claim(`says of ${native} of a ${fulfillment} order what its webhook does`, async () => {
+    claim(`reads ${native} of a ${fulfillment} order as its webhook does`, async () => {
       const at = await stage();
       const { ticket, order, ref } = await moved(at, native, { type: fulfillment });
       const told = provider
@@ -107,14 +107,14 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
   });
 
   for (const ref of [{ providerOrderId: 'NOSUCH1' }, {}]) {
-    claim(`says nothing of an order that the POS does not have: ${JSON.stringify(ref)}`, async () => {
+    claim(`returns no events of an unknown order: ${JSON.stringify(ref)}`, async () => {
       const at = await stage();
       await moved(at, NATIVE, { type: TYPE });
       expect(await read(at, ref, orderOf())).toEqual([]);
     });
   }
 
-  claim('without the POS’s id says the same, or nothing', async () => {
+  claim('without the POS’s id returns the same, or nothing', async () => {
     const at = await stage();
     await moved(at, NATIVE, { type: TYPE });
     const { ref, order } = await moved(at, NATIVE, { type: TYPE });
@@ -122,7 +122,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     if (events.length > 0) expect(events).toEqual(await read(at, ref, order));
   });
 
-  claim('refuses what the POS says of another order', async () => {
+  claim('refuses an answer about another order', async () => {
     const at = await stage();
     const [one, other] = [await moved(at, NATIVE, { type: TYPE }), await moved(at, NATIVE, { type: TYPE })];
     at.pos.misread = await pollAndApply(at, other);
@@ -139,7 +139,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       at.pos.misread = undefined;
       at.wait(120);
       const again = (): Promise<unknown> => read(at, about.ref, about.order);
-      // After an answer that was too long, its connection is closed. A request that was just sent on it gets no answer.
+      // After an oversized answer the connection is closed. A request just sent on it gets no answer.
       const unanswered = (error: unknown): Promise<unknown> => {
         if (
           ['2 MB', 'brackets without end'].includes(name) &&
@@ -152,7 +152,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       expect(await again().catch(unanswered)).toHaveLength(1);
     });
 
-  claim('waits as Retry-After says, and the orders of the location with it', async () => {
+  claim('waits as long as Retry-After says, and so do the orders of the location', async () => {
     const at = await stage();
     const about = await moved(at, NATIVE, { type: TYPE });
     at.pos.misread = () => ({ status: 429, headers: { 'retry-after': '70' } });
@@ -164,7 +164,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     expect([at.pos.requests, at.pos.reads]).toEqual([requests, before]);
   });
 
-  claim('asks nothing once the time is up, and ends when it is', async () => {
+  claim('sends nothing after the time limit, and ends at the time limit', async () => {
     const at = await stage();
     const about = await moved(at, NATIVE, { type: TYPE });
     expect(await readFailure(at, about, at.contextOf(AbortSignal.abort()))).toBeInstanceOf(TryAgain);
@@ -173,14 +173,14 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     expect(await readFailure(at, about, at.contextOf(AbortSignal.timeout(150)))).toBeInstanceOf(TryAgain);
   });
 
-  claim('gets itself a fresh token when the old one has expired', async () => {
+  claim('obtains a fresh token when the old one has expired', async () => {
     const at = await stage();
     const { ref, order } = await moved(at, NATIVE, { type: TYPE });
     at.pos.expireTokens?.();
     expect(await read(at, ref, order)).toHaveLength(1);
   });
 
-  claim('reads its own answers with a part replaced by anything as events, or throws TryAgain', async () => {
+  claim('returns events or throws TryAgain for its own answers with a random part replaced', async () => {
     const at = await stage();
     const about = await moved(at, NATIVE, { type: TYPE });
     const { body: original } = (await pollAndApply(at, about))();
@@ -204,7 +204,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     );
   });
 
-  /** The POS's own answer to the question about an order, as a fault. */
+  /** The POS's own answer about an order, as a fault. */
   async function pollAndApply(
     at: Stage<Settings>,
     { ref, order }: { ref: OrderRef; order: CanonicalOrder },

@@ -2,16 +2,16 @@ import { expect } from 'vitest';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
-/** Of a hundred ways to reject an order, those that a program can act on. */
+/** Percentage of rejections that need a specific code. */
 const TYPED = 95;
 
-/** Why the POS does not make an order, for programs. */
+/** Claims about the `reasonCode` of rejections. */
 export function rejectionClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, failureOf, ticketOf, received } = theatre;
   const rejections = Object.entries(fixtures.rejections ?? {});
 
   for (const [name, { by, reasonCode, itemIds }] of rejections) {
-    claim(`for ${name} say ${reasonCode}${itemIds ? `, about ${itemIds.join(', ')}` : ''}`, async () => {
+    claim(`have the code ${reasonCode} for ${name}${itemIds ? `, about ${itemIds.join(', ')}` : ''}`, async () => {
       const at = await stage();
       let said: unknown;
       if (typeof by === 'string') {
@@ -28,7 +28,7 @@ export function rejectionClaims<Settings>(theatre: Theatre<Settings>, claim: Cla
     });
   }
 
-  claim(`say another code than other for ${TYPED} in 100`, () => {
+  claim(`have a code except other in ${TYPED} of 100 cases`, () => {
     const typed = rejections.filter(([, { reasonCode }]) => reasonCode !== 'other');
     expect(typed.length * 100).toBeGreaterThanOrEqual(rejections.length * TYPED);
   });

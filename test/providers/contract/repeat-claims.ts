@@ -4,16 +4,16 @@ import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import type { Fault, Ticket } from '../../simulators/simulator.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
-/** The longest that an id of ours may be, in scripts that no header carries. */
+/** The longest possible id, in scripts that no header allows. */
 const LONGEST_ID = 'Заказ-🎂-№7-'.padEnd(254, '注文');
-/** Orders whose keys are compared, and at how many places those have to differ: 16 hex digits are 64 bits. */
+/** Number of orders whose keys are compared, and in how many places the keys must differ: 16 hex digits are 64 bits. */
 const [COMPARED, PLACES] = [6, 16];
 
-/** One order is one ticket, however often it is sent. */
+/** Claims that one order is one ticket, however often it is sent. */
 export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, canRepeat, said, stage, received, again } = theatre;
 
-  claim('count at the simulator, and it asks behave which order each is for', async () => {
+  claim('are counted by the simulator, which calls behave with each order', async () => {
     const at = await stage();
     const heard: string[] = [];
     at.pos.behave = ({ serviceOrderId }) => void heard.push(serviceOrderId);
@@ -34,7 +34,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(second).toEqual(first);
     });
 
-    claim('make one ticket of an order that was fetched anew and had changed', async () => {
+    claim('make one ticket of an order that changed when it was fetched again', async () => {
       const at = await stage();
       const order = orderOf();
       const first = await at.create(order);
@@ -51,7 +51,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(at.pos.tickets).toHaveLength(1);
     });
 
-    claim('are recognised by a key with room for every order there will ever be', async () => {
+    claim('have a key that is unique among all orders', async () => {
       const at = await stage();
       for (let nth = 0; nth < COMPARED; nth += 1) await at.create(orderOf());
       const { tickets } = at.pos;
@@ -64,13 +64,13 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   if (provider.findOrder !== undefined) {
-    claim('are not found by findOrder where there is nothing', async () => {
+    claim('are not found by findOrder before the first request', async () => {
       const at = await stage();
       expect(await provider.findOrder?.('no-such-order', at.contextOf())).toBeUndefined();
     });
   }
 
-  claim('take the longest id in any script, all of it, or give the order up unsent', async () => {
+  claim('use the whole of the longest id in any script, or give the order up unsent', async () => {
     const at = await stage();
     const [order, other] = ['a', 'b'].map((end) =>
       orderOf({ serviceOrderId: LONGEST_ID + end, type: said.fulfillment }),
@@ -78,7 +78,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     const first = await at.create(order).catch((error: unknown) => error as Error);
     if (first instanceof Error) {
       expect(first).toBeInstanceOf(GiveUp);
-      expect(at.pos.requests, 'sent all the same').toBe(0);
+      expect(at.pos.requests, 'sent anyway').toBe(0);
       expect(() => provider.checkOrder?.(order), 'checkOrder says so').toThrow(GiveUp);
       return;
     }
@@ -91,14 +91,14 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     for (const event of events) {
       expect([undefined, order.serviceOrderId], "our id, or the POS's alone").toContain(event.serviceOrderId);
       const name = event.serviceOrderId ?? event.providerOrderId;
-      expect([order.serviceOrderId, first.providerOrderId], 'a name that the core knows').toContain(name);
+      expect([order.serviceOrderId, first.providerOrderId], 'an id that the core knows').toContain(name);
     }
     await at.create(other);
-    expect(at.pos.tickets, 'ids that differ in their last character are two orders').toHaveLength(2);
+    expect(at.pos.tickets, 'ids that differ in their last character are different orders').toHaveLength(2);
     expect(at.pos.refusals).toEqual([]);
   });
 
-  claim('find the order there when the answer was lost, which says that it may be', async () => {
+  claim('report a lost answer as perhaps sent, and then find the order', async () => {
     const at = await stage();
     const order = orderOf();
     at.pos.behave = once('drop-answer');
@@ -111,7 +111,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   });
 }
 
-/** How many places do not hold the same character in all texts. */
+/** Number of places in which the texts do not all have the same character. */
 function placesThatDiffer(texts: readonly string[]): number {
   const [first = ''] = texts;
   return first.split('').filter((_, place) => new Set(texts.map((text) => text[place])).size > 1).length;

@@ -8,26 +8,26 @@ import { WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
 const NO_SETTINGS = { nothing: undefined, null: null, number: 1, text: 'junk', list: [], 'no field': {} };
 
-/** What a provider says of itself and of its settings. */
+/** Claims about a provider's properties and settings. */
 export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, webhookAuth, said, stage, ticketOf, received, settingsWith } = theatre;
   const { wrongSettings, secretSettings, identity = [] } = fixtures;
 
-  claim('of a name that fits a URL', () => {
+  claim('have an integration name that fits a URL', () => {
     expect(provider.integration).toMatch(/^[a-z0-9][a-z0-9-]*$/);
   });
 
-  claim('an attempt ends before an order has waited for too long', () => {
+  claim('limit an attempt to less than an order may wait', () => {
     expect(isAttemptLimit(provider.attemptWithinS ?? 1), 'attemptWithinS: more than 0, 120 at the most').toBe(true);
   });
 
-  claim('for how long a repeat is recognised is said only where it is', () => {
+  claim('have deduplicatesForS only with deduplicates', () => {
     if (provider.deduplicatesForS === undefined) return;
     expect(provider.deduplicates, 'deduplicates').toBe(true);
-    expect(provider.deduplicatesForS, 'at least an order’s usual time, half an hour').toBeGreaterThanOrEqual(1800);
+    expect(provider.deduplicatesForS, 'at least half an hour, the usual time of an order').toBeGreaterThanOrEqual(1800);
   });
 
-  claim('are taken, and again what was made of them', async () => {
+  claim('are accepted, and so is the parsed result', async () => {
     const { settings } = await stage();
     expect(provider.settings.parse(settings)).toEqual(settings);
   });
@@ -38,14 +38,14 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     });
   }
 
-  claim('with an unknown field are refused: mistyped, a "secret" would leave webhooks unverified', async () => {
+  claim('are refused with an unknown field: a mistyped "secret" would leave webhooks unverified', async () => {
     const { pos } = await stage();
     expect(provider.settings.safeParse({ ...pos.settings, unheardOf: true }).success).toBe(false);
   });
 
   for (const [field, values] of Object.entries(wrongSettings)) {
     for (const value of values) {
-      claim(`name the field that is wrong: ${field} ${JSON.stringify(value)}`, async () => {
+      claim(`are refused with the name of the wrong field: ${field} ${JSON.stringify(value)}`, async () => {
         const { pos } = await stage();
         const result = provider.settings.safeParse({ ...pos.settings, [field]: value });
         expect(result.error?.issues.map((issue) => String(issue.path[0]))).toContain(field);
@@ -53,18 +53,18 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     }
   }
 
-  claim('can be described', () => {
+  claim('have a JSON schema', () => {
     expect(z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' })).toMatchObject({
       type: 'object',
     });
   });
 
-  claim('lead to an account, another one for another restaurant', async () => {
+  claim('have a different account for another restaurant', async () => {
     expect(provider.account, 'account').toBeDefined();
     const [at, elsewhere] = [await stage(), await stage()];
     const ours = provider.account?.(at.settings);
     expect(provider.account?.(elsewhere.settings)).not.toBe(ours);
-    // At the same vendor, whose URL is every restaurant's, it is told by ids of its own.
+    // At the same vendor all restaurants share one URL, so ids must distinguish them.
     const ids = Object.entries(elsewhere.pos.settings).filter(([name, value]) => {
       const isUrl = typeof value === 'string' && value.startsWith(elsewhere.pos.url);
       return !isUrl && !secretSettings.includes(name) && isOther(value, at.pos.settings[name]);
@@ -73,7 +73,7 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     expect(provider.account?.(settingsWith(at, Object.fromEntries(ids))), 'with its ids').not.toBe(ours);
   });
 
-  claim('lead to the same account with new secrets: an order in doubt goes on there', async () => {
+  claim('have the same account with new secrets, where an order in doubt continues', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     for (const name of secretSettings.filter((name) => !identity.includes(name))) {
       const renewed = settingsWith(at, { [name]: elsewhere.pos.settings[name] });
@@ -81,28 +81,28 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     }
   });
 
-  claim('webhookAuth is of a form that operators are told', () => {
+  claim('have a webhookAuth of a known form', () => {
     expect(WebhookAuth.parse(webhookAuth)).toEqual(webhookAuth);
   });
 
-  claim('webhookAuth names fields that the settings have', () => {
+  claim('have all fields that webhookAuth names', () => {
     const { settings, previousSetting, urlSetting } = webhookAuth;
     const named = [...settings, previousSetting, urlSetting].filter((name) => name !== undefined);
     const schema = z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' });
     expect(Object.keys(schema.properties ?? {})).toEqual(expect.arrayContaining(named));
   });
 
-  claim('webhookHeaders are stored in clear: lower case, none of credentials, and not that of webhookAuth', () => {
+  claim('have webhookHeaders in lower case, without credentials: they are stored unencrypted', () => {
     const { webhookHeaders = [] } = provider;
     for (const name of webhookHeaders) expect(name).toMatch(/^[a-z0-9-]+$/);
     expect(webhookHeaders.filter((name) => [webhookAuth.header, ...CREDENTIAL_HEADERS].includes(name))).toEqual([]);
   });
 
-  claim('webhookAuth counts on connect only where there is one', () => {
+  claim('have byConnect in webhookAuth only with connect', () => {
     if (webhookAuth.byConnect === true) expect(provider.connect).toBeDefined();
   });
 
-  claim('webhookAuth is optional where nothing is verified without those settings', async () => {
+  claim('have an optional webhookAuth only if nothing is verified without its settings', async () => {
     const at = await stage();
     const ticket = await ticketOf(at, { type: said.fulfillment });
     const { headers, body } = at.pos.sign(WEBHOOK_URL, ticket, said.native);

@@ -10,7 +10,7 @@ import type { TicketField } from './provider-fixtures.ts';
 /** An hour is too near for some kitchens, and a day too far. */
 const AHEAD_MS = 2 * 3_600_000;
 
-/** What stands on the ticket. */
+/** Claims about the ticket's content. */
 export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { fixtures, referenceOf, stage, ticketOf } = theatre;
   const { lacks = [], unwritable = [] } = fixtures;
@@ -18,7 +18,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   const has = (field: TicketField): boolean => !lacks.includes(field);
 
   for (const type of FULFILLMENTS) {
-    claim(`a whole ${type} order into the kitchen`, async () => {
+    claim(`a complete ${type} order`, async () => {
       const at = await stage();
       const order = wholeOrder(type);
       const ref = await at.create(order);
@@ -31,12 +31,12 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(ticket.lines[0]?.note ?? ticket.note).toContain('well done');
       expect(ticket.note).toContain('terrace');
       if (ticket.lines[2]?.ageRestricted !== true) {
-        expect(ticket.note, 'who hands it over must see it first').toMatch(/^AGE CHECK: Pale Ale/);
+        expect(ticket.note, 'the age check must come first').toMatch(/^AGE CHECK: Pale Ale/);
       }
     });
   }
 
-  claim('every item and modifier, as often as it was ordered', async () => {
+  claim('every item and modifier in the ordered quantity', async () => {
     const ticket = await ticketOf(await stage(), wholeOrder());
     const [burger] = ticket.lines;
     expect(burger?.modifiers.map((modifier) => modifier.quantity).toSorted()).toEqual([1, 3]);
@@ -53,7 +53,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(ofModifiers?.toSorted()).toEqual(ordered?.toSorted());
   });
 
-  claim('the price of each', async () => {
+  claim('each price', async () => {
     const ticket = await ticketOf(await stage(), wholeOrder());
     const { items } = wholeOrder();
     const priceOf = (price: number | undefined): number | undefined => (has('prices') ? price : undefined);
@@ -61,7 +61,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(ticket.lines[0]?.modifiers.map((modifier) => modifier.price)).toContain(priceOf(150));
   });
 
-  claim('modifiers of modifiers, three levels deep, and charges for each', async () => {
+  claim('modifiers of modifiers, three levels deep, and the price of each', async () => {
     const at = await stage();
     const order = nestedOrder();
     const ticket = await ticketOf(at, order);
@@ -76,7 +76,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
   });
 
-  claim('whom it is for: name, telephone, e-mail', async () => {
+  claim("the member's name, telephone and e-mail", async () => {
     const { guest } = await ticketOf(await stage(), wholeOrder());
     const { name, phone, email } = sampleOrder().member;
     expect(guest).toEqual({
@@ -86,14 +86,14 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
   });
 
-  claim('where a delivery goes, and how to find the door', async () => {
+  claim('the whole address of a delivery, and how to find the door', async () => {
     const ticket = await ticketOf(await stage(), wholeOrder('delivery'));
     if (!has('address')) return expect(ticket.address).toBeUndefined();
     for (const part of ['Lindenstraße 14', '3. OG', '10969', 'Berlin']) expect(ticket.address).toContain(part);
     expect(`${ticket.note} ${ticket.address}`).toContain('Ring twice');
   });
 
-  claim('when it is wanted, and nothing where that is as soon as possible', async () => {
+  claim('the requested time, and none for as soon as possible', async () => {
     const at = await stage();
     for (const type of FULFILLMENTS) {
       const wanted = new Date(Math.ceil((Date.now() + AHEAD_MS) / 60_000) * 60_000);
@@ -107,7 +107,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     }
   });
 
-  claim('what of it is tip and what is fee', async () => {
+  claim('tip and fee apart', async () => {
     const at = await stage();
     for (const type of FULFILLMENTS) {
       const { money, ...order } = wholeOrder(type);
@@ -122,7 +122,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   });
 
   for (const currency of ['EUR', 'JPY', 'KWD']) {
-    claim(`exactly what is paid in ${currency}`, async () => {
+    claim(`exactly the paid amount in ${currency}`, async () => {
       const at = await stage(currency);
       const order = orderOf({ type: 'delivery' });
       order.money.currency = currency;
@@ -137,7 +137,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(at.pos.tickets.map((ticket) => ticket.total)).toEqual([has('total') ? paidOf(order) : undefined]);
     });
 
-    claim(`what discounts take off in ${currency}, so that the till adds up what was paid`, async () => {
+    claim(`discounts in ${currency}, so that the till's total is the paid amount`, async () => {
       const at = await stage(currency);
       const named = [
         { name: 'Club: 5 off', amount: 500 },
@@ -157,7 +157,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
   }
 
-  claim('a discount that equals the subtotal, and an order that is free', async () => {
+  claim('a discount that equals the subtotal, and a free order', async () => {
     const at = await stage();
     for (const taxOnTop of [true, false]) {
       const order = orderOf();
@@ -193,7 +193,7 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(ticket.lines[0]?.note ?? ticket.note).toContain('ohne 🧅, مع الجبن');
   });
 
-  claim('a text that is too long cut, and says so', async () => {
+  claim('a text that is too long with a mark where it is cut', async () => {
     const at = await stage();
     const ticket = await ticketOf(at, { notes: '🎂'.repeat(20_000) });
     expect(at.pos.refusals).toEqual([]);
@@ -220,7 +220,7 @@ function discounted(
   return { ...order, money: { subtotal, discount, tax, tip, fee, total, currency } };
 }
 
-/** The sample with three of one modifier, which most orders have once: a number that is lost is seen. */
+/** The sample with a modifier three times, so that a lost quantity shows. */
 function wholeOrder(type: 'pickup' | 'delivery' = 'pickup'): CanonicalOrder {
   const order = orderOf({ type });
   const [burger] = order.items;
@@ -233,12 +233,13 @@ function wholeOrder(type: 'pickup' | 'delivery' = 'pickup'): CanonicalOrder {
   return order;
 }
 
-/** The sample with modifiers of modifiers, out of those that the sample has: every POS knows them. */
+/** The sample with nested modifiers. All are modifiers of the sample, which every POS knows. */
 function nestedOrder(): CanonicalOrder {
   const order = orderOf();
   const [burger] = order.items;
   const [cheddar, noOnions] = burger?.modifiers ?? [];
-  if (burger === undefined || cheddar === undefined || noOnions === undefined) throw new Error('the sample is another');
+  if (burger === undefined || cheddar === undefined || noOnions === undefined)
+    throw new Error('the sample has no burger with cheddar and no-onions');
   const inner = { ...cheddar, modifiers: [{ ...cheddar, quantity: 3 }, noOnions] };
   burger.modifiers = [{ ...cheddar, quantity: 2, modifiers: [inner] }];
   const added = burger.quantity * 9 * (cheddar.unitPrice ?? 0);

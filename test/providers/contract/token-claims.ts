@@ -6,41 +6,41 @@ import type { Stage } from './open-stage.ts';
 
 type About = Parameters<Credentials['accessToken']>[0];
 
-/** The tokens of a POS whose tokens expire. Another one's provider asks for none, and there is nothing to claim. */
+/** Claims about tokens that expire. A POS without such tokens has none. */
 export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, stage, settingsWith } = theatre;
   const { unseeded = [] } = fixtures;
 
-  claim('are kept, and renewed once they have expired', async () => {
+  claim('are stored, and renewed once they have expired', async () => {
     const at = await stage();
     await at.create(orderOf());
     if (at.tokensAsked() === 0) return;
     expect(at.pos.expireTokens, 'Simulator.expireTokens').toBeDefined();
     expect(at.pos.grants, 'Simulator.grants').toBe(1);
     await at.create(orderOf());
-    expect(at.pos.grants, 'tokens are kept').toBe(1);
+    expect(at.pos.grants, 'tokens are stored').toBe(1);
     at.pos.expireTokens?.();
     await at.create(orderOf());
     expect(at.pos.grants).toBe(2);
     expect(at.pos.tickets).toHaveLength(3);
   });
 
-  claim('last as many seconds as the POS says', async () => {
+  claim('expire after as many seconds as the POS says', async () => {
     const at = await stage();
     await at.create(orderOf());
     if (at.tokensAsked() === 0) return;
     const [grant] = at.granted;
     const { tokenSeconds = 0 } = at.pos;
     expect(tokenSeconds, 'Simulator.tokenSeconds').toBeGreaterThan(0);
-    // Some POS systems name the time instead.
+    // Some POS systems send the time of expiry instead.
     expect(Math.abs((grant?.expiresIn ?? 0) - tokenSeconds)).toBeLessThan(0.01 * tokenSeconds);
   });
 
-  claim('are kept apart by every setting that they are asked for with', async () => {
+  claim('have a seed of every setting that is in the token request', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const ours = await askedFor(at);
     if (ours === undefined) return;
-    expect(ours.sent, 'nothing was asked for').not.toBe('');
+    expect(ours.sent, 'no token was requested').not.toBe('');
     for (const [field, value] of Object.entries(elsewhere.pos.settings)) {
       if (unseeded.includes(field)) continue;
       const theirs = await askedFor(at, settingsWith(at, { [field]: value }));
@@ -48,7 +48,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     }
   });
 
-  claim("are asked for until obtain's own signal ends, and not the order's: others wait for them", async () => {
+  claim("are requested with obtain's signal, not the order's: other orders wait for them", async () => {
     const at = await stage();
     const late = await asking(at, ({ obtain }) => obtain(undefined, AbortSignal.abort()));
     if (late === undefined) return;
@@ -65,7 +65,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(alone, "not sent after the order's signal").not.toBe('');
   });
 
-  claim('are renewed with the seed that operators are shown the grant of', async () => {
+  claim('are renewed with the seed of grantSeed', async () => {
     if (provider.grantSeed === undefined) return;
     const at = await stage();
     const seeds: unknown[] = [];
@@ -89,7 +89,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     return sent === undefined ? undefined : { seed, sent };
   }
 
-  /** Lets an order ask for a token of a POS that is down. @returns what was sent; undefined if none was asked for */
+  /** Lets an order request a token from a POS that is down. @returns the request; undefined if there was none */
   async function asking(at: Stage<Settings>, ask: (about: About) => Promise<unknown>, context = at.contextOf()) {
     let asked = false;
     let sent = '';

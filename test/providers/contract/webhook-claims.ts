@@ -11,7 +11,7 @@ import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.t
 
 const UNKNOWN_STATUS = '999';
 
-/** What webhooks say, and whose they are. */
+/** Claims about `translateWebhook`. */
 export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, webhookAuth, statuses, said } = theatre;
   const { stage, ticketOf, received, expectNoSecrets, settingsWith } = theatre;
@@ -35,13 +35,13 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     });
   }
 
-  claim('finds nothing in a status that nobody knows', async () => {
+  claim('ignores an unknown status', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), UNKNOWN_STATUS));
     expect(provider.translateWebhook(webhook, at.settings)).toEqual([]);
   });
 
-  claim("drops a webhook signed with another location's secret", async () => {
+  claim("rejects a webhook signed with another location's secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const forged = elsewhere.pos.sign(WEBHOOK_URL, await ticketOf(elsewhere), said.native);
     const error = errorOf(() => provider.translateWebhook(received(forged), at.settings));
@@ -49,7 +49,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     expectNoSecrets(at.pos, error);
   });
 
-  claim('drops a webhook whose signature is missing, empty, short or long', async () => {
+  claim('rejects a webhook whose signature is missing, empty, short or long', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
     const right = webhook.headers[webhookAuth.header] ?? expect.unreachable('is not signed');
@@ -60,7 +60,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     }
   });
 
-  claim("finds nothing for this location in another store's webhook, though its secret is the same", async () => {
+  claim("ignores another store's webhook with the same secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const theirs = elsewhere.pos.settings;
     const secrets = Object.fromEntries(webhookAuth.settings.map((name) => [name, theirs[name]]));
@@ -76,14 +76,14 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     };
     for (const { native, fulfillment } of statuses) {
       const webhook = received(elsewhere.pos.sign(WEBHOOK_URL, tickets[fulfillment], native));
-      // Where it names no store, nothing but the secret tells whose it is.
+      // If the webhook names no store, only the secret shows whose it is.
       if (!ids.some((id) => webhook.body.includes(id))) continue;
       expect(provider.translateWebhook(webhook, settings), native).toEqual([]);
     }
   });
 
   if (webhookAuth.kind === 'signature') {
-    claim('drops a webhook of which any byte was changed', async () => {
+    claim('rejects a webhook with any byte changed', async () => {
       const at = await stage();
       const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
       for (let nth = 0; nth < webhook.body.length; nth += 1) {
@@ -101,7 +101,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     });
   }
 
-  claim('asks no signature of what was verified before, and reads no header but those that are kept', async () => {
+  claim('needs no signature for a verified webhook, and reads only stored headers', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
     const before = provider.translateWebhook(webhook, at.settings);
@@ -110,7 +110,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     expect(provider.translateWebhook({ ...webhook, headers, verified: true }, at.settings)).toEqual(before);
   });
 
-  claim('reads no header but webhookAuth.header and webhookHeaders', async () => {
+  claim('reads only the headers webhookAuth.header and webhookHeaders', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
     const before = provider.translateWebhook(webhook, at.settings);
@@ -118,12 +118,12 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     expect(provider.translateWebhook({ ...webhook, headers }, at.settings)).toEqual(before);
   });
 
-  claim('answers with events, Poison or NotAuthentic to any bytes', async () => {
+  claim('returns events or throws Poison or NotAuthentic for any bytes', async () => {
     const holds = await holder();
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), holds), { numRuns: 300 });
   });
 
-  claim('answers with events, Poison or NotAuthentic to any JSON', async () => {
+  claim('returns events or throws Poison or NotAuthentic for any JSON', async () => {
     const holds = await holder();
     fc.assert(
       fc.property(
@@ -135,7 +135,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
   });
 
   claim(
-    'answers with events, Poison or NotAuthentic to its own payloads with a part replaced by anything',
+    'returns events or throws Poison or NotAuthentic for its own payloads with a random part replaced',
     async () => {
       const at = await stage();
       const ticket = await ticketOf(at);
@@ -150,7 +150,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     },
   );
 
-  claim('answers with events, Poison or NotAuthentic to JSON of any depth and a key named __proto__', async () => {
+  claim('returns events or throws Poison or NotAuthentic for JSON of any depth and a key named __proto__', async () => {
     const holds = await holder();
     const deep = '['.repeat(100_000) + ']'.repeat(100_000);
     for (const text of [deep, `{"order":${deep}}`, '{"__proto__":{"order":{}}}', '{"constructor":{"prototype":1}}']) {
@@ -175,14 +175,14 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     };
   }
 
-  /** The headers that the provider says it reads. */
+  /** The headers that the provider declares. */
   function onlyRead({ headers }: Webhook): Webhook['headers'] {
     const names = [webhookAuth.header, ...(provider.webhookHeaders ?? [])];
     return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
   }
 }
 
-/** Of what is not JSON, nothing. */
+/** Nothing for a body that is not JSON. */
 function jsonOf(body: Buffer): unknown[] {
   try {
     return [JSON.parse(body.toString())];

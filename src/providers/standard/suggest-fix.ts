@@ -6,47 +6,46 @@ import { ID, keyOf, TIMESTAMP, verify, webhookAuth } from './sign.ts';
 
 const EVENT_TYPE = 'order.status';
 
-/** Says what to do about a webhook that moved nothing, if its signature, time or body tells. */
-export function mend(webhook: Webhook, settings: Settings): string | undefined {
+/** Suggests how to fix a webhook that changed nothing, from its signature, time or body. */
+export function suggestFix(webhook: Webhook, settings: Settings): string | undefined {
   const { headers, body } = webhook;
   const secrets = secretsOf(settings);
   try {
     if (secrets.length > 0) verify(secrets, webhook);
   } catch {
-    // Today's count has ten digits.
+    // Today's count of seconds has ten digits.
     if (/^\d{13}$/.test(headers[TIMESTAMP] ?? '')) return `send seconds, not milliseconds, in ${TIMESTAMP}`;
-    return mendSignature(headers, body, secrets.map(keyOf));
+    return fixOfSignature(headers, body, secrets.map(keyOf));
   }
-  return mendBody(body);
+  return fixOfBody(body);
 }
 
-function mendSignature(headers: Webhook['headers'], body: Buffer, keys: readonly Buffer[]): string | undefined {
+function fixOfSignature(headers: Webhook['headers'], body: Buffer, keys: readonly Buffer[]): string | undefined {
   const { [ID]: id = '', [TIMESTAMP]: seconds = '', [webhookAuth.header]: header = '' } = headers;
   for (const signature of header.split(' ')) {
     const given = signature.replace(/^v1,/, '');
     for (const key of keys) {
       const right = hmac(key, [`${id}.${seconds}.`, body]);
-      if (isHexOf(right, given))
-        return 'the signature is right, but in hex: write its 32 bytes as base64, behind "v1,"';
-      if (given === right.toString('base64')) return given === signature ? 'put "v1," before the base64' : undefined;
-      if (isBase64Of(right, given)) return 'use standard base64 with + / and =, and no other alphabet';
+      if (isHexOf(right, given)) return 'the signature is right, but in hex: write its 32 bytes as base64, after "v1,"';
+      if (given === right.toString('base64')) return given === signature ? 'write "v1," before the base64' : undefined;
+      if (isBase64Of(right, given)) return 'use standard base64, with + / and =';
       const ofBody = hmac(key, [body]);
       if (isHexOf(ofBody, given) || isBase64Of(ofBody, given)) {
-        return `you signed the body alone: sign "{${ID}}.{${TIMESTAMP}}." and the body, and write "v1," and the base64`;
+        return `you signed only the body: sign "{${ID}}.{${TIMESTAMP}}." and the body, and write "v1," and the base64`;
       }
     }
   }
   return undefined;
 }
 
-function mendBody(body: Buffer): string | undefined {
+function fixOfBody(body: Buffer): string | undefined {
   let json: { eventType?: unknown; order?: { status?: unknown } | null } | null;
   try {
     json = JSON.parse(body.toString()) as typeof json;
   } catch {
     return 'send JSON';
   }
-  if (json?.eventType !== EVENT_TYPE) return `write "eventType": "${EVENT_TYPE}" beside "order"`;
+  if (json?.eventType !== EVENT_TYPE) return `write "eventType": "${EVENT_TYPE}" next to "order"`;
   if (typeof json.order !== 'object' || json.order === null) {
     return 'put thirdPartyReference, id and status inside "order"';
   }
@@ -66,12 +65,12 @@ function isHexOf(bytes: Buffer, text: string): boolean {
   return text.toLowerCase() === bytes.toString('hex');
 }
 
-/** In whichever alphabet, and whether padded or not. */
+/** Accepts every base64 alphabet, with or without padding. */
 function isBase64Of(bytes: Buffer, text: string): boolean {
   return Buffer.from(text, 'base64').equals(bytes);
 }
 
-/** Makes settings that order by a secret that nobody has. @returns undefined where nothing is signed */
+/** Makes settings with a random secret, which signs forged orders. @returns undefined if the location has no secret */
 export function forge({ ordersUrl, secret }: Settings): Settings | undefined {
   if (secret === undefined) return undefined;
   return { ordersUrl, secret: `whsec_${randomBytes(32).toString('base64')}` };
