@@ -47,8 +47,8 @@ export type ActInWords = {
   isChange: boolean;
 };
 
-export function describeAction({ by, did, subject, before, outcome, after }: RecordedAction): ActInWords {
-  const isRefusal = outcome === 'refused' && did !== 'be refused';
+export function describeAction({ by, action, subject, before, outcome, after }: RecordedAction): ActInWords {
+  const isRefusal = outcome === 'refused' && action !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
     sentence: `${nameOf(by)} ${isRefusal ? `was refused: “${action}”` : (ACTS[action] ?? `did “${action}”`)}`,

@@ -97,7 +97,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
         {shown.truncated && <Fact name="Cut off">only its beginning is stored</Fact>}
-        {shown.asked && <Fact name="Asked">nobody sent it: it is what the POS said when it was asked</Fact>}
+        {shown.polled && <Fact name="Polled">nobody sent it: it is what the POS said when it was polled</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
             <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />

@@ -52,7 +52,7 @@ export const serviceEvents: EventReadings<
 
   follow: {
     log(log, observed, limited) {
-      if (observed.did === 'close' && observed.why === 'slow') {
+      if (observed.action === 'close' && observed.why === 'slow') {
         limited('warn', 'further followers do not read, not logged individually', () =>
           log.warn({}, 'follower dropped: it does not read'),
         );

@@ -31,12 +31,12 @@ describe('an action', () => {
   });
 
   it('has words for every action of a route', () => {
-    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.did ?? []].flat());
-    expect(named.filter((did) => !ACT_CODES.includes(did))).toEqual([]);
+    const named = Object.values(ACCESS).flatMap(({ does, reveals }) => [does ?? [], reveals?.action ?? []].flat());
+    expect(named.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
   });
 
   it('of a newer service is shown by its code', () => {
-    expect(describeAction({ ...action, did: 'bake' }).sentence).toBe('Grace did “bake”');
+    expect(describeAction({ ...action, action: 'bake' }).sentence).toBe('Grace did “bake”');
   });
 
   it('that was refused is not shown as done', () => {
@@ -63,7 +63,7 @@ describe('an action', () => {
   });
 
   it('that only read is no change', () => {
-    expect(describeAction({ ...action, did: 'read contents' }).isChange).toBe(false);
+    expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
   });
 });
 

@@ -189,7 +189,7 @@ describe('a happening is described in words', () => {
   });
 
   it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
-    expect(tell('cancel asked', { askedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
+    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });

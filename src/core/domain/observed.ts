@@ -81,8 +81,8 @@ export type Observed =
       milliseconds: number;
     })
   /** A POS paused or resumed its location, or its pause ended. `by` is the integration. */
-  | { what: 'POS pause'; did: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
-  | { what: 'POS pause'; did: 'resume'; by: string; locationId: string }
+  | { what: 'POS pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
+  | { what: 'POS pause'; action: 'resume'; by: string; locationId: string }
   | FollowObserved
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
@@ -237,11 +237,11 @@ export type OldTokenObserved = Request & {
 export type FollowObserved =
   | { what: 'follow'; action: 'open' }
   /** `detail` holds no part of a token. */
-  | { what: 'follow'; did: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
+  | { what: 'follow'; action: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
   /** left: its client closed it; slow: its client did not read; aged: it reached its maximum age. */
-  | { what: 'follow'; did: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
+  | { what: 'follow'; action: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
   /** A live message was written into a stream. Its duration begins at its commit. */
-  | { what: 'follow'; did: 'tell'; milliseconds: number };
+  | { what: 'follow'; action: 'tell'; milliseconds: number };
 
 /** A failed authentication. slowed: rejected unchecked, because this source failed too often. */
 export type FailedAuthObserved = {

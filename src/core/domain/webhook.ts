@@ -120,7 +120,7 @@ export type TranslatedWebhook = {
   /** True if it waited in the spill: the live message has its time of arrival. */
   isLate?: true;
   /** True if it was not sent: it is the answer to a status poll, and its body is the events. */
-  asked?: true;
+  polled?: true;
 };
 
 /** An event with the webhook that brought it. */

@@ -44,7 +44,7 @@ export const FILTER_OUTCOMES = [...ACTION_OUTCOMES, 'unknown'] as const;
 export type AuditFilter = {
   /** The id or the name of the author. */
   actor?: string | undefined;
-  did?: string | undefined;
+  action?: string | undefined;
   /** Only actions at one of these. Without it, actions without a location are included. */
   locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
@@ -71,7 +71,7 @@ export async function readAudit(
   filter: AuditFilter,
   page: { before?: string | undefined; limit: number },
 ): Promise<z.infer<typeof ListedActions>> {
-  const { actor, did, locations, serviceOrderId, outcome, since, until } = filter;
+  const { actor, action, locations, serviceOrderId, outcome, since, until } = filter;
   const one = locations?.length === 1 ? locations[0] : undefined;
   const candidates = [page.before ?? null, serviceOrderId ?? null, one ?? null, since ?? null, until ?? null];
   const { rows } = await pool.query<{ action: ListedAction }>(

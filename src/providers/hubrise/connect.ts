@@ -28,7 +28,7 @@ function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string
 async function exchangeCode(
   context: PosContext<Settings>,
   code: string,
-): Promise<{ settings: Partial<Settings>; action: string }> {
+): Promise<{ settings: Partial<Settings>; did: string }> {
   const { oauthUrl, clientId = '', clientSecret } = context.settings;
   const { access_token, customer_list_id, customer_list_name } = await oauthGrant(context, {
     pos: 'HubRise',

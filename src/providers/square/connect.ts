@@ -79,7 +79,7 @@ async function connectWebhook(context: ConnectContext): Promise<Connection> {
   if (ours === undefined) return byHand(context);
 
   const [first, ...others] = ours;
-  const { signatureKey, action } = first === undefined ? await subscribe(context) : await update(first, context);
+  const { signatureKey, did } = first === undefined ? await subscribe(context) : await update(first, context);
   return {
     done: [
       did,
@@ -114,7 +114,7 @@ async function listOurs(context: ConnectContext): Promise<Subscription[] | undef
   return ours.sort((one, other) => Number(other.enabled ?? true) - Number(one.enabled ?? true));
 }
 
-async function subscribe(context: ConnectContext): Promise<{ signatureKey: string; action: string }> {
+async function subscribe(context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const subscription = {
     name: 'Expediter',

@@ -352,7 +352,7 @@ function replayedOf(action: string | undefined, text: string): unknown[] {
 /** What is in the audit behind `from`, by actor. An act at several locations has a row at each. */
 async function auditedSince(from: string, outcomes: string[]): Promise<[string, number][]> {
   const rows = await stage.query(
-    `SELECT actor_name || ': ' || did AS action, count(DISTINCT (request_id, webhook_id))::int AS times
+    `SELECT actor_name || ': ' || action AS action, count(DISTINCT (request_id, webhook_id))::int AS times
      FROM audit JOIN audit_outcomes o USING (audit_id)
      WHERE audit_id > $1::bigint AND o.outcome = ANY ($2) AND action <> 'sign in' GROUP BY 1`,
     [from, outcomes],
