@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { rankOf } from '../domain/lifecycle.ts';
+import type { TranslatedWebhook } from '../domain/webhook.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { type Applied, applyWebhooks } from '../statuses/apply-webhooks.ts';
@@ -56,9 +57,9 @@ export async function recordPoll(
       headers: {},
       body: Buffer.from(JSON.stringify(events)),
       truncated: false,
-      asked: true,
+      polled: true,
       events,
-    } as const;
+    } as const satisfies TranslatedWebhook;
     const applied = await applyWebhooks(client, [answer], parkTtlS);
     if (saidMore) {
       await client.query(

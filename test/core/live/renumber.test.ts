@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { migrate } from '../../../src/database/migrate.ts';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -94,6 +95,8 @@ async function evening(prepare: (databaseUrl: string) => Promise<void>): Promise
       await told(system, refused, 'failed');
     }),
   );
+  // As docs/recovery.md says: a backup has no settings of roles.
+  await migrate(backup);
   await prepare(backup);
   const after = await play(backup, async (system, webhook) => {
     await report(system, webhook, kept, 'ready');

@@ -463,7 +463,7 @@ it('is done by the service itself', async () => {
   const asking = await startSystem({ providers: [till], databaseUrl: system.databaseUrl });
   try {
     await until(async () => (await statusOf(id)) === 'received');
-    await until(() => asking.logged.some((line) => line.includes('said more than its webhooks')));
+    await until(() => asking.logged.some((line) => line.includes('more than its webhooks')));
   } finally {
     await asking.stop();
   }
