@@ -40,7 +40,7 @@ export async function connectByCode<Context extends { settings: WithCode }>(
   by: {
     url: string;
     shown: string;
-    exchange: (code: string) => Promise<{ settings: Partial<Context['settings']>; action: string }>;
+    exchange: (code: string) => Promise<{ settings: Partial<Context['settings']>; did: string }>;
     connect: (context: Context) => Promise<Connection>;
   },
 ): Promise<Connection> {
@@ -56,14 +56,14 @@ export async function connectByCode<Context extends { settings: WithCode }>(
       unused: true,
     };
   }
-  const { settings: granted, action } = await by.exchange(authorizationCode);
+  const { settings: granted, did } = await by.exchange(authorizationCode);
   const settings = { ...granted, authorizationCode: undefined };
   try {
     const connected = await by.connect({ ...context, settings: { ...context.settings, ...settings } });
-    return { ...connected, done: [action, ...connected.done], settings: { ...settings, ...connected.settings } };
+    return { ...connected, done: [did, ...connected.done], settings: { ...settings, ...connected.settings } };
   } catch (error) {
     return {
-      done: [action],
+      done: [did],
       todo: [`The rest failed: ${describeError(error)}. Run expediter provider connect again.`],
       settings,
       unused: !perhapsTaken(error, { deduplicates: false }),

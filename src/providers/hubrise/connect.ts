@@ -28,7 +28,7 @@ function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string
 async function exchangeCode(
   context: PosContext<Settings>,
   code: string,
-): Promise<{ settings: Partial<Settings>; action: string }> {
+): Promise<{ settings: Partial<Settings>; did: string }> {
   const { oauthUrl, clientId = '', clientSecret } = context.settings;
   const { access_token, customer_list_id, customer_list_name } = await oauthGrant(context, {
     pos: 'HubRise',
@@ -46,7 +46,7 @@ async function exchangeCode(
   const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
   return {
     settings: { accessToken: access_token, ...(customer_list_id && { customerListId: customer_list_id }) },
-    action: `HubRise granted a token for authorizationCode${list}. It is now in the settings.`,
+    did: `HubRise granted a token for authorizationCode${list}. It is now in the settings.`,
   };
 }
 

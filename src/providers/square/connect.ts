@@ -61,8 +61,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
     shown: 'after code= in the address of the next page',
     exchange: async (code) => ({
       settings: { refreshToken: await exchangeCode(context, code) },
-      action:
-        'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
+      did: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
     }),
     connect: connectWebhook,
   });
@@ -80,10 +79,10 @@ async function connectWebhook(context: ConnectContext): Promise<Connection> {
   if (ours === undefined) return byHand(context);
 
   const [first, ...others] = ours;
-  const { signatureKey, action } = first === undefined ? await subscribe(context) : await update(first, context);
+  const { signatureKey, did } = first === undefined ? await subscribe(context) : await update(first, context);
   return {
     done: [
-      action,
+      did,
       `One subscription sends the events of all the seller's locations to one URL: ${locations} of our locations need ${locations} subscriptions. Square publishes no limit.`,
     ],
     todo: others.map(
@@ -115,7 +114,7 @@ async function listOurs(context: ConnectContext): Promise<Subscription[] | undef
   return ours.sort((one, other) => Number(other.enabled ?? true) - Number(one.enabled ?? true));
 }
 
-async function subscribe(context: ConnectContext): Promise<{ signatureKey: string; action: string }> {
+async function subscribe(context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const subscription = {
     name: 'Expediter',
@@ -128,24 +127,24 @@ async function subscribe(context: ConnectContext): Promise<{ signatureKey: strin
   const answer = await callSquare(context, { method: 'POST', path: PATH, body: { idempotency_key, subscription } });
   const made = readAnswer(SubscriptionAnswer, answer, 'the subscription').subscription;
   const signatureKey = made.signature_key ?? (await signatureKeyOf(made, context));
-  return { signatureKey, action: `Square now calls this location's webhook (subscription ${made.id})` };
+  return { signatureKey, did: `Square now calls this location's webhook (subscription ${made.id})` };
 }
 
 /** Updates a subscription. The key is read first: after the change of the URL nothing may fail. */
-async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; action: string }> {
+async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const signatureKey = await signatureKeyOf(old, context);
   const isRight =
     old.notification_url === webhookUrl &&
     old.enabled !== false &&
     EVENT_TYPES.every((type) => old.event_types.includes(type));
-  if (isRight) return { signatureKey, action: `Square already calls this location's webhook (subscription ${old.id})` };
+  if (isRight) return { signatureKey, did: `Square already calls this location's webhook (subscription ${old.id})` };
 
   const event_types = [...new Set([...old.event_types, ...EVENT_TYPES])];
   const subscription = { enabled: true, event_types, notification_url: webhookUrl };
   const answer = await callSquare(context, { method: 'PUT', path: pathOf(old), body: { subscription } });
   if (answer.status >= 300) throw refusalOf(answer, 'the change of the subscription');
-  return { signatureKey, action: `Square now calls this location's webhook at its new URL (subscription ${old.id})` };
+  return { signatureKey, did: `Square now calls this location's webhook at its new URL (subscription ${old.id})` };
 }
 
 async function signatureKeyOf(subscription: Subscription, context: Square): Promise<string> {
