@@ -80,7 +80,7 @@ describe('an order at a rank that this version does not know', () => {
 
   it('is on the board, and what contradicts it is told', async () => {
     const id = await orderAt(PLATED);
-    const board = await readEvents(`${system.urls[0]}/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` });
+    const board = await readEvents(`${system.urls[0]}/v1/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` });
     const told = (event: string): unknown[] =>
       board.events.filter((each) => each.event === event).map(({ data }) => data);
     await until(() => told('attention').length > 0);

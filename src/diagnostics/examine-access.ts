@@ -13,7 +13,7 @@ const PUSH_KEYS = 'PUSH_JWKS_URL';
 const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
 const ISSUER = 'OIDC_ISSUER';
 /** One route of each operators' endpoint: without a token it answers with our realm. */
-const OPERATOR_ROUTES = ['/metrics', '/orders', '/openapi.json', '/console/session'];
+const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
 
 /**
  * Checks that the service answers at the URL that POS vendors call, and operators' doors do not where they have a port of

@@ -47,6 +47,8 @@ export type Connections = {
   responseOn(socket: Socket): ServerResponse | undefined;
   /** All of a server's. */
   responsesOf(server: Server): ServerResponse[];
+  /** A server's connections that have sent nothing yet. Node 24 waits for them when the server closes. */
+  unusedOf(server: Server): Socket[];
   authenticate: Authenticate;
   counts(): ConnectionCounts;
 };
@@ -161,6 +163,8 @@ export function boundConnections(most: number, log: Log): Connections {
     responseOn: (socket) => open.get(socket)?.response,
     responsesOf: (server) =>
       [...open.values()].flatMap((each) => (each.server === server ? (each.response ?? []) : [])),
+    unusedOf: (server) =>
+      [...open].flatMap(([socket, each]) => (each.server === server && socket.bytesRead === 0 ? [socket] : [])),
     authenticate(response, by) {
       const { socket } = response.req;
       const connection = open.get(socket);

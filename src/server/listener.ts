@@ -91,6 +91,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     for (const response of connections.responsesOf(app.server)) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
+    // A load balancer opens connections in advance.
+    for (const socket of connections.unusedOf(app.server)) socket.destroy();
   });
   // A request with an unknown Expect header gets its normal answer, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

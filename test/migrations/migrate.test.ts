@@ -43,7 +43,7 @@ it('a database that cannot hold what members write is refused before anything is
   expect({ code, error }).toEqual({
     code: 1,
     error: expect.stringMatching(
-      /^error: the database test_\w+ is in LATIN1, .*: make it with CREATE DATABASE test_\w+ ENCODING 'UTF8' TEMPLATE template0$/m,
+      /^error: the database test_\w+ is in LATIN1, .*: create it with CREATE DATABASE test_\w+ ENCODING 'UTF8' TEMPLATE template0$/m,
     ),
   });
 });
@@ -121,7 +121,7 @@ describe('a migration', () => {
     await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
     await expect(migrate(url, { dir, lockPatienceMs: 500 })).rejects.toThrow(
-      /^migration 9001-column changed nothing: .* locked for 0\.5 s\..*pg_stat_activity.*run it again$/,
+      /^migration 9001-column changed nothing: .* locked for 0\.5 s\..*pg_stat_activity.*run the migration again$/,
     );
     await client.query('COMMIT');
     expect(await columns()).toEqual(before);
