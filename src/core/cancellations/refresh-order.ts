@@ -94,8 +94,8 @@ export async function postponeRefresh(
 /** Time until the next refresh of an order whose first fetch is under way. */
 const FIRST_FETCH_DELAY_MS = 1_000;
 /** First and longest delay of a refresh while the order may have a ticket. It doubles: a person may have to decide. */
-const DEFERRED_MS = 20_000;
-const DEFERRED_MAX_MS = 1_800_000;
+const DEFER_MS = 20_000;
+const DEFER_MAX_MS = 1_800_000;
 /** Seconds for which an order may be unreadable or missing at the platform before its refresh is given up. */
 const PATIENCE_S = 600;
 
@@ -185,12 +185,7 @@ async function applyResponse(
   // A repeat must be identical to the first request.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
-    await postponeRefresh(
-      client,
-      refresh,
-      Math.min(Math.max(DEFERRED_MS, refresh.age * 1_000), DEFERRED_MAX_MS),
-      false,
-    );
+    await postponeRefresh(client, refresh, Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS), false);
     return { outcome: 'deferred' };
   }
   await storeNewest(client, { order, leftOut }, deadlineS);
@@ -232,10 +227,7 @@ export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
     claim: (limit) => claimRefreshes(deps.pool, limit),
     work: (refresh) =>
       refreshOrder(deps, refresh).catch((error: unknown) => {
-        deps.log.error(
-          { serviceOrderId: refresh.serviceOrderId, err: error },
-          'refresh interrupted; it is retried when its lease expires',
-        );
+        deps.log.error({ serviceOrderId: refresh.serviceOrderId, err: error }, 'refresh interrupted');
       }),
     log: deps.log,
     failing: 'refreshes could not be claimed',

@@ -195,7 +195,7 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
       [id],
     );
     await noLook(id);
-    expect(system.logged.some((line) => line.includes('could not be read again') && line.includes(id))).toBe(true);
+    expect(system.logged.some((line) => line.includes('could not be refreshed') && line.includes(id))).toBe(true);
     expect(await system.placement(id)).toMatchObject({ state: 'sent' });
   },
 );
