@@ -35,7 +35,7 @@ export async function callProvider<Result>(
   const sinceRecorded = stopwatch();
   const number = await begin(deps.pool, job, name, location);
   if (number === undefined) return undefined;
-  // The row keeps no end, so it counts as a call that may have been made.
+  // The row has no end, so it counts as a call that may have been made.
   // guard: no-late-call
   if (sinceRecorded() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();

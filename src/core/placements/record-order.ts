@@ -8,7 +8,7 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { IS_OPEN } from './placement-sql.ts';
 
 /**
- * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. Only one
+ * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. At most one
  * character is used of pairs that look alike (0 O, 1 I, 2 Z, 5 S, 6 G, 8 B: the digits stay) or sound alike in a noisy
  * kitchen (M N, P T).
  *
