@@ -10,15 +10,15 @@ import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/reco
 import { unlessErased } from './changed-order.ts';
 
 /**
- * Begins to cancel an order that is locked: from this commit on no ticket is created. Whoever is about to send it loses
- * the placement. A call that is under way goes on, and what it made is cancelled then. Without a ticket it is withdrawn in
- * the same commit, so that no process of an older version sends it either.
- * @param tells whether the member is told already, since there may be a ticket. Without one the next word is `cancelled`
+ * Begins to cancel a locked order: no ticket is created after this commit. A worker about to send it loses the
+ * placement. A call under way continues, and its ticket is then cancelled. Without a ticket, the order is withdrawn in
+ * the same commit, so that a process of an older version cannot send it either.
+ * @param notifies true if there may be a ticket: the member is notified of the request
  */
 export async function beginCancellation(
   client: ClientBase,
   serviceOrderId: string,
-  { requestedBy, tells }: { requestedBy: 'platform' | 'operator'; tells: boolean },
+  { requestedBy, notifies }: { requestedBy: 'platform' | 'operator'; notifies: boolean },
 ): Promise<void> {
   await client.query({
     name: 'begin-cancellation',
@@ -39,7 +39,7 @@ export async function beginCancellation(
         FROM o WHERE $3
       ), c AS (
         INSERT INTO cancellations AS c (service_order_id, location_id, requested_by, requested_at, deadline_at)
-        -- Under the lock: whatever was sent began before.
+        -- The clock is read under the lock: every createOrder call began before this time.
         SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
         SET requested_by = excluded.requested_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
@@ -50,13 +50,13 @@ export async function beginCancellation(
       SET next_attempt_at = now(), lease_id = NULL, lease_until = NULL
       WHERE service_order_id = $1 AND num_nulls(finished_at) = 1
         AND NOT EXISTS (SELECT FROM placement_attempts a WHERE a.service_order_id = $1 AND a.ended_at IS NULL)`,
-    values: [serviceOrderId, requestedBy, tells],
+    values: [serviceOrderId, requestedBy, notifies],
   });
-  if (!tells) await endCancelled(client, serviceOrderId, WITHDRAWN);
+  if (!notifies) await endCancelled(client, serviceOrderId, WITHDRAWN);
 }
 
 /**
- * Records a request to cancel before it begins. It has a row among the attempts of the placement.
+ * Records a cancel request before it begins, as an attempt of the placement.
  * @returns the attempt's number, or undefined if the cancellation is no longer ours, or the order has ended
  */
 export async function beginCancel(
@@ -73,7 +73,7 @@ export async function beginCancel(
       ), c AS (
         UPDATE cancellations SET lease_until = now() + make_interval(secs => $4::float8)
         WHERE service_order_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND num_nulls(finished_at) = 1
-          AND (SELECT ended_at IS NULL FROM known) -- the order's lock first, as everywhere
+          AND (SELECT ended_at IS NULL FROM known) -- the order's row is locked first
         RETURNING service_order_id
       ), p AS (
         UPDATE placements SET attempts = attempts + 1 FROM c
@@ -88,7 +88,7 @@ export async function beginCancel(
   return rows[0]?.attempt;
 }
 
-/** Prolongs a claim for a read that takes long. @returns false if it is no longer ours */
+/** Extends a claim for a status read. @returns false if the claim is no longer ours */
 export async function holdClaim(
   pool: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
@@ -102,12 +102,12 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
-/** SQL that ends requests to cancel of processes that died, of the orders in `c`. @param error SQL of what is said */
+/** SQL that ends the cancel requests of dead processes for the orders in `c`. @param error SQL of the error text */
 export const endingDied = (error: string): string => `
   UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
   FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
 
-/** Ends the request of a process that died: nobody knows its answer. */
+/** Ends the cancel request of a process that died. Its result is unknown, so the cancellation is in doubt. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(
     `WITH c AS (
@@ -120,9 +120,9 @@ export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelCla
 }
 
 /**
- * Ends a cancellation as refused: the order goes on, and its member is told so. One that is over, as its order may be
- * meanwhile, is left as it is.
- * @param about.end of the call that the POS answered
+ * Ends a cancellation as refused: the order continues, and its member is notified. Has no effect if the cancellation is
+ * finished or the order has ended.
+ * @param about.end the end of the POS call that reported it
  */
 export async function refuseCancellation(
   client: Pool | ClientBase,
@@ -138,7 +138,7 @@ export async function refuseCancellation(
         UPDATE cancellations
         SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = ${unlessErased('left($3, 500)')},
             cause = $4::jsonb
-        -- The order's lock first, as everywhere. What has ended meanwhile is finished by that.
+        -- The order's row is locked first. The sweep finishes the cancellation of an ended order.
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
         RETURNING service_order_id
       ), o AS (

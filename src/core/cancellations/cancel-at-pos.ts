@@ -11,12 +11,12 @@ import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 
 // guard: absent-after
-/** Seconds after a request for a ticket before "absent" counts: one that was cut off may still be on its way. */
+/** Seconds after createOrder before "absent" counts: a request that was cut off may still arrive at the POS. */
 const ABSENT_AFTER_S = 60;
 
 export type CancelDeps = CallDeps & { open: OpenSettings };
 
-/** Has the POS cancel an order, or finds out what became of that. Throws only if the database fails. */
+/** Cancels an order at its POS, or reads the result of an earlier request. Throws only if the database fails. */
 export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise<CancelDecision> {
   if (claim.callDied) await endDied(deps.pool, claim);
   // guard: died-in-doubt
@@ -52,7 +52,7 @@ function byPhone(cause: PlacementCause): { do: 'by phone' } & Why {
   return { do: 'by phone', ...why(cause) };
 }
 
-/** Opens the location where the ticket is. That it is paused stops nobody from cancelling. */
+/** Opens the location of the ticket. A pause does not prevent cancellation. */
 async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Promise<Location | CancelDecision> {
   const { locationId, integration } = claim;
   const found = await findLocation(pool, locationId);
@@ -68,7 +68,7 @@ async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Pro
   }
 }
 
-/** That there is no ticket: of one that was sent, a person finds out why. */
+/** The POS reports no ticket. If the order was sent, a person must find out why. */
 function absent({ doubt }: CancelClaim): CancelDecision {
   if (doubt === undefined) return byPhone({ code: 'cancel_ticket_missing' });
   if (doubt.secondsSinceRequest >= ABSENT_AFTER_S) return { do: 'withdraw' };
@@ -76,7 +76,7 @@ function absent({ doubt }: CancelClaim): CancelDecision {
   return { do: 'try later', retryAfterMs, ...why({ code: 'order_absent_yet' }) };
 }
 
-/** Decides by an error. What the POS may have taken is repeated only where that is harmless. */
+/** Decides by an error. A request that the POS may have accepted is repeated only if the POS deduplicates. */
 function decide(error: unknown, claim: CancelClaim, { provider }: Location): CancelDecision {
   const deduplicates = provider.deduplicatesCancels === true;
   const about = classifyError(error);
@@ -87,13 +87,13 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
   if (error instanceof GiveUp) {
     const { httpStatus } = error;
     const refusal = { problem: about.problem, cause: { code: 'cancel_refused', httpStatus } } as const;
-    // It may not be about a ticket at all.
+    // If we do not know whether a ticket exists, the refusal may mean that there is none.
     return { do: claim.doubt === undefined ? 'refuse' : 'by phone', ...refusal };
   }
   return { do: 'try later', isOurs: error instanceof NeedsOperator, retryAfterMs: waitAfter(error), ...about };
 }
 
-/** Asks the POS what became of a request to cancel, where it can be asked. */
+/** Reads the result of a cancel request, if the provider can read the status. */
 async function readBack(
   deps: CancelDeps,
   claim: CancelClaim & { order: CanonicalOrder },

@@ -7,19 +7,19 @@ import type { CancellationState, PlacementState } from '../domain/placement.ts';
 import { perhapsTakenBefore } from '../placements/record-attempt.ts';
 
 /**
- * SQL of a text that a POS wrote, unless the order was erased meanwhile: it may quote the member.
- * @param text SQL
- * @param erasedAt SQL of when the order was erased
+ * SQL of a POS's text, or NULL if the order was erased meanwhile: the text may contain member data.
+ * @param text SQL of the text
+ * @param erasedAt SQL of the time of erasure
  */
 export const unlessErased = (text: string, erasedAt = '(SELECT erased_at FROM known)'): string =>
   `CASE WHEN ${erasedAt} IS NULL THEN ${text} END`;
 
-/** A field that differs. What is missing on one side is missing here. */
+/** A field that differs. `was` or `is` is absent if the field is missing on that side. */
 export type OrderChange = { path: string; was?: unknown; is?: unknown };
 
-/** Finds what the platform changed in an order, apart from that it is cancelled. A list of another length is one change. */
+/** Finds the platform's changes to an order, except a cancellation. A list of different length is one change. */
 export function compareOrders(was: CanonicalOrder, is: CanonicalOrder): OrderChange[] {
-  // As it would be stored: without what is undefined.
+  // Drop undefined fields, as storing would.
   return differences(asCompared(was), asCompared(JSON.parse(JSON.stringify(is)) as CanonicalOrder), []);
 }
 
@@ -36,7 +36,7 @@ function differences(was: unknown, is: unknown, path: readonly string[]): OrderC
   return [{ path: path.join('.'), ...(was !== undefined && { was }), ...(is !== undefined && { is }) }];
 }
 
-/** @returns a list's length, or undefined for what is no list */
+/** @returns a list's length, or undefined for other objects */
 function lengthOf(value: object): number | undefined {
   return Array.isArray(value) ? value.length : undefined;
 }
@@ -46,10 +46,10 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Stores an order as the platform has it now, in the place of what was fetched before. It was never sent, and is locked.
- * Whoever is about to send it loses the placement, and the next one sends the newest. It keeps its call-out code, unless
- * its location is another one now: each location counts its own.
- * @param deadlineS seconds after `requestedAt` for which the order is worth placing
+ * Replaces a stored order with the platform's current version. The order must be locked and never sent. A worker about
+ * to send it loses the placement, so the next worker sends the new version. The call-out code changes only with the
+ * location, because each location counts its own codes.
+ * @param deadlineS seconds after `requestedAt` during which the order is worth placing
  */
 export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
   await client.query({
@@ -84,27 +84,26 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
   });
 }
 
-/** An order as it is under its lock, with its placement and its cancellation. */
 type LockedOrder = {
   ended: boolean;
   integration: string | null;
   state: PlacementState;
   finished: boolean;
-  /** A call of createOrder has begun, and its end is not known. */
+  /** A createOrder call has begun and its end is not recorded. */
   sending: boolean;
-  /** A call has ended so that the POS may have taken the order all the same. */
+  /** An earlier call failed in a way that may have created a ticket. */
   perhapsTaken: boolean;
-  /** Null once it is erased. */
+  /** Null once the order is erased. */
   contents: CanonicalOrder | null;
-  /** Null while nobody asked to cancel it. */
+  /** Null if cancellation was never requested. */
   cancelState: CancellationState | null;
-  /** A worker has its cancellation this moment. */
+  /** A worker is processing its cancellation now. */
   cancelling: boolean;
 };
 
-/** Locks an order until the transaction ends, and reads it then. Undefined if it was never read from the platform. */
+/** Locks an order until the transaction ends, then reads it. Returns undefined if it was never fetched. */
 export async function lockOrder(client: ClientBase, serviceOrderId: string): Promise<LockedOrder | undefined> {
-  // A statement of its own, so that the next one sees what was committed while this one waited.
+  // A separate statement, so that the next one sees changes committed while this one waited.
   // guard: cancel-lock
   await client.query('SELECT FROM orders WHERE service_order_id = $1::text FOR UPDATE', [serviceOrderId]);
   const { rows } = await client.query<LockedOrder>({
@@ -126,6 +125,6 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
   return rows[0];
 }
 
-/** Whether there may be a ticket: it is at the POS, or a request for it may have been taken. */
+/** True if there may be a ticket: the POS has the order, or a request may have created it. */
 export const mayHaveTicket = ({ state, sending, perhapsTaken }: LockedOrder): boolean =>
   sending || perhapsTaken || state === 'sent' || state === 'in_doubt';

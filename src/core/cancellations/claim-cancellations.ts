@@ -4,40 +4,40 @@ import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import { LEASE_S } from '../domain/placement.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
-/** A cancellation that this process works on until its lease ends. */
+/** A cancellation that this process has claimed until the lease expires. */
 export type CancelClaim = {
   serviceOrderId: string;
   leaseId: string;
   locationId: string;
-  /** At which the order was sent; null if it never was. */
+  /** The integration to which the order was sent. Null if it was never sent. */
   integration: string | null;
-  /** due: to be asked. asked, in_doubt: the POS is asked what became of the request. */
+  /** due: the POS is to be asked to cancel. asked, in_doubt: the result of the request is to be read. */
   state: 'due' | 'asked' | 'in_doubt';
-  /** Until a person telephones. A call that hangs ends then. */
+  /** Seconds until a person must telephone. A hanging call ends then. */
   secondsLeft: number;
   failures: number;
   problem: string | null;
-  /** A request to cancel began, and its process died before the end. */
+  /** A cancel request began, and its process died before the end. */
   callDied: boolean;
-  /** Set if nobody knows whether there is a ticket. */
+  /** Set if it is unknown whether there is a ticket. */
   doubt: { secondsSinceRequest: number } | undefined;
   providerOrderId: string | null;
   posAccount: string | null;
-  /** As it was sent. Null once it is erased. */
+  /** The order as it was sent. Null once it is erased. */
   order: (CanonicalOrder & Pick<KitchenOrder, 'callOutCode'>) | null;
 };
 
-/** How many calls there may be to an integration, so that one that hangs leaves room for others. */
-const OF_ONE = 32;
-/** The same while its circuit is open: a few try it. */
-const OF_OPEN = 4;
+/** Most calls to one integration, so that a hanging one leaves capacity for others. */
+const CALLS_OF_ONE = 32;
+/** The same while its circuit is open: these calls are the probes. */
+const CALLS_OF_OPEN = 4;
 
 const { $, valuesOf } = nameParameters('limit', 'leaseId', 'busy', 'open');
 
 /**
- * Of a location one at a time, whichever process has it. Looked up one by one: a plan made while there were few orders
- * would read them all. A placement in doubt is left to its own worker, until that asks
- * an operator: asked to cancel it, the POS may know.
+ * At most one per location, across processes. `OFFSET 0` forces index lookups: a plan cached while the table was small
+ * would scan it. A placement in doubt is left to its own worker until that worker gives up and needs an operator. Then
+ * the POS is asked to cancel it, since its response may show whether there is a ticket.
  */
 const CLAIM = `
   WITH taken AS MATERIALIZED (
@@ -52,12 +52,12 @@ const CLAIM = `
       -- guard: one-cancel-each
       AND c.location_id <> ALL (ARRAY(SELECT location_id FROM taken))
       AND (p.state = 'sent' OR p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')
-    ORDER BY c.location_id, c.next_attempt_at, c.service_order_id -- one alone, for whoever looks at this moment
+    ORDER BY c.location_id, c.next_attempt_at, c.service_order_id -- one per location, the same for concurrent claims
   ), within AS (
     SELECT service_order_id, next_attempt_at
     FROM (SELECT *, row_number() OVER (PARTITION BY integration ORDER BY next_attempt_at) AS nth FROM first) AS each
     WHERE nth + cardinality(array_positions(${$.busy}::text[], coalesce(integration, '')))
-          <= CASE WHEN integration = ANY (${$.open}::text[]) THEN ${OF_OPEN} ELSE ${OF_ONE} END
+          <= CASE WHEN integration = ANY (${$.open}::text[]) THEN ${CALLS_OF_OPEN} ELSE ${CALLS_OF_ONE} END
     ORDER BY next_attempt_at LIMIT ${$.limit}::int
   ), claimed AS (
     UPDATE cancellations SET lease_id = ${$.leaseId}::uuid, lease_until = now() + make_interval(secs => ${LEASE_S})
@@ -84,8 +84,8 @@ const CLAIM = `
   LEFT JOIN LATERAL (SELECT * FROM order_contents WHERE service_order_id = c.service_order_id OFFSET 0) AS d ON true`;
 
 /**
- * Claims cancellations that are due.
- * @param about.busy the integration of each that this process works on
+ * Claims due cancellations.
+ * @param about.busy the integrations of the cancellations that this process is processing, one entry each
  * @param about.open integrations whose circuit is open
  */
 export async function claimCancellations(

@@ -10,30 +10,29 @@ import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './begin-cancellation.ts';
 import { unlessErased } from './changed-order.ts';
 
-/** The result of a try. `end` is that of the request to cancel, if there was one. */
+/** The result of a try. `end` belongs to its cancel request, if it made one. */
 export type CancelDecision = { end?: AttemptEnd } & (
   | { do: 'nothing' }
-  /** The POS says that it is cancelled, or that it will say so. Some say the latter of what they never had. */
+  /** The POS reports that it cancelled, or that it will. Some report the latter for orders that they never had. */
   | { do: 'cancelled' | 'asked' }
   /** There is no ticket. */
   | { do: 'withdraw' }
   | ({ do: 'refuse' | 'by phone' } & Why)
-  /** The POS may have done it. */
+  /** The POS may have cancelled the order. */
   | ({ do: 'doubt' } & Why)
-  /** `isOurs`: nothing will work until an operator corrects something. */
+  /** `isOurs`: retries cannot succeed until an operator fixes the cause. */
   | ({ do: 'try later'; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
 );
 
-/** For how long a webhook is waited for: a POS that is quiet for three minutes is asked, or else the restaurant. */
-const ASKED_MS = 180_000;
-/** Time until a POS is asked what became of a request: it may still be at work on it. */
-const READ_BACK_MS = 10_000;
-/** Seconds before the deadline at which the last try begins, whatever the POS asked us to wait. */
+/** Wait for the webhook. After three minutes without one, the POS's status is read, or a person telephones. */
+const WEBHOOK_WAIT_MS = 180_000;
+/** Time until the result of a request in doubt is read: the POS may still be processing the request. */
+const READ_STATUS_MS = 10_000;
+/** Seconds before the deadline at which the last try begins, even if the POS requested a longer wait. */
 const LAST_TRY_S = 5;
 
 export type ConcludeDeps = { pool: Pool; observe: Observe; onLive: () => void };
 
-/** Carries out a decision and reports it. */
 export async function concludeCancellation(
   deps: ConcludeDeps,
   claim: CancelClaim,
@@ -59,7 +58,7 @@ export async function concludeCancellation(
     }
     case 'withdraw': {
       const about = { ...WITHDRAWN, end };
-      // A webhook was quicker: there is a ticket.
+      // A webhook was faster, so there is a ticket.
       if ((await retryWrite(() => endCancelled(pool, serviceOrderId, about))) === undefined) {
         return postpone(pool, claim, { state: 'due', delayMs: 0, failed: false });
       }
@@ -68,7 +67,7 @@ export async function concludeCancellation(
     }
     case 'asked':
       observe('asked');
-      return retryWrite(() => postpone(pool, claim, { state: 'asked', delayMs: ASKED_MS, failed: false, end }));
+      return retryWrite(() => postpone(pool, claim, { state: 'asked', delayMs: WEBHOOK_WAIT_MS, failed: false, end }));
     case 'refuse':
       await retryWrite(() => refuseCancellation(pool, serviceOrderId, decision));
       observe('refused', decision);
@@ -76,11 +75,11 @@ export async function concludeCancellation(
     case 'doubt':
       observe('in_doubt', decision);
       return retryWrite(() =>
-        postpone(pool, claim, { ...decision, state: 'in_doubt', delayMs: READ_BACK_MS, failed: true }),
+        postpone(pool, claim, { ...decision, state: 'in_doubt', delayMs: READ_STATUS_MS, failed: true }),
       );
     case 'try later': {
       const { isOurs = false, retryAfterMs } = decision;
-      // Reported once: the repeats every 30 s are no news.
+      // Reported once, not at each retry every 30 s.
       if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
       const delayMs = isOurs ? HELD_RETRY_MS : backOff(claim, retryAfterMs);
       return retryWrite(() => postpone(pool, claim, { ...decision, delayMs, failed: !isOurs }));
@@ -103,7 +102,7 @@ const { $, valuesOf } = nameParameters(
   'cause',
 );
 
-/** SQL that leaves placements in doubt, of the orders in `c`, to the person who telephones: is there a ticket? */
+/** SQL that leaves placements in doubt, of the orders in `c`, to the person who telephones. */
 export const LEAVING_DOUBT = `
   UPDATE placements SET next_attempt_at = 'infinity' FROM c
   WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
@@ -122,17 +121,17 @@ const POSTPONE = `
                                           CASE WHEN now() < ${LAST_TRY} THEN ${LAST_TRY} ELSE deadline_at END) END,
         lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
-      AND (SELECT count(*) FROM known) = 1 -- the order's lock first, as everywhere
+      AND (SELECT count(*) FROM known) = 1 -- the order's row is locked first
     RETURNING service_order_id
   )
   ${LEAVING_DOUBT} AND ${$.state} = 'by_phone'`;
 
-/** Puts a cancellation back. @param about.delayMs undefined if a person goes on */
+/** Puts a cancellation back. @param about.delayMs undefined if a person must act */
 async function postpone(
   client: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
   about: {
-    /** By default as the row has it: a request in doubt stays so. */
+    /** By default the row's state, so a request in doubt remains in doubt. */
     state?: CancelClaim['state'] | 'by_phone';
     delayMs: number | undefined;
     failed: boolean;
@@ -155,7 +154,7 @@ async function postpone(
   });
 }
 
-/** Releases a claim after an error of our own. A request that had begun shows in its attempt. */
+/** Releases a claim after an internal error. A request that had begun is recorded in its attempt. */
 export async function releaseCancellation(pool: Pool, claim: CancelClaim): Promise<void> {
   await postpone(pool, claim, { delayMs: 1_000, failed: false });
 }

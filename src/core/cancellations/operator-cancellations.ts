@@ -10,15 +10,15 @@ export const CancellationRequested = z.object({
   serviceOrderId: z.string(),
   cancel: z.enum(['withdraws', 'asks_pos', 'under_way']).meta({
     description:
-      'withdraws: it is not at its POS, and will not be sent. asks_pos: its POS is asked. under_way: this moment, which ' +
-      'is as good.',
+      'withdraws: the POS does not have the order, and it will not be sent. asks_pos: the POS is asked to cancel it. ' +
+      'under_way: a worker is already cancelling it.',
   }),
 });
 type CancellationRequested = z.infer<typeof CancellationRequested>;
 
 /**
- * Has an order cancelled for an operator, also once more where the POS refused, its answer was lost, or only a telephone
- * was left. Workers see it within a second.
+ * Requests cancellation of an order for an operator. Repeats the request if the POS refused it, its response was lost,
+ * or a person was to telephone. Workers see it within a second.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function requestCancellation(
@@ -35,9 +35,9 @@ export async function requestCancellation(
     }
     if (known.ended) return refused({ code: 'already_over' });
     if (known.cancelling) return { serviceOrderId, cancel: 'under_way' };
-    const tells = mayHaveTicket(known);
-    await beginCancellation(client, serviceOrderId, { requestedBy: 'operator', tells });
-    return { serviceOrderId, cancel: tells ? 'asks_pos' : 'withdraws' };
+    const notifies = mayHaveTicket(known);
+    await beginCancellation(client, serviceOrderId, { requestedBy: 'operator', notifies });
+    return { serviceOrderId, cancel: notifies ? 'asks_pos' : 'withdraws' };
   });
 }
 
@@ -48,9 +48,9 @@ export const CancellationConcluded = z.object({
 type CancellationConcluded = z.infer<typeof CancellationConcluded>;
 
 /**
- * Concludes a cancellation by what the restaurant said on the telephone. Of an order in doubt that says as well whether
- * there is a ticket: what is cancelled is not cooked, and what goes on is there.
- * @param cancelled false if the restaurant makes the order all the same
+ * Concludes a cancellation by the restaurant's reply on the telephone. The reply also resolves an order in doubt: an
+ * order that the restaurant will prepare has a ticket.
+ * @param cancelled false if the restaurant prepares the order anyway
  * @returns a refusal, or undefined if there is no such order
  */
 export async function concludeByPhone(
@@ -69,7 +69,7 @@ export async function concludeByPhone(
       await endCancelled(client, serviceOrderId, { nativeStatus: 'cancelled by telephone', state: 'sent' });
       return { serviceOrderId, cancellation: 'cancelled' };
     }
-    // Nobody knows its POS id. A webhook about it says so.
+    // The POS id is unknown. A webhook may provide it later.
     if (!known.finished) await storeOrderRef(client, serviceOrderId, known.integration ?? '', {});
     await refuseCancellation(client, serviceOrderId, {});
     return { serviceOrderId, cancellation: 'refused' };

@@ -16,20 +16,20 @@ import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { RefetchOrder } from '../placements/placement-job.ts';
 
-/** A signal for a known order, in work. */
+/** A claimed refresh of a known order, caused by a signal. */
 export type Refresh = {
   serviceOrderId: string;
   leaseId: string;
-  /** To the microsecond. A later time in the row means that another signal came meanwhile. */
+  /** With microseconds. A later time in the row means that another signal arrived meanwhile. */
   signalledAt: string;
   /** Seconds since that signal. */
   age: number;
   failures: number;
-  /** `wait` while the order is fetched for the first time, `forget` where it is still to be, or is over. */
+  /** `wait` while the first fetch is under way, `forget` if the order was not fetched yet or has ended. */
   to: 'fetch' | 'wait' | 'forget';
 };
 
-/** Claims refreshes that are due. There is one row for each order, so it is fetched by one worker at a time. */
+/** Claims due refreshes. Each order has one row, so one worker at a time fetches it. */
 export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh[]> {
   const { rows } = await pool.query<Refresh>({
     name: 'claim-refreshes',
@@ -53,7 +53,7 @@ export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh
 
 type Ours = Pick<Refresh, 'serviceOrderId' | 'leaseId' | 'signalledAt'>;
 
-/** Ends a refresh. If another signal came meanwhile, there is one more. */
+/** Ends a refresh. If another signal arrived meanwhile, the row remains for one more. */
 export async function endRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
@@ -72,7 +72,7 @@ export async function endRefresh(
   });
 }
 
-/** Puts a refresh back for a while, or for no time if another signal came. @param failed counts a failed try */
+/** Delays a refresh, without delay if another signal arrived meanwhile. @param failed counts a failed try */
 export async function postponeRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
@@ -91,18 +91,15 @@ export async function postponeRefresh(
   });
 }
 
-/** Time until an order is looked at again whose first fetch is under way. */
-const FETCHED_MS = 1_000;
-/**
- * Time until an order is looked at again of which nobody knows yet whether it will be sent as it was, and the longest: it
- * doubles, since a person may have to say so.
- */
-const SETTLED_MS = 20_000;
-const SETTLED_MOST_MS = 1_800_000;
-/** Seconds for which an order may be unreadable, or missing at the platform, before its signal is given up. */
+/** Time until the next refresh of an order whose first fetch is under way. */
+const FIRST_FETCH_DELAY_MS = 1_000;
+/** First and longest delay of a refresh while the order may have a ticket. It doubles: a person may have to decide. */
+const DEFER_MS = 20_000;
+const DEFER_MAX_MS = 1_800_000;
+/** Seconds for which an order may be unreadable or missing at the platform before its refresh is given up. */
 const PATIENCE_S = 600;
 
-/** Differences of one order that are kept, the newest: a platform may change its mind with every answer. */
+/** Number of newest differences stored per order: a platform's responses may differ every time. */
 const CHANGES_STORED = 20;
 
 export type RefreshDeps = {
@@ -110,27 +107,27 @@ export type RefreshDeps = {
   refetch: RefetchOrder;
   deadlineS: number;
   observe: Observe;
-  /** Called when there is something for the workers of placements and of cancellations, and perhaps to tell. */
+  /** Called when placements, cancellations or live messages may have work. */
   onDue: () => void;
 };
 
 type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'paths'>;
 
-/** Fetches a known order once more, and does what the platform's answer says. */
+/** Fetches a known order again and applies the platform's response. */
 export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise<void> {
   const { pool, observe } = deps;
   const { serviceOrderId } = refresh;
   if (refresh.to === 'forget') {
-    // The signal may have come while the order was fetched in vain for the last time.
+    // The signal may have arrived during the last failing fetch. If so, restart the placement.
     const { rowCount } = await pool.query(BEGIN_AGAIN, [serviceOrderId]);
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
   }
-  if (refresh.to === 'wait') return postponeRefresh(pool, refresh, FETCHED_MS, false);
+  if (refresh.to === 'wait') return postponeRefresh(pool, refresh, FIRST_FETCH_DELAY_MS, false);
   try {
     const read = await refetchObserved(deps, serviceOrderId);
     if (read === undefined) return await fail(deps, refresh, 'the platform has no such order');
-    const found = await inTransaction(pool, (client) => follow(client, refresh, read, deps.deadlineS));
+    const found = await inTransaction(pool, (client) => applyResponse(client, refresh, read, deps.deadlineS));
     observe({ what: 'refresh', serviceOrderId, locationId: read.order.locationId, ...found });
     if (found.outcome === 'withdrawn') {
       const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
@@ -144,15 +141,15 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
   }
 }
 
-/** The platform has answered, and not with an order that can be read: perhaps it will. The placement goes on as it was. */
+/** Retries an unreadable or missing order for PATIENCE_S. The placement continues with the stored order. */
 async function fail({ pool, observe }: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
   if (refresh.age < PATIENCE_S) return postponeRefresh(pool, refresh, backOff(refresh), true);
   await endRefresh(pool, refresh);
   observe({ what: 'refresh', outcome: 'given_up', serviceOrderId: refresh.serviceOrderId, problem });
 }
 
-/** Decides under the order's lock, and ends the refresh in the same commit. */
-async function follow(
+/** Decides under the order's lock. Ends or delays the refresh in the same commit. */
+async function applyResponse(
   client: ClientBase,
   refresh: Refresh,
   { order, leftOut }: ReadOrder,
@@ -165,28 +162,30 @@ async function follow(
   };
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
-  // What is to be cancelled is not sent any more.
+  // An order to be cancelled is not sent any more.
   const { cancelState, contents } = known;
   if (cancelState !== null && cancelState !== 'refused') return ended('unchanged');
-  // What was refused to an operator may be granted to the member.
+  // Request cancellation even if the POS refused an earlier request by an operator.
   if (order.cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
       serviceOrderId,
       { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
     ]);
-    const tells = mayHaveTicket(known);
-    await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', tells });
-    return ended(tells ? 'cancelled' : 'withdrawn');
+    const notifies = mayHaveTicket(known);
+    await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
+    return ended(notifies ? 'cancelled' : 'withdrawn');
   }
   const changes = compareOrders(contents, order);
   if (known.finished) {
-    return (await isNews(client, serviceOrderId, changes)) ? ended('changed_after_sent', changes) : ended('unchanged');
+    return (await storeChanges(client, serviceOrderId, changes))
+      ? ended('changed_after_sent', changes)
+      : ended('unchanged');
   }
   if (changes.length === 0) return ended('unchanged');
-  // What was sent once is repeated exactly as it was sent.
+  // A repeat must be identical to the first request.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
-    await postponeRefresh(client, refresh, Math.min(Math.max(SETTLED_MS, refresh.age * 1_000), SETTLED_MOST_MS), false);
+    await postponeRefresh(client, refresh, Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS), false);
     return { outcome: 'deferred' };
   }
   await storeNewest(client, { order, leftOut }, deadlineS);
@@ -194,11 +193,15 @@ async function follow(
 }
 
 /**
- * Keeps how the platform's order differs from the ticket. A row is the whole difference, for whoever telephones; an empty
- * one says that there is none any more.
- * @returns false if that is known
+ * Stores the complete difference between the platform's order and the ticket, for the person who telephones. An empty
+ * row means that there no longer is one.
+ * @returns false if the newest row has the same difference
  */
-async function isNews(client: ClientBase, serviceOrderId: string, changes: readonly OrderChange[]): Promise<boolean> {
+async function storeChanges(
+  client: ClientBase,
+  serviceOrderId: string,
+  changes: readonly OrderChange[],
+): Promise<boolean> {
   const { rowCount } = await client.query(
     `WITH gone AS (
        DELETE FROM order_changes WHERE service_order_id = $1 AND seen_at <= (
@@ -213,11 +216,10 @@ async function isNews(client: ClientBase, serviceOrderId: string, changes: reado
   return rowCount === 1;
 }
 
-/** The most that a hanging platform can hold: enough for a hundred signals a second that it answers in a third of one. */
+/** The most that a hanging platform can occupy. Enough for 100 signals per second if a response takes a third of one. */
 const WORKERS = 32;
 const POLL_MS = 1_000;
 
-/** Looks again at known orders that were signalled. */
 export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
   return workLoop({
     capacity: WORKERS,
@@ -225,7 +227,7 @@ export function workRefreshes(deps: RefreshDeps & { log: Log }): WorkLoop {
     claim: (limit) => claimRefreshes(deps.pool, limit),
     work: (refresh) =>
       refreshOrder(deps, refresh).catch((error: unknown) => {
-        deps.log.error({ serviceOrderId: refresh.serviceOrderId, err: error }, 'refresh left to its lease');
+        deps.log.error({ serviceOrderId: refresh.serviceOrderId, err: error }, 'refresh interrupted');
       }),
     log: deps.log,
     failing: 'refreshes could not be claimed',

@@ -15,8 +15,8 @@ export type Swept = {
 } & Partial<Why>;
 
 /**
- * Decides what needs no call, for all locations at once and however many calls hang: orders that have ended, and
- * cancellations whose deadline has passed. Every process does this each second.
+ * Decides cancellations that need no POS call: those of ended orders and those past their deadline. It covers all
+ * locations at once, so hanging calls do not delay it. Every process runs it each second.
  */
 export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
   const finished = await pool.query<Omit<Swept, 'outcome'> & { outcome: CancellationState }>({
@@ -34,8 +34,8 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
 }
 
 /**
- * The POS's webhook said that the order is cancelled, or it was too late. So a webhook has nothing to do with them. Where
- * the order failed, or nothing more was heard of it, nobody refused: the state stays.
+ * Finishes cancellations of ended orders here, so that webhooks need not. An order that a webhook ended as cancelled or
+ * as done decides the state. If the order failed or only expired, the POS did not refuse, and the state remains.
  */
 const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (
@@ -45,7 +45,7 @@ const FINISH_ENDED = `
     FROM cancellations c
     CROSS JOIN LATERAL (
       SELECT rank, integration, ended_at FROM orders WHERE service_order_id = c.service_order_id
-      OFFSET 0 -- looked up one by one: a plan made while there were few would read them all
+      OFFSET 0 -- forces index lookups: a plan cached while the table was small would scan it
     ) AS o
     WHERE c.finished_at IS NULL AND o.ended_at IS NOT NULL
     FOR UPDATE OF c SKIP LOCKED
@@ -58,8 +58,8 @@ const FINISH_ENDED = `
   RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId", e.integration, c.state AS outcome`;
 
 /**
- * A call that is under way ends at the deadline, and the next round finds its cancellation. Orders that were never sent
- * are not included: they are withdrawn, or the call that sends them decides.
+ * Hands late cancellations to a person. A call that is under way ends at the deadline, so the next sweep finds its
+ * cancellation. Orders that were never sent are excluded: they are withdrawn, or the call that sends them decides.
  */
 const GIVE_TO_PEOPLE = `
   WITH late AS MATERIALIZED (
@@ -69,7 +69,7 @@ const GIVE_TO_PEOPLE = `
     WHERE c.finished_at IS NULL AND c.next_attempt_at < 'infinity' AND c.deadline_at < now()
       AND (c.lease_until IS NULL OR c.lease_until < now()) AND p.state IN ('sent', 'in_doubt')
   ), locked AS MATERIALIZED (
-    -- The orders' locks first, in the order of their keys, as everywhere.
+    -- Lock the orders' rows first, sorted by key.
     SELECT service_order_id, integration, ended_at, erased_at FROM orders
     WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM late))
     ORDER BY service_order_id FOR UPDATE SKIP LOCKED

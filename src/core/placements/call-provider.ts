@@ -12,18 +12,17 @@ import { why } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { OpenOrder } from './record-order.ts';
 
-/** Time from the row to the call. A process that was stopped for longer, or whose machine was, may have lost its lease. */
+/** Most time from the attempt's row to the call. A process or machine suspended for longer may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
-/** What a call to a POS needs. */
 export type CallDeps = Pick<PlacementDeps, 'pool' | 'now' | 'credentialsFor' | 'posFetch' | 'observe' | 'breaker'>;
 
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
 /**
- * Makes one call to the POS and records its beginning and end.
+ * Makes one POS call. Records its beginning; the caller records the returned `end`.
  * @param begin records the beginning
- * @returns undefined if the order is no longer ours to try
+ * @returns undefined if the order is no longer ours
  */
 export async function callProvider<Result>(
   deps: CallDeps,
@@ -33,12 +32,12 @@ export async function callProvider<Result>(
   call: (context: PosContext<unknown>) => Promise<Result>,
   begin: typeof beginAttempt = beginAttempt,
 ): Promise<CallEnd<Result> | undefined> {
-  const sinceAsked = stopwatch();
+  const sinceRecorded = stopwatch();
   const number = await begin(deps.pool, job, name, location);
   if (number === undefined) return undefined;
-  // The row remains without an end, which counts as a call that may have been made.
+  // The row has no end, so it counts as a call that may have been made.
   // guard: no-late-call
-  if (sinceAsked() > BEGIN_WITHIN_MS) return undefined;
+  if (sinceRecorded() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();
   const { locationId, integration, provider } = location;
   const requests = noteRequests(deps.posFetch);
@@ -73,13 +72,13 @@ export async function callProvider<Result>(
   }
 }
 
-/** The POS's own word for a cancel, or `not_asked`. */
+/** For a cancel, the provider's result, or `not_asked` if the provider made no request. */
 function outcomeOf(name: CallName, result: unknown): string {
   if (name === 'cancelOrder') return typeof result === 'string' ? result : 'not_asked';
   return result === undefined ? 'absent' : 'placed';
 }
 
-/** Decides by the kind of an error that leaves no doubt. */
+/** Decides by the class of an error after which the POS certainly has no ticket. */
 export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
   const about = classifyError(error);
   if (error instanceof GiveUp) return { do: 'fail', reason: storable(error.reason), ...refusedFor(error), ...about };
@@ -87,12 +86,12 @@ export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | '
   return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
 }
 
-/** The wait that the other side asked for. */
+/** The wait in milliseconds that the other system requested. */
 export function waitAfter(error: unknown): number | undefined {
   return error instanceof TryAgain ? error.retryAfterMs : undefined;
 }
 
-/** Opens the order's location, if orders may be sent to it now. One that is cancelled is only looked for there. */
+/** Opens the order's location if it accepts orders now. A pause does not apply to an order that is to be cancelled. */
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,

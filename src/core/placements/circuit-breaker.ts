@@ -3,10 +3,10 @@ import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
 /**
- * Silent locations of an integration, without any that answers, from which the vendor counts as down. Fewer are tills
- * that are switched off, and each of those has at most its location's share of the workers.
+ * Silent locations of an integration from which its vendor counts as down, if no location answers. Fewer are
+ * switched-off tills, each of which occupies at most its location's share of the workers.
  */
-const LOCATIONS = 10;
+const SILENT_LOCATIONS = 10;
 /** The longest time between two tries of an order. */
 export const BACKOFF_MAX_MS = 60_000;
 
@@ -18,11 +18,11 @@ export type SilentLocation = Called & {
   silentForS: number;
 };
 
-/** The integrations whose POS systems do not answer, as far as this process has called them. */
+/** Tracks which integrations' POS systems do not answer, by the calls of this process. */
 export type CircuitBreaker = {
   /**
    * @param began when the call began, by `performance.now()`
-   * @param error what it threw; undefined if the POS did what it was asked
+   * @param error the call's error; undefined if it succeeded
    */
   callEnded(location: Called, began: number, error?: unknown): void;
   isOpen(integration: string | null): boolean;
@@ -40,9 +40,9 @@ type Circuit = {
 };
 
 /**
- * Makes one circuit per integration. It opens if calls to many of its locations go without an answer and none has one,
- * and closes at the first answer. A location that has not failed is not held back. Libraries (cockatiel, opossum)
- * refuse a call that is about to be made; here the queue must know, or orders would be claimed only to be refused.
+ * Makes one circuit per integration. It opens if calls to many locations have no answer and no call has one. It closes
+ * at the first answer. Locations that have not failed are not limited to probes. Libraries (cockatiel, opossum) reject
+ * a call when it is made. Here the queue must know before, or orders would be claimed only to be rejected.
  */
 export function circuitBreaker(log: Log): CircuitBreaker {
   const circuits = new Map<string, Circuit>();
@@ -72,25 +72,25 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     const { silentAt } = circuit;
     silentAt.set(locationId, { began, ended: performance.now() });
     if (circuit.state === 'open') return;
-    // However long calls take: after the longest back-off, another to that location would have begun before this one.
+    // Drop locations that were not called again within the longest back-off before this call, however long calls take.
     for (const [each, { ended }] of silentAt) if (began - ended > BACKOFF_MAX_MS) silentAt.delete(each);
-    if (silentAt.size < LOCATIONS) return;
+    if (silentAt.size < SILENT_LOCATIONS) return;
     circuit.state = 'open';
     log.warn(
       { integration, locations: silentAt.size },
-      'circuit open: the POS answers at none of these locations; their orders wait, and a few at a time try it',
+      'circuit open: the POS answers at none of these locations; a few of their orders probe it, the others wait',
     );
   };
 
   return {
     callEnded(location, began, error) {
-      // The location is served by another integration now.
+      // Forget the location at other integrations: it may have moved.
       for (const [integration, { silentAt }] of circuits) {
         if (integration !== location.integration) silentAt.delete(location.locationId);
       }
       const hasAnswered = isAnswer(error);
       if (hasAnswered === true) answered(location.integration);
-      // A call that began before the last answer says nothing about the time after it.
+      // A call that began before the last answer proves nothing about the time after it.
       else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
     },
     isOpen: (integration) => openCircuit(integration) !== undefined,
@@ -111,13 +111,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   };
 }
 
-/** True if the POS answered; a server error is no answer. Undefined if that is unknown, or nothing was asked. */
+/** True if the POS answered. A server error is no answer. Undefined if unknown, or if no request was made. */
 function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
   if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // If we keep to a vendor's limit ourselves, there is a wait and no status.
+  // Our own rate limiting of a vendor gives a wait without a status.
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
   return false;
 }

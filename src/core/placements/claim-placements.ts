@@ -4,11 +4,10 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { chooseQueues, type Chosen, type DueLocations, isFree, type Capacity } from './due-locations.ts';
 
 /**
- * Claims due placements within the room that there is. Locks what it claims and nothing else.
- * @param about.leaseId of all claimed now
- * @param about.lost lease ids of earlier claims whose answer was lost: their placements are free again, since nobody
- *   works on them
- * @param about.room how much there is at the moment
+ * Claims due placements within the free capacity. Locks only the rows that it claims.
+ * @param about.leaseId the lease of all placements claimed now
+ * @param about.lost lease ids of earlier claims whose response was lost: no worker has them, so they count as free
+ * @param about.capacity returns the current free capacity
  */
 export async function claimPlacements(
   pool: Pool,
@@ -17,7 +16,7 @@ export async function claimPlacements(
 ): Promise<Claim[]> {
   await due.refresh(pool, about.lost);
   for (;;) {
-    // Calls end during a query.
+    // Capacity changes during each query.
     const chosen = chooseQueues(due.queues, about.capacity());
     if (chosen.length === 0) return [];
     const claims = await claim(pool, chosen, about);
@@ -28,14 +27,14 @@ export async function claimPlacements(
       else if (isEmpty) due.remove(queue);
       else due.moveBack(queue);
     }
-    // What was due may have been claimed by others, who left nothing in these queues.
+    // Other processes may have claimed everything in these queues. Try the remaining ones.
     if (claims.length > 0) return claims;
   }
 }
 
 const { $, valuesOf } = nameParameters('leaseId', 'lost', 'locationIds', 'since', 'takes', 'newest', 'late');
 
-/** SQL for a queue's due placements. Compared as rows, so that no plan goes by the time alone, through other queues. */
+/** SQL for a queue's due placements. Row comparison prevents a plan that scans by time through other queues. */
 const due = (direction: '' | 'DESC', limit: string): string => `
   SELECT service_order_id
   FROM placements

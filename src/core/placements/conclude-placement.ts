@@ -34,7 +34,7 @@ const POSTPONE = `
       next_attempt_at = CASE
         WHEN next_attempt_at > ${$.dueAt}::timestamptz THEN next_attempt_at
         WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
-        -- It was cancelled during the call, and is withdrawn.
+        -- Cancellation was requested during the call: due now, to be withdrawn.
         WHEN ${$.state} <> 'in_doubt' AND (SELECT o.cancellation = 'requested' FROM orders o
                                            WHERE o.service_order_id = placements.service_order_id) THEN now()
         WHEN ${$.state} = 'waiting' THEN least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at))
@@ -45,21 +45,21 @@ const POSTPONE = `
 
 type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';
-  /** The new problem; by default the old one stays. */
+  /** The new problem. By default the old one remains. */
   problem?: string;
   cause?: PlacementCause;
-  /** Time until the next try; undefined if an operator decides. */
+  /** Time until the next try. Undefined if an operator must decide. */
   delayMs: number | undefined;
   /** Counts a failed try. */
   failed: boolean;
-  /** True if a request that the POS may have taken ended just now. */
+  /** True if a request that the POS may have accepted has just ended. */
   requestEnded?: boolean;
   end?: AttemptEnd;
 };
 
 /**
- * Puts a placement back: waiting, held, or in doubt. If it was made due again during the attempt (a location put or
- * resumed, a retry), it stays due.
+ * Puts a placement back: waiting, held, or in doubt. It remains due if it was made due during the attempt (a location
+ * was changed or resumed, or a retry was requested).
  */
 async function postponePlacement(
   pool: Pool,
@@ -84,31 +84,31 @@ async function postponePlacement(
   });
 }
 
-/** The result of a try. `end` is that of the call to the POS, if there was one. */
+/** The result of a try. `end` belongs to its POS call, if it made one. */
 export type Decision =
   /** This process has lost the placement. */
   | { do: 'nothing' }
   | Stored
   | Failed
-  /** Nothing will work until an operator corrects something. */
+  /** Retries cannot succeed until an operator fixes the cause. */
   | ({ do: 'hold'; end?: AttemptEnd } & Why)
-  /** Certainly not at the POS, and worth another try: when the other side says so, or else soon. */
+  /** Certainly not at the POS. Retried after the time that the other system requested, by default soon. */
   | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Why)
-  /** Perhaps at the POS, which deduplicates or can be asked: when it says so, or else soon. */
+  /** Perhaps at the POS, which deduplicates or can be queried. Retried in the same way. */
   | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
-  /** Perhaps at the POS, and only a person can find out. */
+  /** Perhaps at the POS. Only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
-  /** Cancelled, and certainly not at the POS. */
+  /** To be cancelled, and certainly not at the POS. */
   | { do: 'withdraw' }
-  /** Back to the queue at once, until the location has a free worker. */
+  /** Returned to the queue at once, until the location has a free worker. */
   | ({ do: 'release' } & Partial<Why>);
 
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
-/** Nobody will take the order. The member reads `reason`, the operator `problem`. */
+/** The order cannot be placed. The member reads `reason`, the operator `problem`. */
 type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Why;
 
-/** The deadline has passed: food that late is no use. It does not apply if the deadline was moved just now. */
+/** The deadline has passed. The failure does not apply if the deadline was moved meanwhile. */
 export const FAIL_LATE: Decision = {
   do: 'fail',
   late: true,
@@ -137,7 +137,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return withdraw(deps, job);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
-      // Reported once: the repeats every 30 s are no news.
+      // Reported once, not at each retry every 30 s.
       if (job.problem !== decision.problem) observe('held', state);
       return postpone({ state, delayMs: HELD_RETRY_MS, failed: false });
     }
@@ -162,7 +162,7 @@ async function storeRef(deps: PlacementDeps, job: PlacementJob, { location, ref,
   const { locationId, integration } = location;
   const stored = await retryWrite(() => storeOrderRef(deps.pool, serviceOrderId, integration, ref, end));
   if (stored.conflict) {
-    const why = "we had failed or withdrawn the order, or its POS id is another order's";
+    const why = 'we had already ended the order as failed or withdrawn, or its POS id belongs to another order';
     deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, why });
   }
   observePlacement(deps, job, 'sent', { end });
@@ -178,7 +178,7 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
 }
 
 async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
-  // A webhook or another worker was quicker: there may be a ticket.
+  // A webhook or another worker was faster, so there may be a ticket.
   if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, WITHDRAWN))) === undefined) {
     return concludePlacement(deps, job, { do: 'release' });
   }
@@ -186,12 +186,12 @@ async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
   deps.onLive();
 }
 
-/** Never sooner than the other side asked for. */
+/** The back-off in milliseconds, at least the wait that the other system requested. */
 export function backOff({ failures }: { failures: number }, retryAfterMs = 0): number {
   return Math.max(retryAfterMs, backoff(failures, BACKOFF));
 }
 
-/** Reports the result of a try. @param about.entered whether it is a new state; true by default */
+/** Reports the result of a try. @param about.entered whether the state is new; true by default */
 export function observePlacement(
   deps: PlacementDeps,
   job: PlacementJob,

@@ -4,30 +4,30 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { restAfter } from '../postgres/loops.ts';
 import type { SilentLocation } from './circuit-breaker.ts';
 
-/** The due placements of one location, or those not fetched yet, whose location is unknown. */
+/** The due placements of one location, or all due placements not fetched yet, whose location is unknown. */
 type LocationQueue = {
-  /** Empty for those not fetched yet. */
+  /** Empty for placements not fetched yet. */
   locationId: string;
   /** Null if it is unknown or not configured. */
   integration: string | null;
-  /** When the oldest of them was due. */
+  /** When its oldest placement was due. */
   since: Date | string;
-  /** How many are past their deadline and not in doubt. */
+  /** Number of placements past their deadline and not in doubt. */
   late: number;
-  /** When the location's settings were put, by `performance.now()`. */
+  /** When the location's settings were last changed, by `performance.now()`. */
   settingsAt: number;
   paused: boolean;
 };
 
-/** The queues in which something is due, as far as this process knows. */
+/** The queues with due placements, as far as this process knows. */
 export type DueLocations = {
   queues: ReadonlyMap<string, LocationQueue>;
   /**
-   * Looks what is due, now and then. In between, placements that were not fetched yet may always have come.
-   * @param lost lease ids of claims whose answer was lost
+   * Re-queries what is due at intervals. In between, assumes that new unfetched placements may exist.
+   * @param lost lease ids of claims whose response was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
-  /** Has the next refresh look: something became due out of turn. */
+  /** Makes the next refresh query: a placement became due ahead of schedule. */
   expire(): void;
   add(location: Pick<LocationQueue, 'locationId' | 'integration'>): void;
   /** Moves a queue behind all others. */
@@ -35,30 +35,29 @@ export type DueLocations = {
   remove(queue: LocationQueue): void;
 };
 
-/** The shortest and the longest rest after a look, and the rest in times of its duration: a deep backlog takes long. */
-const LOOK_REST = { leastMs: 500, mostMs: 2_000, times: 20 };
-/** The same after a look from the very beginning, for what a commit or a clock brought in below the mark. */
-const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
-/** For how long a statement that makes a placement due may take to commit. */
+/** Pause after a query: a multiple of its duration, since a deep backlog makes it slow, within limits. */
+const QUERY_PAUSE = { leastMs: 500, mostMs: 2_000, times: 20 };
+/** The same after a full query, which finds rows that a late commit or a clock change brought in below the mark. */
+const FULL_QUERY_PAUSE = { leastMs: 60_000, mostMs: 600_000, times: 200 };
+/** Longest time in seconds that a statement which makes a placement due may take to commit. */
 const COMMIT_S = 10;
 
-/** Starts without knowing any queue. */
 export function dueLocations(): DueLocations {
   const queues = new Map<string, LocationQueue>();
   let mark: Date | string = '-infinity';
-  let lookAt = -Infinity;
-  let everythingAt = -Infinity;
+  let nextQueryAt = -Infinity;
+  let nextFullQueryAt = -Infinity;
 
   const add = ({ locationId, integration }: Pick<LocationQueue, 'locationId' | 'integration'>): void => {
     if (queues.has(locationId)) return;
     queues.set(locationId, { locationId, integration, since: mark, late: 0, settingsAt: -Infinity, paused: false });
   };
 
-  const look = async (pool: Pool, from: Date | string, lost: readonly string[]): Promise<void> => {
+  const queryDue = async (pool: Pool, from: Date | string, lost: readonly string[]): Promise<void> => {
     const began = performance.now();
     const { rows } = await pool.query<{ mark: Date; due: Found[] }>({
       name: 'look-for-due',
-      text: LOOK,
+      text: FIND_DUE,
       values: valuesOf({ from, lost }),
     });
     const found = rows[0];
@@ -75,20 +74,20 @@ export function dueLocations(): DueLocations {
   return {
     queues,
     expire() {
-      lookAt = -Infinity;
+      nextQueryAt = -Infinity;
     },
     add,
     async refresh(pool, lost) {
       const began = performance.now();
-      if (began < lookAt) return add({ locationId: '', integration: null });
-      const isEverything = began >= everythingAt;
+      if (began < nextQueryAt) return add({ locationId: '', integration: null });
+      const isFull = began >= nextFullQueryAt;
       try {
         // guard: due-start
-        await look(pool, isEverything ? '-infinity' : mark, lost);
+        await queryDue(pool, isFull ? '-infinity' : mark, lost);
       } finally {
         const ended = performance.now();
-        lookAt = ended + restAfter(ended - began, LOOK_REST);
-        if (isEverything) everythingAt = ended + restAfter(ended - began, EVERYTHING_REST);
+        nextQueryAt = ended + restAfter(ended - began, QUERY_PAUSE);
+        if (isFull) nextFullQueryAt = ended + restAfter(ended - began, FULL_QUERY_PAUSE);
       }
     },
     moveBack(queue) {
@@ -108,17 +107,17 @@ type Found = [
   paused: boolean,
 ];
 
-/** SQL that is true of a placement that nobody works on. @param lost the parameter with lost lease ids */
+/** SQL that is true of a placement without a worker. @param lost the parameter with lost lease ids */
 export const isFree = (lost: string): string =>
   `(lease_until IS NULL OR lease_until < now() OR lease_id = ANY (${lost}::uuid[]))`;
 
 const { $, valuesOf } = nameParameters('from', 'lost');
 
 /**
- * The mark lies below every open placement that was due, those of other workers included: what has been finished is not
- * read again, not even where an old snapshot keeps its rows. Sorted, so that no plan goes by location.
+ * The mark is below every open due placement, including claimed ones. So finished rows are not read again, even if an
+ * old snapshot prevents their removal. The sort prevents a plan that scans by location.
  */
-const LOOK = `
+const FIND_DUE = `
   WITH due AS MATERIALIZED (
     SELECT coalesce(location_id, '') AS queue, next_attempt_at, ${isFree($.lost)} AS free,
            deadline_at < now() AND state <> 'in_doubt' AS late
@@ -134,39 +133,39 @@ const LOOK = `
                 FROM due WHERE free GROUP BY queue) AS d
           LEFT JOIN locations l ON l.location_id = d.queue) AS due`;
 
-/** The room that there is for placements. */
+/** The free capacity for placements. */
 export type Capacity = {
   limit: number;
-  /** How many of one location may be under way. */
+  /** Most placements of one location under way. */
   share: number;
-  /** The locations that this process is sending for now, one entry per placement. */
+  /** The locations of the placements that this process is sending, one entry per placement. */
   busy: readonly { locationId: string; integration: string | null }[];
-  /** How many fetched ones may be claimed in all. */
+  /** How many fetched placements may be claimed in total. */
   senders: number;
-  /** How many of one integration may be under way. */
+  /** Most placements of one integration under way. */
   sendersOfOne: number;
   /**
-   * Integrations with an open circuit: one placement at a time per location, and for all silent locations together only
-   * the probes, longest untried first.
+   * Integrations with an open circuit. Each of their locations gets one placement at a time. All their silent locations
+   * share the probes, longest untried first.
    */
   open: readonly { integration: string; probes: number }[];
-  /** Locations of open integrations whose last call had no answer. */
+  /** Locations of these integrations whose last call had no answer. */
   silent: readonly SilentLocation[];
-  /** How many more may be claimed that wait for a probe past their deadline. */
+  /** How many placements of silent locations past their deadline may be claimed in addition. */
   late: number;
-  /** How many of those not fetched yet may be claimed, and `newest` so many more. */
+  /** How many of the oldest and of the newest placements not fetched yet may be claimed. */
   oldest: number;
   newest: number;
 };
 
-/** What to claim of a queue: the oldest, the newest, or of the oldest the late alone. */
+/** What to claim from a queue: the `take` oldest and `newest` newest. `late`: only placements past their deadline. */
 export type Chosen = { queue: LocationQueue; take: number; newest: number; late: boolean };
 
 /**
- * Chooses what to claim of which queues, within each location's share and the locations in turn: a hanging POS delays only
- * its own orders, and a vendor that hangs at a hundred locations does not delay others either. Placements not fetched
- * yet, whose location is unknown, have a share of their own, so that a hanging platform does not delay the fetched ones.
- * Some of them are the newest, so that one location's backlog does not delay everybody's next order.
+ * Chooses what to claim from which queues, locations in turn, each within its share. A hanging POS delays only its own
+ * orders, and a vendor that hangs at a hundred locations does not delay others. Placements not fetched yet have a
+ * separate share, so that a hanging platform does not delay fetched ones. Part of that share goes to the newest, so
+ * that one location's backlog does not delay new orders of others.
  */
 export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacity: Capacity): Chosen[] {
   const chosen = new Map<LocationQueue, Chosen>();
@@ -188,7 +187,7 @@ export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacit
     const longestFirst = untried.toSorted(([, a], [, b]) => b - a).map(([queue]) => queue);
     longestFirst.slice(0, Math.min(probes, left)).forEach(take);
   }
-  /** Takes one more of a queue in which fewer than `turn` would be under way. @returns whether it may take another */
+  /** Takes one placement if the location has fewer than `turn` under way. @returns false once its share is used */
   const serve = (queue: LocationQueue, turn: number): boolean => {
     const { locationId, integration } = queue;
     if (locationId === '' || silent.has(queue)) return false;
@@ -231,8 +230,8 @@ export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacit
 }
 
 /**
- * The queues of silent locations, with the seconds of their silence. Not those with settings put since the call began, or
- * with another integration now; nor a paused one, or those who wait for a person would be all that is probed.
+ * The queues of silent locations, with the seconds of their silence. Excludes locations whose settings or integration
+ * changed since the call began. Also excludes paused locations: they would use up all probes.
  */
 function silentQueues(
   queues: ReadonlyMap<string, LocationQueue>,

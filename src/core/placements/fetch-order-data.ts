@@ -8,17 +8,17 @@ import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { hasValue } from './placement-sql.ts';
 import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
 
-/** The functions for mappers. Lines of the bundle are told by its source maps. */
+/** Our helper functions for mappers. Source maps translate the bundle's lines. */
 const OURS = fileURLToPath(new URL('../../../src/platform/', import.meta.url));
 
 /**
  * Runs a function of an order module.
- * @throws NeedsOperator for whatever it throws: with the error's class, code, field and place, never with its message,
- *   which may quote a member
+ * @throws NeedsOperator for any error, with its class, code, field and place. Its message is dropped because it may
+ *   contain member data.
  */
-export function askMapper<Answer>(ask: () => Answer): Answer {
+export function askMapper<Answer>(run: () => Answer): Answer {
   try {
-    return ask();
+    return run();
   } catch (error) {
     if (error instanceof NeedsOperator) throw error;
     const { name, code, field } = (error ?? {}) as { name?: unknown; code?: unknown; field?: unknown };
@@ -33,10 +33,10 @@ export function askMapper<Answer>(ask: () => Answer): Answer {
   }
 }
 
-/** Finds where it was thrown, as `map-order.ts:42`: the first place that is not one of the functions for mappers. */
+/** Finds where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
 function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
-  // The message, which comes first, may look like a place.
+  // The message comes first and may look like a stack line.
   const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
   for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
     if (path.includes(OURS)) continue;
@@ -46,12 +46,12 @@ function placeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** An error of the platform, and the code that it is judged by. */
+/** A platform error and the code by which it is classified. */
 export type CodedError = { error: PlatformError; code: string | undefined };
 
 /**
- * Makes a function that reads the `errors` of a GraphQL answer, whatever is there.
- * @param warn told the first time that the module's `errorCode` throws. Errors keep their own codes then.
+ * Makes a function that reads the `errors` of a GraphQL response. It accepts any value.
+ * @param warn called the first time the module's `errorCode` throws. The platform's own codes are used then.
  */
 export function errorReader(
   module: Pick<OrderModule, 'errorCode'>,
@@ -63,7 +63,7 @@ export function errorReader(
       return askMapper(() => module.errorCode?.(error));
     } catch (thrown) {
       if (!hasThrown)
-        warn(`${describeCause(classifyError(thrown).cause)}: errors of the platform keep their own codes`);
+        warn(`${describeCause(classifyError(thrown).cause)}: the platform's own error codes are used instead`);
       hasThrown = true;
       return undefined;
     }
@@ -79,26 +79,26 @@ function isError(value: unknown): value is PlatformError {
   return typeof value === 'object' && value !== null;
 }
 
-/** What an answer with errors, or with another status than 200, says about the order that was asked for. */
+/** What a response with errors or a status other than 200 means for the requested order. */
 type Judgement = 'missing' | 'refused' | 'id invalid' | 'failing';
 
-/** @param answer.data GraphQL's, of which errors further down tell where they are */
+/** @param answer.data GraphQL's `data`, used to locate errors in nested fields */
 export function judgeErrors(answer: { status: number; data: unknown; errors: readonly CodedError[] }): Judgement {
   const { status, data, errors } = answer;
   const codes = errors.filter(({ error }) => isAboutOrder(error.path, data)).map(({ code }) => code);
   if (codes.includes('NOT_FOUND')) return 'missing';
-  // Whatever we may not read of an order, no other try may, either.
+  // A refused field is refused at every retry.
   const isRefusal = errors.some(({ code }) => code === 'UNAUTHENTICATED' || code === 'FORBIDDEN');
   if (isRefusal || status === 401 || status === 403) return 'refused';
   return codes.includes('BAD_USER_INPUT') ? 'id invalid' : 'failing';
 }
 
-/** Errors further down, such as about a menu item, are not about the order. */
+/** Errors in nested fields, such as a menu item, are not about the order. */
 function isAboutOrder(path: unknown, data: unknown): boolean {
   return !Array.isArray(path) || (!hasValue(data) && (path.length === 1 || isNullAt(data, path)));
 }
 
-/** True if the error's own field is null, and not one above it, as where a field further down must not be null. */
+/** True if the error's own field is null. A field above it is null if the error's field is non-nullable. */
 function isNullAt(data: unknown, path: readonly unknown[]): boolean {
   let value = data;
   for (const key of path) {
@@ -108,24 +108,24 @@ function isNullAt(data: unknown, path: readonly unknown[]): boolean {
   return value === null;
 }
 
-/** Asks the platform for one order. @returns GraphQL's `data`; undefined if the platform has no such order (yet) */
+/** Fetches one order. @returns GraphQL's `data`, or undefined if the platform does not have the order (yet) */
 type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 
 const TIMEOUT_MS = 8_000;
-/** Bytes of one order. One of 300 items with all about them is below 1 MiB. */
+/** Most bytes of one order. An order of 300 items with all their details is below 1 MiB. */
 const ORDER_LIMIT = 4 * 2 ** 20;
 
 /**
- * Makes a function that throws TryAgain, NeedsOperator or GiveUp, never the client library's own errors: their messages
- * contain the whole answer, and so a member's data.
+ * Makes a function that throws only TryAgain, NeedsOperator or GiveUp. The client library's error messages contain the
+ * whole response and therefore member data.
  */
 export function orderDataFetcher(about: {
   url: string;
   token: string | undefined;
   module: Omit<OrderModule, 'toCanonicalOrder'>;
-  /** Told once if the module's `errorCode` throws. */
+  /** Called once if the module's `errorCode` throws. */
   warn: (problem: string) => void;
-  /** Given the errors of an answer that has some. */
+  /** Called with a response's errors. */
   onErrors?: (errors: readonly CodedError[]) => void;
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
@@ -154,14 +154,14 @@ export function orderDataFetcher(about: {
   };
 }
 
-/** Loads what asks, and all of GraphQL with it: some 40 ms in which nothing else happens. */
+/** Loads the GraphQL client on first use: it blocks the event loop for some 40 ms. */
 export const loadGraphqlRequest = (): Promise<typeof import('graphql-request')> => import('graphql-request');
 
 export function headersOf(module: Pick<OrderModule, 'headers'>, token: string | undefined): Record<string, string> {
   return module.headers?.(token) ?? (token === undefined ? {} : { authorization: `Bearer ${token}` });
 }
 
-/** @throws whatever the module's function throws */
+/** @throws any error of the module's function */
 export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: string): Record<string, unknown> {
   return module.variables?.(orderId) ?? { id: orderId };
 }
@@ -175,7 +175,7 @@ function noAnswer(error: Error): NeedsOperator | TryAgain {
   return new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
 }
 
-/** Classifies an answer without an order. Undefined if the platform says that there is none. */
+/** Classifies a response without an order. Returns undefined if the platform reports that the order does not exist. */
 function classifyAnswer(
   { status: httpStatus, errors, data, headers }: ClientError['response'],
   readErrors: (errors: unknown) => CodedError[],

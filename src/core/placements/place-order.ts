@@ -12,7 +12,7 @@ import { perhapsTakenBefore } from './record-attempt.ts';
 import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Sends the order to the POS, and decides by its answer. */
+/** Sends the order to the POS and decides by its response. */
 export async function sendOrder(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -23,7 +23,7 @@ export async function sendOrder(
   const call = await callProvider(deps, job, 'createOrder', location, async (context) =>
     OrderRef.parse(await provider.createOrder(order, context)),
   );
-  // Perhaps it was cancelled meanwhile: whoever takes it next withdraws it, and need not wait for the lease.
+  // The order may have been cancelled meanwhile. A release lets the next worker withdraw it before the lease ends.
   if (call === undefined) return { do: 'release' };
   const { end } = call;
   if (!('error' in call)) return { do: 'store ref', location, ref: call.result, end };
@@ -31,13 +31,13 @@ export async function sendOrder(
   const { error } = call;
   const about = classifyError(error);
   if (error instanceof GiveUp && job.doubt !== undefined) {
-    // A POS may check its menu before the key, so the earlier request can have made a ticket all the same.
+    // A POS may check its menu before the idempotency key, so the earlier request may still have created a ticket.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
   const requestEnded = perhapsTaken(error, provider);
-  // A doubt that there was stays while an operator mends something.
+  // An existing doubt remains while an operator fixes the cause.
   if (!requestEnded && (job.doubt === undefined || error instanceof NeedsOperator)) {
     return { ...decideByKind(error), end };
   }
@@ -47,8 +47,8 @@ export async function sendOrder(
 }
 
 /**
- * Brings one order to its POS, or finds out why not yet. Throws only if the database fails. Then the claim is released
- * or expires, and another try follows.
+ * Places one order at its POS, or records why that is not possible yet. Throws only if the database fails. The claim is
+ * then released or expires, and the placement is retried.
  */
 export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<void> {
   const job = await startJob(deps, claim);
@@ -66,7 +66,7 @@ async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decis
   return decided ?? sendOrder(deps, job, location, known.order);
 }
 
-/** Starts with what the claim knows. A call whose process died puts the placement in doubt. */
+/** Starts a job from its claim. If a process died during a call, the placement is put in doubt. */
 async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob> {
   const { callDied, sinceRequest, ...known } = claim;
   const job: PlacementJob = {
@@ -83,7 +83,7 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
 }
 
-/** An order that is not sent any more is in doubt where an earlier answer did not prove that there is no ticket. */
+/** An order we have stopped sending is in doubt if an earlier call may have created a ticket. */
 async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise<boolean> {
   const { rows } = await pool.query<{ perhaps: boolean }>(`SELECT ${perhapsTakenBefore('$1')} AS perhaps`, [
     job.serviceOrderId,
@@ -94,7 +94,7 @@ async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise
   return true;
 }
 
-/** Waits for a free worker of its location. */
+/** Returns the placement to the queue until its location has a free worker. */
 function release(deps: PlacementDeps, job: PlacementJob, location: Location): Decision {
   const isNews = job.problem === null && deps.breaker.isSilent(location);
   return { do: 'release', ...(isNews ? why({ code: 'circuit_open' }) : {}) };

@@ -9,10 +9,9 @@ import type { Location, OpenSettings } from '../locations/locations.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 
-/** Fetches the present order. Undefined if the platform has none by that id (yet). */
+/** Fetches the current order. Returns undefined if the platform does not have it (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
 
-/** What placing orders needs. */
 export type PlacementDeps = {
   pool: Pool;
   refetch: RefetchOrder;
@@ -28,16 +27,16 @@ export type PlacementDeps = {
   breaker: CircuitBreaker;
   /** False if the location or its integration has its full share of the workers. */
   enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
-  /** Called when something was put into the outbox. */
+  /** Called after a write to the outbox. */
   onLive: () => void;
-  /** Called when POS ids became ours that events wait for. */
+  /** Called when parked events can now be matched by these POS ids. */
   onAwaited: (posIds: readonly PosId[]) => void;
 };
 
-/** A claimed placement in work, with what is learnt about its order and its location. */
+/** A claimed placement being processed. `locationId` and `integration` are updated when its order is fetched. */
 export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
-  /** Milliseconds by the monotonic clock. */
+  /** From `performance.now()`. */
   startedAt: number;
-  /** Set if the POS may have the order: a request was sent, and its result is unknown. */
+  /** Set if a request was sent and its result is unknown: the POS may have the order. */
   doubt: { secondsSinceRequest: number } | undefined;
 };

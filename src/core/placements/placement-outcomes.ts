@@ -13,10 +13,10 @@ import { IS_OPEN } from './placement-sql.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
- * Stores that the ticket is at the POS, with its id; sends `sent` to the member unless the POS was quicker or the order
- * has ended; stops all attempts. It needs no lease: the ticket is there, whoever holds the placement now.
- * @returns the POS id if it became ours just now and events wait for it, and whether it contradicts what we know: the
- *   member was told that the order failed or was cancelled, or the id is another order's
+ * Stores that the ticket is at the POS, with its id, and stops all attempts. Sends `sent` to the member unless a POS
+ * event was faster or the order has ended. Needs no lease: the ticket exists whichever process has the placement.
+ * @returns `awaited`: the POS id, if it is new and stored events wait for it. `conflict`: true if we had ended the
+ *   order as failed or withdrawn, or the id belongs to another order
  */
 export async function storeOrderRef(
   client: Pool | ClientBase,
@@ -92,21 +92,21 @@ export async function storeOrderRef(
   };
 }
 
-/** Why an order failed here, by the cause. Of any other, something between the platform and the POS does not work. */
+/** Reason codes by cause. All other causes are `technical`. */
 const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
   pos_rejected_order: 'other',
   deadline_passed: 'no_answer',
 };
 
 /**
- * Ends a placement, and tells the member why, also where the order has ended unplaced, or was never read: then there is
- * no order row, and the placement counts its messages. A POS event that was quicker wins, and so does somebody who moved
- * the deadline meanwhile.
- * @param about.reason what the member reads
- * @param about.reasonCode the same for programs; by default that of the cause
- * @param about.problem what the operator reads, with its cause as data
- * @param about.late it fails for the deadline alone
- * @returns false when it did not fail after all
+ * Ends a placement as failed and notifies the member, even if the order has ended without being placed or was never
+ * read. An order that was never read has no row, so its placement counts the messages. An earlier POS event or a moved
+ * deadline takes precedence.
+ * @param about.reason the member's sentence
+ * @param about.reasonCode the reason for programs; by default derived from the cause
+ * @param about.problem the operator's sentence; `about.cause` is the same as data
+ * @param about.late true if the deadline is the only reason
+ * @returns false if the placement did not fail after all
  */
 export async function failPlacement(
   pool: Pool,
@@ -126,7 +126,7 @@ export async function failPlacement(
                                  ELSE ${nextSequence('last_notified_sequence')} END
         WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
           AND (NOT $6::boolean OR deadline_at < now())
-          AND (SELECT count(*) FROM o) >= 0 -- the order's lock first, as everywhere
+          AND (SELECT count(*) FROM o) >= 0 -- the order's row is locked first
         RETURNING service_order_id, last_notified_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
@@ -180,9 +180,9 @@ const END_CANCELLED = `
     UPDATE placements
     SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
-    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- the order's lock first, as everywhere
+    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- lock the order's row first
       AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o)
-                                    -- Whoever slept over its lease knows nothing of a call that began meanwhile.
+                                    -- A worker whose lease expired does not know of a call that began meanwhile.
                                     AND NOT EXISTS (SELECT FROM placement_attempts a
                                                     WHERE a.service_order_id = ${$.serviceOrderId}
                                                       AND a.ended_at IS NULL AND a.call = 'createOrder'))
@@ -190,7 +190,7 @@ const END_CANCELLED = `
   ), u AS (
     UPDATE orders
     SET rank = ${RANK_CANCELLED}, reason_code = NULL, item_ids = NULL, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
-        -- Whatever a POS says of it from now on, a person should hear: there should be no ticket.
+        -- There should be no ticket, so a later POS event is reported to a person.
         failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
     FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves
   ), h AS (
@@ -213,16 +213,16 @@ const END_CANCELLED = `
   )
   SELECT o.conflict FROM o, p`;
 
-/** Of an order that was never sent. */
+/** For an order that was never sent. */
 export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
 
 /**
- * Ends an order as cancelled, and tells its member: it was withdrawn before it was sent, or its POS or the restaurant says
- * so. It moves the order as an event of the POS would, and finishes its placement and its cancellation.
- * @param about.nativeStatus who says so, for the history
- * @param about.state that of the placement, if it is open: `withdrawn` is only one that is
- * @param about.end of the call that the POS answered
- * @returns whether it contradicts what we know, or undefined if somebody else was quicker
+ * Ends an order as cancelled and notifies its member: it was withdrawn before it was sent, or the POS or the restaurant
+ * cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
+ * @param about.nativeStatus the source, for the history
+ * @param about.state the final state of an open placement. `withdrawn` has no effect on a finished one.
+ * @param about.end the end of the POS call that reported it
+ * @returns whether the order had already ended otherwise, or undefined if another process was faster
  */
 export async function endCancelled(
   client: Pool | ClientBase,

@@ -3,16 +3,15 @@ import type { Claim } from '../domain/placement.ts';
 import type { Why } from '../domain/placement-cause.ts';
 
 /**
- * SQL that is true of a placement that is not finished, in statements that know its id. It is no `IS NULL`, which is the
- * condition of the indexes of open placements: planned while few were open, a statement would read one of those whole at
- * every call, and not one row by its id.
+ * SQL that is true of an unfinished placement, for statements that select by id. `IS NULL` would match the partial
+ * indexes of open placements: a plan cached while few were open would scan such an index at every call.
  */
 export const IS_OPEN = 'num_nulls(finished_at) = 1';
 
 /**
- * SQL that begins the placement of an order ($1) again, with its whole time before it, if it failed before it was ever
- * read: no ticket can exist. Its member was told `failed`, and the messages to come have higher sequences. A placement
- * that was never read has the deadline that its signal gave it.
+ * SQL that restarts the placement of order $1 with a full deadline if it failed before the order was ever read: no
+ * ticket can exist. The member was notified of `failed`, and later messages have higher sequences. The deadline of a
+ * placement that was never read still is the one that its signal set.
  */
 export const BEGIN_AGAIN = `
   UPDATE placements
@@ -21,7 +20,7 @@ export const BEGIN_AGAIN = `
   WHERE service_order_id = $1 AND state = 'failed'
     AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
 
-/** Releases a claim after an error of our own. A call that had begun shows in its attempt. */
+/** Releases a claim after an internal error. A call that had begun is recorded in its attempt. */
 export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   await pool.query(
     `UPDATE placements SET lease_id = NULL, lease_until = NULL, next_attempt_at = now() + interval '1 s'
@@ -30,7 +29,7 @@ export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   );
 }
 
-/** True if there is anything but nulls, empty lists and names of types. */
+/** False for nulls, empty lists, and objects of only these and `__typename`. */
 export function hasValue(value: unknown): boolean {
   if (value === null || value === undefined) return false;
   if (Array.isArray(value)) return value.some(hasValue);
@@ -39,7 +38,7 @@ export function hasValue(value: unknown): boolean {
   return fields.length === 0 || fields.some(([key, field]) => key !== '__typename' && hasValue(field));
 }
 
-/** Marks a placement that the POS may have, such as one whose process died during a call; the claim goes on. */
+/** Marks a placement as in doubt, such as after a process died during a call. The claim continues. */
 export async function enterDoubt(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,

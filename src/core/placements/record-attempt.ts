@@ -1,4 +1,4 @@
-/** The write-ahead record of calls to a POS. A row without an end is a call that was cut off. */
+/** The write-ahead record of POS calls. A row without an end is a call under way or a call that was cut off. */
 import type { Pool } from 'pg';
 import { attemptLease } from '../domain/timing.ts';
 import { storable } from '../domain/cause-text.ts';
@@ -15,14 +15,15 @@ export type AttemptEnd = {
   milliseconds: number;
   httpStatus?: number | undefined;
   error?: string | undefined;
-  /** Why the POS refused, for programs. */
+  /** Machine-readable reason for a refusal by the POS. */
   reasonCode?: ReasonCode | undefined;
 };
 
 /**
- * Records a call before it begins: a row without an end means that the POS may have the order. None that creates a
- * ticket begins once the order is to be cancelled.
- * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended, cancelled)
+ * Records a call before it begins: a row without an end means that the POS may have the order. Once cancellation is
+ * requested, no call that creates a ticket can begin.
+ * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended,
+ *   cancelled)
  */
 export async function beginAttempt(
   pool: Pool,
@@ -42,7 +43,7 @@ export async function beginAttempt(
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
           -- guard: no-ticket-after-cancel
           AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
-               FROM known) -- the order's lock first, as everywhere
+               FROM known) -- the order's row is locked first
         RETURNING attempts
       ), died AS (
         UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'
@@ -66,9 +67,8 @@ export async function beginAttempt(
 }
 
 /**
- * SQL that is true of an order that was answered as some POS systems answer what they have taken: by 5xx, or late. A repeat
- * shows whether they have, where it is harmless; of an order that is not to be sent any more nobody knows. An operator who
- * found no ticket does.
+ * SQL that is true if an earlier call may have created a ticket: some POS systems answer 5xx or 408 to an order that
+ * they accepted. Calls before an operator reported that there is no ticket do not count.
  */
 export const perhapsTakenBefore = (serviceOrderId: string): string =>
   `EXISTS (SELECT FROM placement_attempts a
@@ -77,7 +77,7 @@ export const perhapsTakenBefore = (serviceOrderId: string): string =>
              AND a.started_at > coalesce((SELECT p.absent_at FROM placements p
                                           WHERE p.service_order_id = a.service_order_id), '-infinity'))`;
 
-/** Reads how long ago the order was first sent, in seconds: from then on the POS knows its key. */
+/** Seconds since the order was first sent. The POS may know its idempotency key since then. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
   const { rows } = await pool.query<{ seconds: number | null }>(
     `SELECT extract(epoch FROM now() - min(started_at))::float8 AS seconds FROM placement_attempts
@@ -90,12 +90,12 @@ export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string):
 /** The first parameters of a statement that ends an attempt. */
 export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 
-/** SQL that ends an attempt, within the statement of its conclusion: a crash in between would lose the call. */
+/** SQL that ends an attempt in the same statement as its conclusion: a crash in between would lose the call. */
 export const END_ATTEMPT = `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
       http_status = ending.http_status, reason_code = ending.reason_code,
-      -- A POS may quote the member, who may have been erased during the call.
+      -- The text may contain member data, and the order may have been erased during the call.
       error = CASE WHEN NOT EXISTS (SELECT FROM orders WHERE service_order_id = $1 AND erased_at IS NOT NULL)
               THEN left(ending.error, 500) END
   FROM jsonb_to_record($2::jsonb)

@@ -8,11 +8,12 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { IS_OPEN } from './placement-sql.ts';
 
 /**
- * The code by which staff call out an order, such as K472. No vowels, so that it spells nothing, and no characters that
- * look alike (0 O, 1 I, 2 Z, 5 S, 6 G, 8 B: the digits stay) or sound alike in a noisy room (M N, P T).
+ * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. At most one
+ * character is used of pairs that look alike (0 O, 1 I, 2 Z, 5 S, 6 G, 8 B: the digits stay) or sound alike in a noisy
+ * kitchen (M N, P T).
  *
- * It goes by the location's own count, so no two of as many orders in a row as there are codes have the same one. There
- * is no day to begin anew: midnight in UTC is somebody's supper, and the codes of the evening would come again.
+ * Codes follow the location's own count, so a code repeats only after all others were used. The count is not reset
+ * daily: midnight UTC falls into opening hours somewhere, and the evening's codes would repeat.
  */
 const LETTERS = 'FHKMRTWX';
 const DIGITS = '23456789';
@@ -21,8 +22,8 @@ const DIGITS = '23456789';
 export const CODES = LETTERS.length * DIGITS.length ** 3;
 
 /**
- * SQL that counts a code of the location: a row with `given` and `seed`. Orders of one location wait for each other
- * here, for as long as their statement takes.
+ * SQL that takes the location's next count and returns a row with `given` and `seed`. Orders of one location are
+ * serialised here until their transactions end.
  * @param locationId an SQL expression; a FROM clause follows
  */
 export function countCode(locationId: string, from: string): string {
@@ -31,15 +32,15 @@ export function countCode(locationId: string, from: string): string {
     RETURNING c.given, c.seed`;
 }
 
-/** SQL of the code, from columns `given` and `seed`. */
+/** SQL that computes the code from the columns `given` and `seed`. */
 export const CODE_OF_COUNT = `(SELECT substr('${LETTERS}', (i >> 9) + 1, 1) || ${[6, 3, 0]
   .map((bits) => `substr('${DIGITS}', ((i >> ${bits}) & 7) + 1, 1)`)
   .join(' || ')} FROM (${mix()}) AS mixed(i))`;
 
 /**
- * SQL that puts the counts in another order, so that a code does not tell how many orders there are. `a n + b n² + c` is a
- * permutation modulo a power of two where `a` is odd and `b` even (R. Rivest, Permutation polynomials modulo 2^w, 2001);
- * its last digit differs between any eight orders in a row. All three come from the seed.
+ * SQL that permutes the counts, so that a code does not reveal the number of orders. `a n + b n² + c` is a permutation
+ * modulo a power of two if `a` is odd and `b` even (R. Rivest, Permutation polynomials modulo 2^w, 2001). Its last
+ * digit differs between any eight consecutive orders. The seed determines a, b and c.
  */
 function mix(): string {
   const last = CODES - 1;
@@ -48,27 +49,26 @@ function mix(): string {
   return `SELECT ((seed & ${last}) + n * ((${a} + ${b} * n) & ${last})) & ${last} FROM (SELECT given & ${last}) AS each(n)`;
 }
 
-/** An order that has ended may be erased: nothing needs its contents any more. */
+/** The contents of an ended order are not returned: they may have been erased. */
 type KnownOrder = { ended: true } | OpenOrder;
 export type OpenOrder = {
   ended: false;
   order: KitchenOrder;
-  /** It is to be cancelled, and never sent again. */
+  /** The order is to be cancelled and must not be sent again. */
   cancelled: boolean;
-  /** At the last attempt. */
+  /** The integration at the last attempt. */
   integration: string | null;
-  /** As it is now; undefined if it is not configured. */
+  /** The current location; undefined if it is not configured. */
   location: StoredLocation | undefined;
 };
 
 type LocationColumns = StoredLocation | Record<keyof StoredLocation, null>;
 
 /**
- * Stores a fetched order and its live message `placed`, in one commit. From then on the placement has its location and,
- * for an order wanted later, its later deadline. Its messages go on above what was told before it was read. It gets its
- * call-out code here, once.
- * @param deadlineS seconds after `requestedAt` for which the order is worth placing
- * @returns the order as its POS gets it, and its location, or undefined if the claim was lost meanwhile
+ * Stores a fetched order and its live message `placed` in one commit. Sets the placement's location and, for a
+ * scheduled order, a later deadline. Sequence numbers continue after the last notified one. Assigns the call-out code.
+ * @param deadlineS seconds after `requestedAt` during which the order is worth placing
+ * @returns the order to send and its location, or undefined if the claim was lost meanwhile
  */
 export async function recordOrder(
   pool: Pool,
@@ -124,7 +124,7 @@ export async function recordOrder(
 
 type OrderColumns = { callOutCode: string | null; sentTo: string | null; cancelled: boolean };
 
-/** @param row its code is null for an order that a version before recorded */
+/** @param row its `callOutCode` is null if an earlier version recorded the order */
 function openOrder(
   { cancelledAt: _cancelledAt, cancelReason: _cancelReason, ...order }: CanonicalOrder,
   { callOutCode, sentTo, cancelled, ...location }: OrderColumns & LocationColumns,
@@ -139,8 +139,8 @@ function openOrder(
 }
 
 /**
- * Reads an order stored by an earlier try, with its location. Undefined if there is none. A row without
- * contents counts as ended, and is never fetched again.
+ * Reads an order stored by an earlier try, with its location. Returns undefined if none is stored. A row without
+ * contents counts as ended and is never fetched again.
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
   const { rows } = await pool.query<

@@ -15,8 +15,8 @@ import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.
 import { type OpenOrder, readOrder, recordOrder } from './record-order.ts';
 
 /**
- * @param about.countryOf tells a location's country, for telephone numbers in national form
- * @param about.warn told once if the module's `errorCode` throws
+ * @param about.countryOf returns a location's country, for telephone numbers in national format
+ * @param about.warn called once if the module's `errorCode` throws
  */
 export function orderRefetcher(about: {
   url: string;
@@ -38,23 +38,23 @@ export function orderRefetcher(about: {
   };
 }
 
-/** Orders refused one after the other from which the platform counts as refusing us. Fewer may be about those orders. */
-const ORDERS = 3;
-/** Interval of asking all the same. */
-const ASK_EVERY_MS = 5_000;
+/** Consecutive refused orders from which the platform counts as refusing us. Fewer may be faults of those orders. */
+const REFUSED_ORDERS = 3;
+/** Interval of probes while the platform refuses us. */
+const PROBE_EVERY_MS = 5_000;
 
 /**
- * Spares a platform that refuses us, our token for one: one order asks now and then, and all others are refused as it was
- * until one has an answer. Held orders come back every half a minute, each of them.
+ * Limits requests to a platform that refuses us, such as for an invalid token: held orders retry every 30 s each. One
+ * order is fetched periodically. The others get the last refusal without a request, until a fetch is answered.
  */
 export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   const refused = new Set<string>();
   let refusal: NeedsOperator | undefined;
-  let askedAt = -Infinity;
+  let fetchedAt = -Infinity;
   return async (serviceOrderId) => {
-    const isSpared = refused.size >= ORDERS && performance.now() - askedAt < ASK_EVERY_MS;
-    if (isSpared && refusal !== undefined) throw refusal;
-    askedAt = performance.now();
+    const isLimited = refused.size >= REFUSED_ORDERS && performance.now() - fetchedAt < PROBE_EVERY_MS;
+    if (isLimited && refusal !== undefined) throw refusal;
+    fetchedAt = performance.now();
     try {
       const read = await refetch(serviceOrderId);
       refused.clear();
@@ -62,7 +62,7 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
     } catch (error) {
       if (isRefusal(error)) {
         refusal = error;
-        if (refused.size < ORDERS) refused.add(serviceOrderId);
+        if (refused.size < REFUSED_ORDERS) refused.add(serviceOrderId);
       } else if (!(error instanceof TryAgain)) {
         refused.clear();
       }
@@ -71,16 +71,16 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   };
 }
 
-/** Causes that are no order's own. */
+/** Causes that affect all orders. */
 const ABOUT_ALL = new Set<PlacementCode>(['platform_refuses_us', 'platform_redirects', 'query_without_order']);
 
-/** An order that cannot be read is no refusal: the platform has answered. */
+/** True if the platform refuses all orders. An order that cannot be read is no refusal: the platform has answered. */
 export function isRefusal(error: unknown): error is NeedsOperator {
   const { code } = classifyError(error).cause;
   return error instanceof NeedsOperator && ABOUT_ALL.has(code);
 }
 
-/** Fetches the present order, and reports how that went. @throws what the fetch throws */
+/** Fetches the current order and reports the outcome. @throws the errors of the fetch */
 export async function refetchObserved(
   { refetch, observe }: { refetch: RefetchOrder; observe: Observe },
   serviceOrderId: string,
@@ -98,15 +98,15 @@ export async function refetchObserved(
   }
 }
 
-/** An order that cannot be read is no failure of the platform, which has answered. */
+/** An unreadable order is not a failure of the platform. */
 function outcomeOf(error: unknown): Extract<Observed, { what: 'refetch' }>['outcome'] {
   if (error instanceof NeedsOperator) return isRefusal(error) ? 'NeedsOperator' : 'unreadable';
   return error instanceof GiveUp ? 'GiveUp' : 'TryAgain';
 }
 
 /**
- * Records that the platform says that it has no such order.
- * @returns the seconds since it first said so, or undefined if the claim was lost meanwhile
+ * Records that the platform reports that it does not have the order.
+ * @returns the seconds since the first such report, or undefined if the claim was lost meanwhile
  */
 export async function recordMissing(
   pool: Pool,
@@ -125,7 +125,7 @@ export async function recordMissing(
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
 
-/** Fetches the order from the platform the first time, and later from our own copy. */
+/** Fetches the order from the platform the first time, then reads our copy. */
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
   // The order's location is stored in the same commit as the order.
   const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
@@ -164,15 +164,15 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
     const { serviceOrderId, locationId } = recorded.order;
     deps.observe({ what: 'left out', serviceOrderId, locationId, leftOut });
   }
-  // Failures of the platform must not lengthen the waits for the POS.
+  // Failures of the platform must not lengthen the back-off for the POS.
   job.failures = 0;
   deps.onLive();
   return recorded;
 }
 
 /**
- * Makes held orders due that were never read: a process that starts may have another mapping. Those that somebody works
- * on are left to him.
+ * Makes held orders that were never read due now: a starting process may have a new mapping. Skips locked rows, which
+ * another process is changing.
  */
 export async function retryUnread(pool: Pool): Promise<void> {
   await pool.query(

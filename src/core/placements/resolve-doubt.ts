@@ -1,4 +1,4 @@
-/** An operator's answer about an order in doubt, after a look at the POS. */
+/** An operator's decision on an order in doubt, after checking the POS. */
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { inTransaction } from '../postgres/transactions.ts';
@@ -12,13 +12,16 @@ export const Resolved = z.object({
   serviceOrderId: z.string(),
   state: z
     .enum(['sent', 'waiting', 'withdrawn'])
-    .meta({ description: 'withdrawn: it is not there, and was to be cancelled.' }),
-  redriven: z.int().exactOptional().meta({ description: 'Events that had waited for the ticket and went on.' }),
-  late: z.boolean().exactOptional().meta({ description: 'Its deadline has passed, so it fails now.' }),
+    .meta({ description: 'withdrawn: there is no ticket, and cancellation was requested.' }),
+  redriven: z
+    .int()
+    .exactOptional()
+    .meta({ description: 'Stored events that waited for the ticket and were now applied.' }),
+  late: z.boolean().exactOptional().meta({ description: 'The deadline has passed, so the order fails now.' }),
 });
 type Resolved = Required<z.infer<typeof Resolved>>;
 
-/** Ends a dead process's call, and with it the doubt. */
+/** SQL that ends the call of a process that died. */
 const CLOSE_ATTEMPTS = `
   UPDATE placement_attempts a
   SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
@@ -27,8 +30,9 @@ const CLOSE_ATTEMPTS = `
 const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
 /**
- * Resolves that the ticket is there: continues as if the POS had answered now, with the events that waited for its id.
- * @param ref with the POS's id, if the operator knows it
+ * Resolves that the ticket exists: continues as if the POS had answered now, and applies the events that waited for its
+ * id.
+ * @param ref contains the POS id if the operator knows it
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveThere(
@@ -36,7 +40,7 @@ export async function resolveThere(
   serviceOrderId: string,
   ref: OrderRef,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
-  // Claimed as by a worker, so that none begins a call before the answer is stored.
+  // The claim prevents workers from beginning a call before the decision is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, o.integration,
@@ -63,7 +67,7 @@ export async function resolveThere(
   const { awaited } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
   let redriven = 0;
   for (const posId of awaited) {
-    // The answer is stored; if this fails, the sweep does it.
+    // The decision is stored. If this fails, the periodic sweep redrives the events.
     redriven += await redriveParked(pool, posId).then(
       ({ count }) => count,
       () => 0,
@@ -73,8 +77,8 @@ export async function resolveThere(
 }
 
 /**
- * Resolves that the ticket is not there: the placement is tried again at once, as if nothing had been sent. Past its
- * deadline it fails. One that is to be cancelled is withdrawn.
+ * Resolves that there is no ticket: the placement is retried at once, as if nothing had been sent. Past its deadline it
+ * fails. If the order is to be cancelled, it is withdrawn.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
@@ -83,7 +87,7 @@ export async function resolveNotThere(
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
   const { problem, cause } = why({ code: 'no_ticket_seen' });
   return inTransaction(pool, async (client) => {
-    // The order's lock first, as everywhere.
+    // Lock the order's row first.
     const known = await client.query<{ cancelled: boolean }>(
       'SELECT cancellation IS NOT NULL AS cancelled FROM orders WHERE service_order_id = $1::text FOR UPDATE',
       [serviceOrderId],

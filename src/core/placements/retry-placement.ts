@@ -10,13 +10,13 @@ export const Retried = z.object({
   serviceOrderId: z.string(),
   retry: z
     .enum(['due', 'under_way'])
-    .meta({ description: 'under_way: a worker has it this moment, which is as good.' }),
+    .meta({ description: 'under_way: a worker is already processing the order, so no retry is needed.' }),
 });
 export type Retried = z.infer<typeof Retried>;
 
 /**
- * Makes a placement due now instead of after its back-off, or begins it again if it failed before it was ever read.
- * Workers see it within a second.
+ * Makes a placement due now instead of after its back-off, or restarts it if it failed before the order was ever read.
+ * Workers see the change within a second.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function retryPlacement(pool: Pool, serviceOrderId: string): Promise<Retried | Refused | undefined> {
@@ -50,8 +50,8 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
     const { rank, fulfillment } = was;
     const memberState = rank === null ? null : memberStateAt(rank, fulfillment);
     const refusal = refused({ code: 'already_failed' });
-    const told = memberNotified({ placement: 'failed', memberState, isRead: true });
-    return { ...refusal, refused: `${refusal.refused}. ${told}` };
+    const notified = memberNotified({ placement: 'failed', memberState, isRead: true });
+    return { ...refusal, refused: `${refusal.refused}. ${notified}` };
   }
   if (was.state === 'withdrawn') return refused({ code: 'already_over' });
   if (was.finished) return refused({ code: 'already_sent' });

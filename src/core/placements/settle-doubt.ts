@@ -10,10 +10,10 @@ import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Seconds before "absent" counts: a request that was cut off may still be on its way into the POS. */
+/** Seconds before "absent" counts: a request that was cut off may still arrive at the POS. */
 const LOOK_UP_AFTER_S = 60;
 
-/** Finds out whether the POS has an order in doubt, as far as possible. @returns undefined if it can be sent */
+/** Finds out, if possible, whether the POS has an order in doubt. @returns undefined if the order can be sent */
 export async function settleDoubt(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -38,19 +38,19 @@ export async function settleDoubt(
   const decided = await lookUp(deps, job, location, job.doubt);
   if (decided !== 'absent') return decided;
   if (cancelled) return { do: 'withdraw' };
-  // Where repeats are harmless nothing has shown yet that "not there" can be relied on.
+  // For a POS that deduplicates, a result of "absent" is not proven to be reliable.
   if (deduplicates) return askOperator(unrepeatable);
   job.doubt = undefined;
   return job.late ? FAIL_LATE : undefined;
 }
 
-/** Says why an order is not sent again to a POS that deduplicates. */
+/** Why an order must not be sent again to a POS that deduplicates; undefined if it may. */
 async function whyNotRepeat(
   deps: PlacementDeps,
   job: PlacementJob,
   { provider }: Location,
 ): Promise<PlacementCause | undefined> {
-  // If the ticket is missing, a repeat would cook food that nobody waits for any more.
+  // If there is no ticket, a repeat would cook food that is no longer wanted.
   if (job.late) return { code: 'deadline_passed_in_doubt' };
   const { deduplicatesForS = Infinity } = provider;
   if (deduplicatesForS === Infinity) return undefined;
@@ -62,7 +62,7 @@ function askOperator(cause: PlacementCause): Decision {
   return { do: 'ask operator', ...why(cause) };
 }
 
-/** Asks the POS. @returns 'absent' if it certainly has no such order */
+/** Queries the POS. @returns 'absent' if the POS certainly does not have the order */
 async function lookUp(
   deps: PlacementDeps,
   job: PlacementJob,

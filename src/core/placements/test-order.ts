@@ -13,10 +13,10 @@ import { withClient } from '../postgres/transactions.ts';
 export type TestClaim = Pick<Claim, 'serviceOrderId' | 'leaseId'>;
 
 /**
- * Records an order that no platform has, already claimed, and held for ever: no worker sends it, also if its process is
- * killed, and nobody looks for it on the platform. Its live message `placed` is told as any other's.
- * @param deadlineS seconds after which it is no longer worth placing
- * @returns it as its POS gets it
+ * Records an order that exists on no platform. It is claimed and held for ever, so no worker sends or fetches it even
+ * if its process is killed. Its live message `placed` is sent as usual.
+ * @param deadlineS seconds after which the order is no longer worth placing
+ * @returns the claim and the order to send
  */
 export async function beginTestOrder(
   pool: Pool,
@@ -31,17 +31,16 @@ export async function beginTestOrder(
     [claim.serviceOrderId, deadlineS, claim.leaseId],
   );
   const recorded = await recordOrder(pool, claim, { order, leftOut: [] }, deadlineS);
-  if (recorded === undefined) throw new Error('the test order was lost to a worker before it was recorded');
+  if (recorded === undefined) throw new Error('a worker claimed the test order before it was recorded');
   return { claim, order: recorded.order };
 }
 
-/** What would be a member's. */
+/** In place of the member's sentence. */
 const REASON = 'This was a test order.';
 
 /**
- * Ends a test order, however far it came, so that nobody waits for it or sends it again. One that is at the POS ends as
- * one does of which nothing more is heard: nothing is published.
- * @param problem why the POS has not taken it, if so
+ * Ends a test order in any state, so that it is not sent again. If it is at the POS, it ends without a message.
+ * @param problem why the POS has not accepted it, used if the placement is still open
  */
 export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Why): Promise<void> {
   if (await failPlacement(pool, claim, { reason: REASON, ...problem })) return;
@@ -50,7 +49,7 @@ export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Why): 
   ]);
 }
 
-/** Ends test orders whose process is gone. No other placement is held for ever. */
+/** Ends test orders whose process is gone. Only test orders are held for ever. */
 export async function endLeftTestOrders(pool: Pool): Promise<void> {
   const { rows } = await pool.query<TestClaim>(
     `SELECT service_order_id AS "serviceOrderId", lease_id AS "leaseId" FROM placements
@@ -59,20 +58,18 @@ export async function endLeftTestOrders(pool: Pool): Promise<void> {
   for (const claim of rows) await endTestOrder(pool, claim, why({ code: 'process_died' }));
 }
 
-/** A webhook that cannot be committed tries again and again, 150 ms each. Postgres waits 10 s for our next word. */
-const LOOK_MS = 50;
-/** Longer than a webhook is tried (1.4 s), so that its sender is answered 500. */
+/** Poll interval. A blocked webhook retries every 150 ms. Postgres ends a transaction that is idle for 10 s. */
+const POLL_MS = 50;
+/** Longer than a webhook is retried (1.4 s), so that its sender gets 500. */
 const HELD_MS = 2_000;
-/** The longest transaction, beside a service at work. */
-const ONE_MS = 30_000;
+/** The longest transaction: it holds back vacuum of the running service. */
+const TRANSACTION_MAX_MS = 30_000;
 
 /**
- * Makes that the next webhook that would move an order cannot be committed, is answered 500, and has to come again. It
- * has to wait for the place of its live message, which a transaction of ours holds and then gives back. Other orders,
- * and webhooks that move nothing, go on.
- * @param onHeld called once it is so
- * @param signal ends it
- * @returns whether a webhook was refused
+ * Makes the next webhook that would move an order fail with 500, so that its sender must repeat it. Our transaction
+ * holds the key of the webhook's live message and then rolls back. Other orders and webhooks are not affected.
+ * @param onHeld called when the key is held
+ * @returns whether a webhook was refused before `signal` aborted
  */
 export async function refuseNextStatus(
   pool: Pool,
@@ -86,14 +83,14 @@ export async function refuseNextStatus(
   });
 }
 
-/** Of one transaction, which no longer holds back vacuum then. */
+/** Holds the key for one transaction, of at most TRANSACTION_MS. */
 async function refuseOnce(
   client: PoolClient,
   serviceOrderId: string,
   onHeld: () => void,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const until = performance.now() + ONE_MS;
+  const until = performance.now() + TRANSACTION_MAX_MS;
   await client.query('BEGIN');
   try {
     const message = { serviceOrderId: 'service_order_id', sequence: nextSequence('sequence'), rank: RANK_SENT };
@@ -111,7 +108,7 @@ async function refuseOnce(
         await sleep(HELD_MS);
         return true;
       }
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
     return false;
   } finally {

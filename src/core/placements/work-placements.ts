@@ -8,37 +8,37 @@ import { placeOrder } from './place-order.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { PlacementDeps } from './placement-job.ts';
 
-/** Workers for fetched placements: the most that hanging POS systems can hold. They mostly wait. */
+/** Workers for fetched placements: the most that hanging POS systems can occupy. Workers mostly wait. */
 const SENDERS = 224;
-/** Workers of one integration, so that a hanging one leaves room for others before it is noticed. */
+/** Most workers of one integration, so that a hanging one leaves capacity for others before its circuit opens. */
 const SENDERS_OF_ONE = 168;
 /** Workers for silent locations of an open circuit. The first answer closes it. */
 const PROBES = 4;
-/** Workers for placements not fetched yet: the most that a hanging platform can hold. */
+/** Workers for placements not fetched yet: the most that a hanging platform can occupy. */
 const FETCHERS = 192;
 const WORKERS = SENDERS + FETCHERS;
-/** Workers of one location. Fewer while more are busy, so that a vendor that hangs everywhere cannot hold them all. */
+/** Most workers of one location. Fewer when more are busy, so that a vendor that hangs everywhere cannot occupy all. */
 const SHARES = [
   { below: 64, share: 4 },
   { below: 128, share: 2 },
 ];
 const LEAST_SHARE = 1;
-/** Share of the free fetchers for the newest. */
+/** Share of the free fetchers for the newest placements. */
 const NEWEST = 0.25;
-/** Interval of polls for what other processes left, what became due, and what the command line changed. */
+/** Poll interval for expired leases, newly due placements, and changes by the command line. */
 const POLL_MS = 1_000;
-/** The most that are claimed at once past their deadline while they wait for a probe. */
+/** Most placements of silent locations past their deadline that are claimed at once. */
 const LATE = 100;
 
-/** The location that a worker sends for. Without an integration it is not configured. */
+/** The location of a placement being sent. It has no integration if it is not configured. */
 type Sending = { locationId: string; integration: string | null };
 
 type PlacementWork = WorkLoop & {
-  /** Signals that placements may have become due that were fetched before; `wake` that there is a new one. */
+  /** Signals that fetched placements may have become due. `wake` signals only a new placement. */
   wakeForAll(): void;
 };
 
-/** Claims and places orders, each location and each integration within its share of the workers. */
+/** Claims and places orders. Each location and each integration is limited to its share of the workers. */
 export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWork {
   const { breaker } = deps;
   const due = dueLocations();
@@ -68,7 +68,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     const enter = (location: Sending): boolean => {
       fetched();
       if (entered !== undefined) return true;
-      // The claim decides which silent location is tried next.
+      // Only the claim chooses which silent location is probed next.
       if (isFull(location) || breaker.isSilent(location)) {
         refused = location;
         return false;
@@ -82,7 +82,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
       await placeOrder({ ...deps, enter }, claim);
     } catch (error) {
       deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted');
-      await releaseClaim(deps.pool, claim).catch(() => {}); // Its lease runs out.
+      await releaseClaim(deps.pool, claim).catch(() => {}); // Its lease expires.
     } finally {
       fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
@@ -92,7 +92,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
 
   const capacityWithin = (limit: number): Capacity => {
     const fetchers = Math.min(limit, FETCHERS - fetching);
-    // Rounded by chance, since mostly one fetcher is free.
+    // Rounded at random, since usually only one fetcher is free.
     const newest = Math.floor(fetchers * NEWEST + Math.random());
     const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
     return {
@@ -126,7 +126,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
   };
 }
 
-/** A claim whose answer was lost with a broken connection may have succeeded: the next ones name its lease. */
+/** A claim may have succeeded although its connection broke. The next claims pass its lease id to take it over. */
 function claimer(
   pool: Pool,
   due: ReturnType<typeof dueLocations>,
@@ -135,7 +135,7 @@ function claimer(
   let lost: { leaseId: string; at: number }[] = [];
   return async (limit) => {
     const leaseId = randomUUID();
-    // An older claim has expired by itself.
+    // Leases of older claims have expired.
     lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
     try {
       const leases = lost.map((each) => each.leaseId);

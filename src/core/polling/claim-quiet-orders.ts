@@ -4,7 +4,7 @@ import { ESTIMATED_AT } from '../live/outbox.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 import { LOCK_POLL } from '../postgres/transactions.ts';
 
-/** An order that is quieter than it should be. Its location is not asked about another one for a minute. */
+/** An order with fewer status events than expected. Its location is not polled for another order for a minute. */
 export type QuietOrder = {
   serviceOrderId: string;
   locationId: string;
@@ -13,31 +13,30 @@ export type QuietOrder = {
   order: CanonicalOrder;
 };
 
-/** Seconds between two questions at one location. */
-const EACH_S = 60;
-/** Seconds after which a POS should have said that it has the order. */
+/** Seconds between two polls of one location. */
+const POLL_INTERVAL_S = 60;
+/** Seconds after which a POS should have reported that it received the order. */
 const UNRECEIVED_S = 180;
-/** Seconds after its time at which an order is late, and after any news before it counts as quiet again. */
+/** Seconds after its expected time, and after its last news, from which an order is late. */
 const LATE_S = 300;
-/** Seconds within which an order without a wanted time is mostly over. */
+/** Seconds within which most orders without a requested time are done. */
 const SOON_S = 3_600;
-/** Seconds without a webhook, and without news of an order, after which a location is silent. A long roast is shorter. */
+/** Seconds without a webhook and without news of an order after which a location is silent. A long roast is shorter. */
 const SILENT_S = 1_800;
-/** Seconds within which another location has been heard, so that its vendor is not silent as a whole. */
+/** Seconds within which another location of the vendor must have sent a webhook, or the vendor counts as silent. */
 const HEARD_S = 300;
-/** Seconds for which a location that missed webhooks is asked about all its orders, each minute about the next. */
-const MISSING_S = 3_600;
-/** Seconds after which an order of such a location is quiet again: before its next turn, or that went to another one. */
+/** Seconds during which all orders of a location with missing webhooks are polled, one each minute. */
+const MISSING_POLLS_S = 3_600;
+/** Seconds without news after which such an order may be polled. Shorter than the poll interval, to use every turn. */
 const NEWS_S = 30;
-/** The longest time between two questions about an order without news: each is twice the one before, from two minutes on. */
-const REST_MAX_S = 3_600;
+/** Longest time between two polls of an order without news. The time doubles from two minutes on. */
+const PAUSE_MAX_S = 3_600;
 
 /**
- * Claims orders that are quieter than they should be, at most one of each location: sent and not received, past their
- * time and not ended, of a location that alone of its vendor is silent, or of one whose webhooks are known to be missing.
- * A claim is the location's turn, and counts as asked: nobody else asks there for a minute. While another process looks,
- * nothing is found here.
- * @param integrations those that can be asked now
+ * Claims quiet orders, at most one per location: sent and not received, late and not ended, at a silent location whose
+ * vendor is not silent, or at a location whose webhooks are known to be missing. A claim counts as a poll, so no
+ * process polls that location again for a minute. Returns none while another process runs this query.
+ * @param integrations the integrations that can be polled now
  */
 export async function claimQuietOrders(
   pool: Pool,
@@ -57,13 +56,13 @@ const IS_LATE = `
   greatest(coalesce(${ESTIMATED_AT}, o.requested_at, o.created_at + interval '${SOON_S} s'), o.updated_at)
     < now() - interval '${LATE_S} s'`;
 
-/** Most open orders need no question. The others are found by their own rows, before any join. */
+/** Most open orders need no poll. `suspect` selects the others from `orders` alone, before any join. */
 const CLAIM = `
   WITH turn AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(${LOCK_POLL}) AS mine
   ), missing AS MATERIALIZED (
     SELECT ARRAY(SELECT location_id FROM location_polls
-                 WHERE missed_at > now() - interval '${MISSING_S} s') AS locations
+                 WHERE missed_at > now() - interval '${MISSING_POLLS_S} s') AS locations
   ), suspect AS MATERIALIZED (
     SELECT * FROM orders o
     WHERE (SELECT mine FROM turn) AND o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.integration = ANY ($1::text[])
@@ -79,11 +78,11 @@ const CLAIM = `
     LEFT JOIN location_polls a ON a.location_id = o.location_id
     LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
     CROSS JOIN LATERAL (
-      SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_S} s', false)
+      SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_POLLS_S} s', false)
                AS is_missing,
-             -- NULL where there was news since it was asked about.
+             -- NULL if there was news since the last poll.
              CASE WHEN p.polled_at > o.updated_at
-                  THEN p.polled_at + least(${EACH_S} * 2 ^ p.polls, ${REST_MAX_S}) * interval '1 s' END AS rests_until
+                  THEN p.polled_at + least(${POLL_INTERVAL_S} * 2 ^ p.polls, ${PAUSE_MAX_S}) * interval '1 s' END AS rests_until
     ) AS about
     WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
       AND (a.next_poll_at IS NULL OR a.next_poll_at <= now())
@@ -94,24 +93,24 @@ const CLAIM = `
                    AND EXISTS (SELECT FROM location_last_seen other
                                WHERE other.integration = o.integration
                                  AND other.last_seen_at > now() - interval '${HEARD_S} s')))
-    -- One that has had nothing new for some time leaves its turn to others.
+    -- Orders without news at their last polls come last.
     ORDER BY o.location_id, rests_until NULLS FIRST, o.updated_at
   ), claimed AS (
     INSERT INTO location_polls AS a (location_id, integration, next_poll_at)
-    SELECT location_id, integration, now() + interval '${EACH_S} s'
+    SELECT location_id, integration, now() + interval '${POLL_INTERVAL_S} s'
     FROM (SELECT * FROM quiet ORDER BY rests_until NULLS FIRST, updated_at LIMIT $2::int) AS first
     ORDER BY location_id
     ON CONFLICT (location_id) DO UPDATE
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
           integration = excluded.integration, next_poll_at = excluded.next_poll_at
-      -- Another process was quicker.
+      -- Another process may have been faster.
       -- guard: polled-once
       WHERE a.next_poll_at <= now()
     RETURNING location_id
   ), noted AS (
     UPDATE placements p
     SET polled_at = now(),
-        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- the power of it is a rest
+        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- an exponent of the pause
     FROM quiet JOIN claimed USING (location_id)
     WHERE p.service_order_id = quiet.service_order_id
   )

@@ -15,7 +15,7 @@ import { findLocation, type OpenSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
 import { checkEvents } from '../statuses/translate-webhook-request.ts';
 
-/** What an answer was worth. `saidMore`: a webhook is missing; `applied`: what it changed, if it was stored. */
+/** `saidMore`: the POS reported a later status, so a webhook is missing. `applied`: the changes, if stored. */
 type Recorded = { saidMore: boolean; applied: Applied | undefined };
 
 type Known = {
@@ -27,8 +27,8 @@ type Known = {
 };
 
 /**
- * Applies what the POS answered, as a webhook would have been, if it says more than we know, in one commit with that its
- * location misses webhooks. An answer that says nothing new is not stored: an order would never come to rest.
+ * Applies the POS's response like a webhook if it contains news. Marks the location's webhooks as missing in the same
+ * commit. A response without news is not stored: it would count as news, and polls would never slow down.
  * @param parkTtlS seconds for which an unknown POS id may still become ours
  */
 export async function recordPoll(
@@ -74,7 +74,7 @@ export async function recordPoll(
   });
 }
 
-/** Whether the POS says another time or link than it said last. */
+/** True if the POS reports another time or link than last time. */
 function saysMore(
   { estimatedReadyAt: ready, estimatedDeliveryAt: delivery, trackingUrl }: StatusEvent,
   { estimate, tracking }: Known,
@@ -84,10 +84,10 @@ function saysMore(
   return [ready, delivery].some((time, nth) => (time && Date.parse(time)) !== estimate?.[nth + 1]?.getTime());
 }
 
-/** Calls to one vendor from which on no others to it begin. */
-const OF_VENDOR = 128;
-/** Seconds for an answer: over before the location's next turn. */
-const ANSWER_MAX_S = 55;
+/** Number of calls under way to one vendor at which no others begin. */
+const CALLS_OF_VENDOR = 128;
+/** Longest call in seconds. Shorter than the interval of polls at one location. */
+const CALL_MAX_S = 55;
 
 type PollObserved = Extract<Observed, { what: 'poll' }>;
 
@@ -96,26 +96,26 @@ type PollDeps = PosDeps & {
   registry: Registry;
   open: OpenSettings;
   parkTtlS: number;
-  /** Nobody asks a vendor that does not answer; that one does is told to it. */
+  /** Vendors with an open circuit are not polled. An answer closes the circuit. */
   breaker: {
     isOpen(integration: string): boolean;
     callEnded(location: { locationId: string; integration: string }, began: number): void;
   };
   observe: Observe;
-  /** Called when an answer has been applied. */
+  /** Called after a response was applied. */
   onApplied: (applied: Applied) => void;
 };
 
 export type StatusPoller = {
-  /** Asks about all orders whose turn it is now. @returns how many; the last answers may still be to come */
+  /** Polls all orders that are due. @returns their number; the last calls may still be under way */
   poll(): Promise<number>;
-  /** Gives up what is under way: it is asked again. */
+  /** Aborts the calls under way. Their orders are polled again later. */
   stop(): Promise<void>;
 };
 
 /**
- * Asks the POS systems about orders that are quieter than they should be. A webhook may be lost at its sender; without
- * it, the member's order would stand still for ever. Nobody waits for a vendor that takes its time.
+ * Polls the POS systems for quiet orders. A POS may lose a webhook, and without polls the member's order would never
+ * progress. A slow vendor does not delay the polls of others.
  */
 export function statusPoller(deps: PollDeps): StatusPoller {
   const stopping = new AbortController();
@@ -125,20 +125,20 @@ export function statusPoller(deps: PollDeps): StatusPoller {
     const polling = pollOrder(deps, quiet, stopping.signal).finally(() => underWay.delete(polling));
     underWay.set(polling, quiet.integration);
   };
-  const canBeAsked = ({ integration, readStatus }: Provider): boolean =>
+  const canBePolled = ({ integration, readStatus }: Provider): boolean =>
     readStatus !== undefined &&
     !deps.breaker.isOpen(integration) &&
-    [...underWay.values()].filter((each) => each === integration).length < OF_VENDOR;
+    [...underWay.values()].filter((each) => each === integration).length < CALLS_OF_VENDOR;
 
   return {
     async poll() {
       let polled = 0;
       while (!stopping.signal.aborted) {
-        const integrations = [...deps.registry.values()].filter(canBeAsked).map(({ integration }) => integration);
-        const claimed = await claimQuietOrders(deps.pool, integrations, OF_VENDOR);
+        const integrations = [...deps.registry.values()].filter(canBePolled).map(({ integration }) => integration);
+        const claimed = await claimQuietOrders(deps.pool, integrations, CALLS_OF_VENDOR);
         for (const quiet of claimed) start(quiet);
         polled += claimed.length;
-        if (claimed.length < OF_VENDOR) break;
+        if (claimed.length < CALLS_OF_VENDOR) break;
         await Promise.race(underWay.keys());
       }
       return polled;
@@ -150,7 +150,7 @@ export function statusPoller(deps: PollDeps): StatusPoller {
   };
 }
 
-/** Asks, and waits as long as the vendor says. Whatever goes wrong, the order is asked about again. */
+/** Polls one order and stores the wait that the vendor requests. After an error, the order is polled again later. */
 async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSignal): Promise<void> {
   const { serviceOrderId, locationId, integration } = quiet;
   const began = performance.now();
@@ -158,7 +158,7 @@ async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSigna
   const { outcome, error } = await pollAndApply({ ...deps, posFetch: requests.fetch }, quiet, began, stopping);
   const milliseconds = performance.now() - began;
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) {
-    // If this cannot be noted, the vendor says it again.
+    // If this write fails, the vendor requests the wait again.
     await deps.pool
       .query(
         `UPDATE location_polls SET next_poll_at = greatest(next_poll_at, now() + make_interval(secs => $2::float8))
@@ -179,7 +179,6 @@ async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSigna
   });
 }
 
-/** Asks, and applies the answer. */
 async function pollAndApply(
   deps: PollDeps,
   quiet: QuietOrder,
@@ -188,13 +187,13 @@ async function pollAndApply(
 ): Promise<Pick<PollObserved, 'outcome' | 'error'>> {
   try {
     const location = await findLocation(deps.pool, quiet.locationId);
-    // It was moved or removed just now.
+    // The location was moved or removed meanwhile.
     if (location?.integration !== quiet.integration) return { outcome: 'not_asked', error: undefined };
     const { provider, settings } = await deps.open(location);
     const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
     if (events === undefined) return { outcome: 'not_asked', error: undefined };
     if (events.length === 0) return { outcome: 'unknown', error: undefined };
-    const { saidMore, applied } = await recordPoll(deps.pool, quiet, aboutIt(quiet, events), deps.parkTtlS);
+    const { saidMore, applied } = await recordPoll(deps.pool, quiet, forOrder(quiet, events), deps.parkTtlS);
     if (applied !== undefined) deps.onApplied(applied);
     return { outcome: saidMore ? 'said_more' : 'nothing_new', error: undefined };
   } catch (error) {
@@ -202,11 +201,11 @@ async function pollAndApply(
   }
 }
 
-/** It is what was asked about, whether or not the answer repeats our id. @throws Poison if it names another */
-function aboutIt({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[]): StatusEvent[] {
+/** Adds the polled order's id to events without one. @throws Poison if an event names another order */
+function forOrder({ serviceOrderId }: QuietOrder, events: readonly StatusEvent[]): StatusEvent[] {
   return checkEvents(events).map((event) => {
     // guard: answer-about-order
-    if ((event.serviceOrderId ?? serviceOrderId) !== serviceOrderId) throw new Poison('the answer is of another order');
+    if ((event.serviceOrderId ?? serviceOrderId) !== serviceOrderId) throw new Poison('the answer names another order');
     return { ...event, serviceOrderId };
   });
 }
@@ -220,11 +219,11 @@ async function readStatus(
 ): ReturnType<NonNullable<Provider['readStatus']>> {
   const { integration, order, providerOrderId } = quiet;
   const ref = { ...(providerOrderId !== null && { providerOrderId }) };
-  const limit = { seconds: Math.min(attemptLimit(provider), ANSWER_MAX_S), sent: true, stopping };
+  const limit = { seconds: Math.min(attemptLimit(provider), CALL_MAX_S), sent: true, stopping };
   const events = await askPos(deps, { integration, settings }, limit, async (context) =>
     provider.readStatus?.(ref, order, context),
   );
-  // A read that fails says nothing of orders, which may go elsewhere.
+  // A failed read proves nothing about createOrder, which may use other endpoints.
   if (events !== undefined) deps.breaker.callEnded(quiet, began);
   return events;
 }

@@ -432,7 +432,7 @@ describe('a reason', () => {
       for (const said of new Set([undefined, own])) {
         const id = await sent();
         if (requestedBy !== null) {
-          await inTransaction(system.pool, (client) => beginCancellation(client, id, { requestedBy, tells: true }));
+          await inTransaction(system.pool, (client) => beginCancellation(client, id, { requestedBy, notifies: true }));
         }
         if (isRefused) await refuseCancellation(system.pool, id, {});
         await says({ status, serviceOrderId: id, ...(said !== undefined && { reasonCode: said }) });
