@@ -178,7 +178,7 @@ export const ID_LEARNT_MEANWHILE = '22012';
 
 /** The drop of a webhook whose values Postgres refuses. */
 export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
-  return { reason: `Postgres refused what it says (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
+  return { reason: `Postgres refused a value in it (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
 }
 
 const APPLY = applyStatement({});

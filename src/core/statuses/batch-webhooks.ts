@@ -152,7 +152,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
       const { webhook } = waiting;
       if (!known.has(webhook)) deps.onLocked(webhook);
       known.add(webhook);
-      if (lockWait.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many wait for a lock');
+      if (lockWait.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many webhooks wait for a lock');
       else lockWait.add(waiting);
     }
     startLockWaits();

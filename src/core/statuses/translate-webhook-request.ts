@@ -36,7 +36,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
 export function checkEvents(events: unknown): StatusEvent[] {
   const count = Array.isArray(events) ? events.length : 0;
   if (count > MAX_EVENTS) {
-    throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} pass`, {
+    throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} are allowed`, {
       cause: { code: 'too_many_events', count, limit: MAX_EVENTS },
     });
   }
@@ -101,7 +101,7 @@ export function translateArrived(
 
 function tooLarge(limit: number): Drop {
   return {
-    reason: `over ${limit} bytes; the beginning is kept`,
+    reason: `over ${limit} bytes; only the beginning is stored`,
     cause: { code: 'too_large', limit },
     // A signature covers the whole body.
     unproven: true,
