@@ -244,7 +244,7 @@ describe('a webhook with our token in its body', () => {
     ]);
     expect(await replayWebhook(deps, one)).toEqual({
       refused: expect.stringMatching(
-        new RegExp(`sealed for webhooks/club-1/${other}, and lies in webhooks/club-1/${one}$`),
+        new RegExp(`encrypted for webhooks/club-1/${other}, but is in webhooks/club-1/${one}$`),
       ),
       cause: { code: 'sealed_for_another' },
     });

@@ -363,7 +363,7 @@ it('a message that no key opens is told, given back, and holds up nobody', async
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   await comeBack();
   await untilStored(id);
-  expect(system.logged.join('')).toContain('cannot be opened');
+  expect(system.logged.join('')).toContain('cannot be decrypted');
 });
 
 it('a webhook that waits for a lock longer than its sender does is spilled, and applied after it', async () => {
