@@ -41,13 +41,9 @@ export const ShownWebhook = ListedWebhook.extend({
     .union([
       z.object({
         events: z.array(Event),
-        pausedUntil: z
-          .date()
-          .nullable()
-          .exactOptional()
-          .meta({
-            description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
-          }),
+        pausedUntil: z.date().nullable().exactOptional().meta({
+          description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
+        }),
       }),
       z.object({ dropped: z.string(), cause: DropCause }),
       Refusal,

@@ -76,16 +76,12 @@ export const NONE_WAITING: SpillState = { waiting: 0, oldestAt: null };
 /** The same for operators, with the state of Postgres. */
 export const SpillAnswer = z
   .object({
-    database: z
-      .enum(['up', 'read_only', 'down', 'unknown'])
-      .meta({
-        description: '`read_only`: it answers but takes no writes, like a standby. `unknown`: not checked yet.',
-      }),
-    waiting: z
-      .int()
-      .meta({
-        description: 'Webhooks that were answered 200 and, as far as this process knows, are not in Postgres yet.',
-      }),
+    database: z.enum(['up', 'read_only', 'down', 'unknown']).meta({
+      description: '`read_only`: it answers but takes no writes, like a standby. `unknown`: not checked yet.',
+    }),
+    waiting: z.int().meta({
+      description: 'Webhooks that were answered 200 and, as far as this process knows, are not in Postgres yet.',
+    }),
     oldestAt: Instant.nullable().meta({ description: 'When the oldest of them arrived.' }),
   })
   .meta({ id: 'SpillAnswer', examples: [{ database: 'down', waiting: 3, oldestAt: '2027-01-31T18:00:00.123Z' }] });
