@@ -95,10 +95,10 @@ CREATE TABLE placements (
   provider_order_id text,
   problem text,                                 -- why it waits, is held, is in doubt or failed; for the operator
   finished_at timestamptz,
-  pos_account text,                             -- hash of the last request's account: only that account can know the ticket
+  pos_account text,                             -- hash of the last request's account, the only one with the ticket
   cause jsonb,                                  -- the problem as data: a code and its details
   missing_since timestamptz,                    -- since when the platform reports that it has no such order
-  last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch; the order's continue from it
+  last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch
   polled_at timestamptz,                         -- the last status poll of this order
   polls smallint NOT NULL DEFAULT 0,            -- polls since the last change
   missed smallint NOT NULL DEFAULT 0,           -- polls that reported more than the webhooks

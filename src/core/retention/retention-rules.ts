@@ -57,7 +57,6 @@ const EXPIRE_EVENTS = `
   )
   SELECT FROM gone`;
 
-/** Rows that are deleted by age alone. */
 const RULES = {
   'deletion of unmatched webhooks': {
     lock: LOCK_DELETE_UNMATCHED,

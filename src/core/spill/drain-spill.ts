@@ -190,7 +190,6 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
   };
 }
 
-/** The steps for each message. */
 function stepsOf(deps: DrainDeps, onPutBack: () => void) {
   /** The time at which each message arrived as a webhook, once known. */
   const underWay = new Map<SpillMessage, Date | undefined>();

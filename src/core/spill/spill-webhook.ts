@@ -73,7 +73,6 @@ export type SpillState = {
 
 export const NONE_WAITING: SpillState = { waiting: 0, oldestAt: null };
 
-/** The same for operators, with the state of Postgres. */
 export const SpillAnswer = z
   .object({
     database: z.enum(['up', 'read_only', 'down', 'unknown']).meta({

@@ -32,25 +32,25 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * @param source SQL of the events under an alias, numbered by `nth`
  * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
  * @param firstReceivedAt SQL of when the webhook of an event of `ruled` was first received, NULL if just now
- * @param about.tells whether an event carries what another event of the batch needs: the order of a POS id, or the POS
- *   id of an order. Each event then sees the earlier ones as if they were committed. Most batches do not need this.
- * @param about.says whether an event has a reason code, an estimate or a link. Most have none, and skip that SQL.
+ * @param about.linksIds whether an event carries what another event of the batch needs: the order of a POS id, or the
+ *   POS id of an order. Each event then sees the earlier ones as if they were committed. Most batches do not need this.
+ * @param about.hasDetails whether an event has a reason code, an estimate or a link. Most have none, and skip that SQL.
  */
 export function applyingEvents(
   source: (alias: string) => string,
   parkTtlS: string,
   firstReceivedAt: string,
-  { tells, says }: { tells: boolean; says: boolean },
+  { linksIds, hasDetails }: { linksIds: boolean; hasDetails: boolean },
 ): string {
-  const more = says ? MORE : LESS;
-  return `${tells ? notifiedBefore(source) : ''}event AS (
+  const more = hasDetails ? MORE : LESS;
+  return `${linksIds ? notifiedBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
     SELECT coalesce((SELECT p.service_order_id FROM provider_orders p
                      WHERE e.service_order_id IS NULL AND p.location_id = e.location_id
                        AND p.integration = e.integration AND p.provider_order_id = e.provider_order_id),
-                    ${tells ? EARLIER_ORDER('e') : 'NULL'}) AS service_order_id
+                    ${linksIds ? EARLIER_ORDER('e') : 'NULL'}) AS service_order_id
     OFFSET 0 -- looked up once, not once for every mention
   ) AS known
   -- guard: locked-by-key
@@ -68,7 +68,7 @@ export function applyingEvents(
                 (SELECT p.service_order_id FROM provider_orders p
                  WHERE p.location_id = event.location_id AND p.integration = event.integration
                    AND p.provider_order_id = event.provider_order_id),
-                ${tells ? EARLIER_ORDER('event') : 'NULL'}) END AS mapped,
+                ${linksIds ? EARLIER_ORDER('event') : 'NULL'}) END AS mapped,
          greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
                                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
   FROM event
@@ -103,7 +103,7 @@ export function applyingEvents(
          ${nextSequence('order_sequence')} - 1
            + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
-         ${tells ? POS_ID_BEFORE : 'order_pos_id'},
+         ${linksIds ? POS_ID_BEFORE : 'order_pos_id'},
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may hold the member's data
          status, native_status, order_reason, integration, mapped ${more.ruled}
   FROM judged

@@ -109,21 +109,21 @@ const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'a
 /**
  * Stores webhooks and applies their events in one statement, and so in one commit. A POS id has one waiting event for
  * each status, the first. A repeat adds only a newer estimate or link, or a missing reason or time.
- * @param about.tells see `applyingEvents`, also for `says`
+ * @param about.linksIds see `applyingEvents`, also for `hasDetails`
  * @param about.busy whether a webhook reports that its kitchen takes orders, or does not
  */
-const applyStatement = ({ tells = false, says = false, busy = false }): string => `
+const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
 -- guard: outbox-in-commit
-WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })}, waiting AS (
+WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, ${says ? 'why, estimate, tracking, ' : ''}parked_at)
+                                  native_status, reason, occurred_at, ${hasDetails ? 'why, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
+         ${hasDetails ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
          now() + min(nth) * interval '1 us' -- preserves their order
   FROM ruled
   -- An event that names our order id belongs to that order, even if another order gets the POS id.
@@ -133,10 +133,10 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-      ${says ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
+      ${hasDetails ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
+     ${hasDetails ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
@@ -160,7 +160,7 @@ SELECT (SELECT outcomes FROM best) AS best,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
-        FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited,
+        FROM pos_ids WHERE ${linksIds ? 'true' : isAwaited('pos_ids')}) AS awaited,
        -- Not a constant, which Postgres would compute at planning.
        -- guard: told-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
@@ -182,10 +182,10 @@ export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop 
 }
 
 const APPLY = applyStatement({});
-const APPLY_SAYING = applyStatement({ says: true });
+const APPLY_SAYING = applyStatement({ hasDetails: true });
 /** This batch and the next are rare, so they always include the SQL for details. */
-const APPLY_LEARNING = applyStatement({ tells: true, says: true });
-const APPLY_BUSY = applyStatement({ tells: true, says: true, busy: true });
+const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
+const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
 export async function applyWebhooks(
