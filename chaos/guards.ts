@@ -167,7 +167,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a provider names the headers that it reads': {
     edits: { 'named-headers': [/= \[.*\]/s, '= []'] },
-    noticedBy: vitest('test/providers/standard.test.ts', 'reads no header but'),
+    noticedBy: vitest('test/providers/standard.test.ts', 'reads only the headers webhookAuth.header'),
   },
   'no header has our token': {
     edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },

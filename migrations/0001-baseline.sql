@@ -1,15 +1,14 @@
--- The tables of the first release. The words are explained in docs/glossary.md.
+-- The tables of the first release. docs/glossary.md explains the words.
 --
--- `expediter migrate` creates the schema `expediter` first, and this file runs with `search_path = expediter`. Nothing
+-- `expediter migrate` first creates the schema `expediter`, then runs this file with `search_path = expediter`. Nothing
 -- is in `public`.
 --
--- Member data is in the contents and changes of orders, in the bodies of webhooks, and in reasons, problems, item ids
--- and tracking links; nowhere else. No table has a plain token, password or setting.
+-- Member data is only in order contents and changes, webhook bodies, reasons, problems, item ids and tracking links. No
+-- table has a plain token, password or setting.
 --
 -- Text in an index is `COLLATE "C"`: it compares by bytes, whatever the database's collation is. A collation of the
--- operating system or of ICU may sort in another way after an upgrade. An index that was built before then misses rows:
--- a second order with the same id, a webhook that belongs to nobody. And en_US of glibc cost 15 % of the webhooks a
--- second.
+-- operating system or ICU may sort differently after an upgrade. An existing index then misses rows: it allows a second
+-- order with the same id, or leaves a webhook without its order. And en_US of glibc cost 15 % of the webhooks a second.
 
 ---- Locations
 
@@ -23,16 +22,16 @@ CREATE TABLE locations (
   country text,                                 -- ISO 3166-1 alpha-2, for national telephone numbers; NULL: unknown
   -- A pause by the POS, such as of a busy kitchen, has an end. It is separate from paused_at: neither ends the other.
   pos_paused_at timestamptz,                    -- NULL: the POS has not paused it
-  pos_paused_until timestamptz,                 -- NULL exactly where pos_paused_at is
-  pos_said_at timestamptz,                      -- the POS's last message about it; an earlier message changes nothing
+  pos_paused_until timestamptz,                 -- NULL if and only if pos_paused_at is
+  pos_said_at timestamptz,                      -- the POS's last report about it; an earlier report changes nothing
   grant_sha256 bytea                            -- the `credentials` of these settings, if their connection may end
 );
 CREATE INDEX locations_pos_paused ON locations (pos_paused_until) WHERE pos_paused_until IS NOT NULL;
--- This index and webhook_tokens_changed: what has changed since a process read its list of valid tokens, which it
--- decides by while Postgres is away. Neither contains a column that the use of a token changes.
+-- This index and webhook_tokens_changed find changes since a process read its list of valid tokens, which it uses while
+-- Postgres is away. Neither index contains a column that the use of a token changes.
 CREATE INDEX locations_changed ON locations (updated_at);
 
--- The token itself is printed once and stored nowhere.
+-- The token is printed once and never stored.
 CREATE TABLE webhook_tokens (
   token_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
@@ -47,23 +46,23 @@ CREATE TABLE webhook_tokens (
 CREATE INDEX webhook_tokens_of_location ON webhook_tokens (location_id);
 CREATE INDEX webhook_tokens_changed ON webhook_tokens (greatest(created_at, revoked_at));
 
--- Tokens that were removed with their location. A process that has such a token in memory learns here that it is gone.
--- The next removal deletes rows that are older than a day.
+-- Tokens that were removed with their location, for processes that still have them in memory. The next removal deletes
+-- rows older than a day.
 CREATE TABLE removed_tokens (
   sha256 bytea PRIMARY KEY,
   removed_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX removed_tokens_by_time ON removed_tokens (removed_at);
 
--- When a webhook of a location was last accepted. It is written every ten seconds, not with the webhook.
+-- When a webhook of a location was last accepted. Written every ten seconds, not with the webhook.
 CREATE TABLE location_last_seen (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   integration text NOT NULL,
   last_seen_at timestamptz NOT NULL
 );
 
--- What POS systems grant for a time. One row for each set of settings that leads to a grant: all locations and
--- processes with these settings share it.
+-- Temporary grants of POS systems. One row for each set of settings that leads to a grant, shared by all locations and
+-- processes with these settings.
 CREATE TABLE credentials (
   seed_sha256 bytea PRIMARY KEY,                -- integration and settings: other settings get a new row
   integration text NOT NULL,
@@ -73,12 +72,12 @@ CREATE TABLE credentials (
   renewer uuid,                                 -- the lease of the process that requests the next grant
   renewing_until timestamptz,
   granted_at timestamptz,
-  lasts_s integer                               -- the connection ends so long after its grant; NULL: it has no end
+  lasts_s integer                               -- seconds from the grant to the connection's end; NULL: no end
 );
 
 ---- Orders on their way to the POS
 
--- The row is the job: this table is the queue.
+-- This table is the queue, and each row is a job.
 CREATE TABLE placements (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C",                 -- unknown until the first fetch
@@ -91,37 +90,37 @@ CREATE TABLE placements (
   lease_until timestamptz,
   attempts integer NOT NULL DEFAULT 0,
   failures integer NOT NULL DEFAULT 0,          -- since the last success; sets the back-off
-  requested_at timestamptz,                     -- the last request to the POS began
-  request_ended_at timestamptz,                 -- and ended, as far as we know
+  requested_at timestamptz,                     -- start of the last request to the POS
+  request_ended_at timestamptz,                 -- its end, if known
   provider_order_id text,
   problem text,                                 -- why it waits, is held, is in doubt or failed; for the operator
   finished_at timestamptz,
-  pos_account text,                             -- of the last request, as a hash: only this account can know the ticket
+  pos_account text,                             -- hash of the last request's account, the only one with the ticket
   cause jsonb,                                  -- the problem as data: a code and its details
-  missing_since timestamptz,                    -- since when the platform says that it has no such order
-  last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch; the order's go on above
+  missing_since timestamptz,                    -- since when the platform reports that it has no such order
+  last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch
   polled_at timestamptz,                         -- the last status poll of this order
-  polls smallint NOT NULL DEFAULT 0,            -- polls since the last news
-  missed smallint NOT NULL DEFAULT 0,           -- polls that told more than the webhooks had
-  absent_at timestamptz                         -- an operator said that the POS lacks it: earlier answers do not count
+  polls smallint NOT NULL DEFAULT 0,            -- polls since the last change
+  missed smallint NOT NULL DEFAULT 0,           -- polls that reported more than the webhooks
+  absent_at timestamptz                         -- an operator reported it absent: earlier answers do not count
 );
--- The claim steps from location to location (NULL is one of them: not fetched yet) and takes the oldest of each.
+-- The claim steps from location to location and takes the oldest of each. NULL counts as one: not fetched yet.
 CREATE INDEX placements_open ON placements (coalesce(location_id, ''), next_attempt_at) WHERE finished_at IS NULL;
--- What is due at any location, without a step through all locations that have an open order.
+-- Finds due placements without a step through all locations that have an open order.
 CREATE INDEX placements_due ON placements (next_attempt_at) WHERE finished_at IS NULL;
--- May an unknown POS id at this location still become ours?
+-- Decides whether an unknown POS id at this location may still become ours.
 CREATE INDEX placements_without_pos_id ON placements (location_id, requested_at) WHERE provider_order_id IS NULL;
--- Which orders were sent recently, and may not have been received?
+-- Finds orders that were sent recently and may not have been received.
 CREATE INDEX placements_sent ON placements (finished_at) WHERE state = 'sent';
--- Operators page through placements, newest first: all, those of a location, or those that did not simply succeed.
+-- Operators page through placements, newest first: all, of one location, or by a state other than sent.
 CREATE INDEX placements_by_signal ON placements (signalled_at, service_order_id);
 CREATE INDEX placements_of_location ON placements (location_id, signalled_at, service_order_id);
 CREATE INDEX placements_not_sent ON placements (state, signalled_at, service_order_id) WHERE state <> 'sent';
--- Problems of orders that were never fetched, so that have no row in `orders`.
+-- Problems of orders that were never fetched and so have no row in `orders`.
 CREATE INDEX placements_to_erase ON placements (finished_at)
   WHERE finished_at IS NOT NULL AND location_id IS NULL AND problem IS NOT NULL;
 
--- Written before each call to a POS. So a call is known to have begun even if its process died.
+-- Written before each call to a POS, so that the call is known even if its process died.
 CREATE TABLE placement_attempts (
   service_order_id text COLLATE "C" NOT NULL REFERENCES placements ON DELETE CASCADE,
   attempt integer NOT NULL,
@@ -137,8 +136,8 @@ CREATE TABLE placement_attempts (
 );
 CREATE INDEX placement_attempts_open ON placement_attempts (service_order_id) WHERE ended_at IS NULL;
 
--- A signal for a known order: it is fetched again. One row an order collects the signals. It is deleted once no signal
--- came since it was claimed.
+-- A signal for a known order makes us fetch it again. One row per order collects the signals. It is deleted when no
+-- signal came after its claim.
 CREATE TABLE refreshes (
   service_order_id text COLLATE "C" PRIMARY KEY,
   signalled_at timestamptz NOT NULL DEFAULT now(),
@@ -149,14 +148,14 @@ CREATE TABLE refreshes (
 );
 CREATE INDEX refreshes_by_time ON refreshes (next_attempt_at);
 
--- An order that has to be cancelled at its POS, or before it gets there. The row lives as long as the order.
+-- An order to be cancelled, at its POS or before it is placed. The row lives as long as the order.
 CREATE TABLE cancellations (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
   requested_by text NOT NULL CHECK (requested_by IN ('platform', 'operator')),
   requested_at timestamptz NOT NULL DEFAULT now(),
-  -- due: the POS has to be asked. asked: the POS will answer in a webhook. in_doubt: the answer to a request was lost,
-  -- and the request must not be repeated. by_phone: only a person can do it. cancelled, refused: finished.
+  -- due: the request to the POS is due. asked: the POS will answer in a webhook. in_doubt: the answer to a request was
+  -- lost, and the request must not be repeated. by_phone: only a person can do it. cancelled, refused: finished.
   state text NOT NULL DEFAULT 'due' CHECK (state IN ('due', 'asked', 'in_doubt', 'by_phone', 'cancelled', 'refused')),
   deadline_at timestamptz NOT NULL,
   next_attempt_at timestamptz NOT NULL DEFAULT now(), -- infinity: an operator has to act
@@ -171,49 +170,47 @@ CREATE INDEX cancellations_open ON cancellations (next_attempt_at) WHERE finishe
 
 ---- Orders
 
--- No index mentions a column that a status event changes, and each page has free space: so the update stays HOT.
+-- No index contains a column that a status event changes, and each page has free space, so updates stay HOT.
 CREATE TABLE orders (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
   integration text,                             -- at the last attempt; NULL while the location is not configured
   fulfillment text NOT NULL CHECK (fulfillment IN ('pickup', 'delivery')),
-  -- The rank of its status. Ranks are ten apart, so that a new status fits between two.
+  -- The rank of its status. Ranks are ten apart, which leaves space for new ones.
   rank smallint NOT NULL DEFAULT 0,
-  sequence integer NOT NULL DEFAULT 0,          -- of its last live message
+  sequence integer NOT NULL DEFAULT 0,          -- its last live message
   failed_by_us boolean NOT NULL DEFAULT false,
-  provider_order_id text,                       -- the first one that came
+  provider_order_id text,                       -- the first POS id that came
   reason text,
   requested_at timestamptz,                     -- when the member wants it
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   ended_at timestamptz,
-  erased_at timestamptz,                        -- its member data is gone, and none is written again
-  left_out jsonb,                               -- what was left out when it was read: codes and paths, no values
-  call_out_code text,                           -- the short code by which it is called out
+  erased_at timestamptz,                        -- its member data is erased, and none is written again
+  left_out jsonb,                               -- parts left out when it was read: codes and paths, no values
+  call_out_code text,                           -- the short code that the staff call out
   cancellation text,                            -- shown next to the status; stops further attempts to place it
-  -- Why it failed or was cancelled: a code that programs can act on, and our ids of the items that the POS named.
+  -- Why it failed or was cancelled: a code for programs, and our ids of the items that the POS named.
   reason_code text,
   item_ids jsonb,
-  -- When the food will be ready: {when the POS said so, ready, with the member}, so that the newer of two is the
-  -- greater one.
+  -- Estimate as {time of the report, ready, delivered}, so that the newer of two compares as greater.
   estimate timestamptz[],
-  -- Where a member follows the courier: {when the POS said so, the link}, so that the newer of two is the greater one.
-  -- The time is written as 2027-01-31T18:00:00.000Z, which sorts as text.
+  -- Courier tracking as {time of the report, link}, so that the newer of two compares as greater. The time has the form
+  -- 2027-01-31T18:00:00.000Z, which sorts as text.
   tracking text[] COLLATE "C"
 ) WITH (fillfactor = 70);
 CREATE INDEX orders_open ON orders (location_id, created_at) WHERE ended_at IS NULL;
 CREATE INDEX orders_to_erase ON orders (ended_at) WHERE ended_at IS NOT NULL AND erased_at IS NULL;
 
--- The member is named here alone. So the erasure of a member finds the orders without a read of all of them, and the
--- name goes with the contents.
+-- Only this table names the member. Its index finds a member's orders for erasure, and the name is erased with the
+-- contents.
 CREATE TABLE order_contents (
   service_order_id text COLLATE "C" PRIMARY KEY,
   contents jsonb NOT NULL
 );
 CREATE INDEX order_contents_of_member ON order_contents (((contents #>> '{member,id}') COLLATE "C"));
 
--- What the platform changed after the POS had the order, by field. It may be about the member, and goes with the
--- contents.
+-- Changes by the platform after the POS had the order, by field. May hold member data, and is erased with the contents.
 CREATE TABLE order_changes (
   service_order_id text COLLATE "C" NOT NULL,
   seen_at timestamptz NOT NULL DEFAULT now(),
@@ -231,10 +228,10 @@ CREATE TABLE provider_orders (
   PRIMARY KEY (location_id, integration, provider_order_id)
 );
 CREATE INDEX provider_orders_of_order ON provider_orders (service_order_id);
--- The sweep of parked events starts from the POS ids of the last minute, which are few.
+-- The sweep of parked events reads the few POS ids of the last minute.
 CREATE INDEX provider_orders_by_age ON provider_orders (created_at);
 
--- How many call-out codes a location has given. The seed is drawn once and mixes them: codes do not show their number.
+-- Number of call-out codes given by a location. The random seed shuffles them, so a code does not show its number.
 CREATE TABLE call_outs (
   location_id text COLLATE "C" PRIMARY KEY,
   given integer NOT NULL DEFAULT 0,
@@ -252,7 +249,7 @@ CREATE TABLE status_events (
   native_status text NOT NULL,
   outcome text NOT NULL CHECK (outcome IN ('applied', 'duplicate', 'stale')),
   conflict boolean NOT NULL DEFAULT false,
-  sequence integer,                             -- of an applied one
+  sequence integer,                             -- only for an applied event
   provider_order_id text,
   reason text,
   occurred_at timestamptz,
@@ -262,12 +259,11 @@ CREATE TABLE status_events (
   estimate timestamptz[]
 );
 CREATE INDEX status_events_of_order ON status_events (service_order_id, event_id);
--- For the board, newest first. It has few of all rows: the insert of any other row does not pay for it.
+-- For the board, newest first. It covers few rows, so other inserts do not pay for it.
 CREATE INDEX status_events_conflicts ON status_events (recorded_at) WHERE conflict;
 
--- Events with a POS id that is not ours (yet). One row for each status that waits under a POS id: an order's status is
--- the highest that it was given, so a repeat adds nothing. Whether the event counts as parked or unmatched is stored
--- with its webhook.
+-- Events with a POS id that is not ours (yet). One row for each waiting status of a POS id: an order has the highest
+-- status that it ever received, so a repeat adds nothing. Its webhook stores whether an event is parked or unmatched.
 CREATE TABLE parked_events (
   location_id text COLLATE "C" NOT NULL,
   integration text COLLATE "C" NOT NULL,
@@ -286,22 +282,22 @@ CREATE TABLE parked_events (
 );
 CREATE INDEX parked_events_by_age ON parked_events (parked_at);
 
--- The time until which no event waits for a POS id of ours. One row for all processes: the sweep continues from there,
+-- Up to this time, no event waits for a POS id of ours. One row for all processes. The sweep continues from there,
 -- however long the service was away.
 CREATE TABLE parked_sweep (swept_until timestamptz NOT NULL);
 INSERT INTO parked_sweep VALUES (now() - interval '1 day');
 
--- Status polling: a POS that is silent about an order is asked for its status.
+-- Status polling of POS systems that are silent about an order.
 CREATE TABLE location_polls (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
-  integration text NOT NULL,                    -- that missed_at is about
-  next_poll_at timestamptz NOT NULL,             -- of any of its orders
-  missed_at timestamptz                         -- when an answer last told more than the webhooks had
+  integration text NOT NULL,                    -- the integration of missed_at
+  next_poll_at timestamptz NOT NULL,             -- the next poll of any of its orders
+  missed_at timestamptz                         -- when a poll last reported more than the webhooks
 );
 
 ---- Webhooks
 
--- The service creates the partition of each UTC day in advance, and drops it whole.
+-- One partition per UTC day, created in advance and dropped whole.
 CREATE TABLE webhooks (
   day date NOT NULL,
   location_id text COLLATE "C" NOT NULL,
@@ -309,24 +305,23 @@ CREATE TABLE webhooks (
   integration text NOT NULL,
   received_at timestamptz NOT NULL,
   headers jsonb NOT NULL,                       -- without authorization and cookie
-  sealed text,                                  -- a JWE: a dropped one's query and these two; or a body with our token
+  sealed text,                                  -- a JWE: query and other headers if dropped; a body with our token
   body bytea NOT NULL,
   truncated boolean NOT NULL DEFAULT false,
   events smallint NOT NULL,
   outcome text NOT NULL,
   reason text,
-  -- A replay is a webhook of its own, with the body and the headers of the one that it replays. If it is dropped as
-  -- well, the first one has them.
-  replay_of uuid,                               -- the first one, also where a replay was replayed
-  first_received_at timestamptz,                -- when the first one came: signatures are judged by this time
+  -- A replay is a separate webhook with the body and headers of its original. A dropped replay has neither.
+  replay_of uuid,                               -- the original, also for the replay of a replay
+  first_received_at timestamptz,                -- when the original came: signatures are verified for this time
   cause jsonb,                                  -- the reason as data: a code and its details
-  -- The answer to a status poll. Its body is the events that were read in the answer. It has no sender, no signature.
+  -- The answer to a status poll. Its body is the events read in the answer. It has no sender and no signature.
   polled boolean NOT NULL DEFAULT false,
-  zstd_of integer,                              -- bytes before zstd by the service; NULL: the body is as it came
+  zstd_of integer,                              -- bytes before zstd by the service; NULL: the body is as received
   PRIMARY KEY (day, location_id, id)
 ) PARTITION BY RANGE (day);
--- Each of these indexes has few of all rows: the insert of any other row does not pay for it.
--- Those of no order are erased before their partition is dropped.
+-- Each of these indexes covers few rows, so other inserts do not pay for it. Webhooks of no order are deleted before
+-- their partition is dropped.
 CREATE INDEX webhooks_of_no_order ON webhooks (received_at)
   WHERE outcome IN ('ignored', 'unmatched') AND reason IS NULL;
 CREATE INDEX webhooks_replays ON webhooks (replay_of) WHERE replay_of IS NOT NULL;
@@ -334,8 +329,8 @@ CREATE INDEX webhooks_dropped ON webhooks (location_id, id) WHERE outcome = 'dro
 CREATE INDEX webhooks_sealed ON webhooks (location_id, id) WHERE sealed IS NOT NULL;
 CREATE INDEX webhooks_refused ON webhooks (location_id, received_at) WHERE cause ->> 'code' = 'old_token';
 
--- The service's role owns nothing. It calls these functions for what only the owner may do to a day of webhooks. They
--- run as the owner. Their own search_path finds no object of a caller, and only a granted role may call them.
+-- The service's role owns nothing. It creates and drops days of webhooks by these functions, which run as the owner.
+-- Their search_path finds no object of a caller, and only a granted role may call them.
 CREATE FUNCTION expediter.ensure_webhook_partition(day date) RETURNS void
 LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -351,8 +346,8 @@ BEGIN
                  child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
 END $$;
 
--- Webhooks queue behind a statement that waits for this lock. So it waits for less time than they do, and a later
--- round tries again. A day that WEBHOOK_RETENTION_DAYS may still keep is not dropped: the least is 2.
+-- Webhooks queue behind a statement that waits for this lock. So its time-out is shorter than theirs, and a later round
+-- tries again. It refuses to drop days within the minimum of WEBHOOK_RETENTION_DAYS, which is 2.
 CREATE FUNCTION expediter.drop_webhook_partition(day date) RETURNS boolean
 LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
 DECLARE
@@ -374,8 +369,8 @@ END $$;
 
 REVOKE ALL ON FUNCTION expediter.ensure_webhook_partition(date), expediter.drop_webhook_partition(date) FROM PUBLIC;
 
--- How much is stored of webhooks that were dropped before their sender was proven. Beyond DROPPED_QUOTA they are
--- counted and not stored. One row a location, of the last day that had any, written periodically.
+-- Stored bytes of webhooks that were dropped before their sender was proven. Above DROPPED_QUOTA, webhooks are counted
+-- and not stored. One row per location, for the last day that had any, written periodically.
 CREATE TABLE dropped_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,                            -- in UTC
@@ -383,8 +378,8 @@ CREATE TABLE dropped_bytes (
   not_stored bigint NOT NULL DEFAULT 0          -- webhooks that have no row in `webhooks`
 ) WITH (fillfactor = 70);
 
--- The same for webhooks that were refused for an old token. It is separate: the holder of a revoked token takes nothing
--- from the quota of the others.
+-- The same for webhooks refused for an old token. Separate, so that the holder of a revoked token uses no quota of
+-- other senders.
 CREATE TABLE refused_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,
@@ -404,43 +399,43 @@ CREATE TABLE outbox (
   applied_at timestamptz NOT NULL DEFAULT now(),
   attempts integer NOT NULL DEFAULT 0,
   lease_until timestamptz,
-  -- When the webhook of this message first came, if it was applied later: after a replay, or a wait for its POS id.
+  -- When its webhook first came, if it was applied later: by a replay, or after a wait for its POS id.
   first_received_at timestamptz,
   PRIMARY KEY (service_order_id, sequence)
 );
 CREATE INDEX outbox_by_age ON outbox (applied_at);
 
--- What the outbox held, once the topic has it: from then on a member can know. No member data.
+-- Messages that moved from the outbox to the topic, where members can see them. No member data.
 CREATE TABLE live_messages (
   service_order_id text COLLATE "C" NOT NULL,
   sequence integer NOT NULL,
   rank smallint NOT NULL,
   applied_at timestamptz NOT NULL,
   published_at timestamptz NOT NULL DEFAULT now(),
-  provider_order_id text,                       -- repeated to the followers of an order, as the topic has it
+  provider_order_id text,                       -- sent to the followers of an order, as in the topic
   first_received_at timestamptz,                -- as in `outbox`
   PRIMARY KEY (service_order_id, sequence)
 );
--- What the topic got since a process last read, for the followers of an order.
+-- Finds new messages for the followers of an order.
 CREATE INDEX live_messages_by_time ON live_messages (published_at);
 
--- After a restore, the numbers of all live messages continue above this one. Empty if there was no restore.
+-- After a restore, the sequence numbers of all live messages continue above this one. Empty without a restore.
 CREATE TABLE sequence_floor (
   id boolean PRIMARY KEY DEFAULT true CHECK (id),
   floor integer NOT NULL
 );
 
--- An order whose estimate needs a message of its own. The row stays for a minute after the message, so that there is no
--- second one within it.
+-- An order whose estimate needs a separate message. The row stays for a minute after the message, to prevent a second
+-- one in that time.
 CREATE TABLE estimates_due (
   service_order_id text COLLATE "C" PRIMARY KEY,
-  sequence integer,                             -- the order's then: a later message has told it. NULL: none is due
+  sequence integer,                             -- the order's at that time; NULL: no message is due
   due_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX estimates_due_by_time ON estimates_due (due_at);
 
--- Which orders members follow now, and through which process. While anybody follows, each process writes its changes
--- every few seconds. Rows of a process whose last beat is older than 30 s do not count. Logged, since a standby cannot
+-- Which orders members follow now, and through which process. While orders are followed, each process writes its
+-- changes every few seconds. Rows of a process without a beat for 30 s do not count. Logged, because a standby cannot
 -- read an unlogged table. No member data.
 CREATE TABLE following_processes (
   process uuid PRIMARY KEY,
@@ -454,34 +449,34 @@ CREATE TABLE followed_orders (
 
 ---- Charts
 
--- What went through in each minute of the last day. Every process adds to it every ten seconds. No member data, no
--- order id. The pages have free space, so that the additions within a row's minute stay HOT.
+-- Traffic in each minute of the last day. Every process adds to it every ten seconds. No member data, no order id. The
+-- pages have free space, so that the additions within a row's minute stay HOT.
 CREATE TABLE traffic (
-  location_id text COLLATE "C" NOT NULL,        -- '': all of an integration, also what belongs to no known location
+  location_id text COLLATE "C" NOT NULL,        -- '': all of an integration, including unknown locations
   minute timestamptz NOT NULL,
   integration text COLLATE "C" NOT NULL,
   what text COLLATE "C" NOT NULL,               -- webhook, placement, live
   outcome text COLLATE "C" NOT NULL,
   count integer NOT NULL,
-  latencies integer[],                          -- counts by LATENCY_BOUNDS; NULL where nothing took time
+  latencies integer[],                          -- counts by LATENCY_BOUNDS; NULL without durations
   PRIMARY KEY (location_id, minute, integration, what, outcome)
 ) WITH (fillfactor = 70);
 CREATE INDEX traffic_by_minute ON traffic (minute);
 
--- The results of each hour's orders, for the vendors' scorecards. Every ten minutes the last hours are computed again,
--- from what is stored of the orders. No member data.
+-- The results of each hour's orders, for the vendors' scorecards. Every ten minutes the last hours are computed again
+-- from the stored orders. No member data.
 CREATE TABLE scorecard_hours (
   location_id text COLLATE "C" NOT NULL,        -- '': all of an integration
   integration text COLLATE "C" NOT NULL,
-  hour timestamptz NOT NULL,                    -- in which the orders were signalled
+  hour timestamptz NOT NULL,                    -- when the orders were signalled
   orders integer NOT NULL,
   acceptance integer[] NOT NULL,                -- from the ticket to the POS's first status; counts by LATENCY_BOUNDS
-  missing integer NOT NULL,                     -- statuses that only a poll told
+  missing integer NOT NULL,                     -- statuses that only a poll found
   duplicates integer NOT NULL,
   late integer NOT NULL,                        -- stale: a later status was known already
   conflicts integer NOT NULL,
-  refusals jsonb NOT NULL,                      -- orders failed or held, by the code of the cause
-  down_minutes integer NOT NULL,                -- in which calls were made and none was answered
+  refusals jsonb NOT NULL,                      -- failed or held orders, by cause code
+  down_minutes integer NOT NULL,                -- minutes with calls and without any answer
   PRIMARY KEY (location_id, integration, hour)
 );
 CREATE INDEX scorecard_hours_by_hour ON scorecard_hours (hour);
@@ -490,9 +485,9 @@ CREATE INDEX scorecard_hours_by_hour ON scorecard_hours (hour);
 CREATE TABLE scorecard_scored (scored_at timestamptz NOT NULL);
 INSERT INTO scorecard_scored VALUES (now() - interval '1 h');
 
----- Operators: who may do what, and what they did. Of each credential only its SHA-256 is stored.
+---- Operators: permissions and audit. Only the SHA-256 of a credential is stored.
 
--- A named token, for a program, or for a person where there is no OIDC.
+-- A named token for a program, or for a person without OIDC.
 CREATE TABLE operator_tokens (
   token_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
@@ -506,7 +501,7 @@ CREATE TABLE operator_tokens (
 );
 CREATE UNIQUE INDEX operator_tokens_by_name ON operator_tokens (name) WHERE revoked_at IS NULL;
 
--- What a person may do who signs in by OIDC: granted to an address, or to a whole group.
+-- Permissions of people who sign in by OIDC, granted to an address or to a whole group.
 CREATE TABLE operator_grants (
   grant_id uuid PRIMARY KEY,
   email text COLLATE "C" CHECK (email = lower(email)),
@@ -528,11 +523,11 @@ CREATE TABLE operator_sessions (
   name text NOT NULL,
   email text COLLATE "C" CHECK (email = lower(email)), -- verified by the issuer
   groups text[] COLLATE "C" NOT NULL DEFAULT '{}',
-  operator_token_sha256 bytea,                  -- of the OPERATOR_TOKEN that opened it: another value ends it
+  operator_token_sha256 bytea,                  -- the OPERATOR_TOKEN that started it: another value ends it
   source text,
   user_agent text,
   created_at timestamptz NOT NULL DEFAULT now(),
-  signed_in_at timestamptz NOT NULL DEFAULT now(), -- the credential was last shown
+  signed_in_at timestamptz NOT NULL DEFAULT now(), -- last use of the credential
   last_seen_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   ended_at timestamptz,
@@ -541,21 +536,21 @@ CREATE TABLE operator_sessions (
 CREATE INDEX operator_sessions_by_actor ON operator_sessions (actor_id) WHERE ended_at IS NULL;
 CREATE INDEX operator_sessions_by_end ON operator_sessions (expires_at);
 
--- What operators did, or were refused. Only codes and ids of ours: nothing about a member. A row is written before its
--- action and never changed; the outcome is a row of its own. An action without an outcome: its process died.
+-- Operators' actions and refused attempts. Only our codes and ids, no member data. A row is written before its action
+-- and never changed. The outcome is a separate row. An action without an outcome: its process died.
 CREATE TABLE audit (
   audit_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
   actor_kind text NOT NULL,
   actor_id text COLLATE "C" NOT NULL,
   actor_name text NOT NULL,
-  source text,                                  -- the address that it came from; NULL: the command line
+  source text,                                  -- client address; NULL: the command line
   request_id text,
   action text NOT NULL,
   location_id text COLLATE "C",
   service_order_id text COLLATE "C",
   webhook_id uuid,
-  subject text,                                 -- the id of a token, session or grant; or what a replay of many matched
+  subject text,                                 -- the id of a token, session or grant; or a replay's filter
   before text
 );
 CREATE INDEX audit_by_order ON audit (service_order_id, audit_id) WHERE service_order_id IS NOT NULL;
@@ -563,7 +558,7 @@ CREATE INDEX audit_by_location ON audit (location_id, audit_id) WHERE location_i
 CREATE INDEX audit_by_webhook ON audit (webhook_id, audit_id) WHERE webhook_id IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at);
 
--- The foreign key: no outcome can be written in advance for a later action.
+-- The foreign key prevents an outcome in advance for a later action.
 CREATE TABLE audit_outcomes (
   audit_id bigint PRIMARY KEY REFERENCES audit,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -571,7 +566,7 @@ CREATE TABLE audit_outcomes (
   after text
 );
 
--- The service's role may add to the audit and read it. Only this function deletes, and nothing of the last 30 days.
+-- The service's role may add to the audit and read it. Only this function deletes, and only rows older than 30 days.
 CREATE FUNCTION expediter.delete_old_audit(kept_days integer) RETURNS bigint
 LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

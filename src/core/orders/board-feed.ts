@@ -7,16 +7,16 @@ import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-bo
 import { CANCELS, sampleAttention, sumUnnotified, type Attention, type SampledAttention } from './sample-attention.ts';
 
 export type BoardFilter = {
-  /** Nothing of elsewhere is shown. Undefined for all locations, and what has none yet. */
+  /** Only these locations are shown. Undefined for all locations, and for orders without a location. */
   locations?: readonly string[] | undefined;
   locationId?: string | undefined;
   /** The order's last integration. */
   integration?: string | undefined;
 };
 
-/** `reset`: discard everything, the board follows. */
+/** `reset`: discard all orders, the whole board follows. */
 export const BoardReset = z.object({
-  at: Instant.meta({ description: "When it was like this, by Postgres's clock." }),
+  at: Instant.meta({ description: "Time of the board, by Postgres's clock." }),
 });
 
 /** `orders`: each replaces the order with its `serviceOrderId`. */
@@ -24,9 +24,9 @@ export const BoardOrders = z.object({ orders: z.array(BoardOrder) });
 
 /** `complete`: the board is complete now. */
 export const BoardComplete = z.object({
-  open: z.int().meta({ description: 'How many have not ended.' }),
-  ended: z.int().meta({ description: 'How many ended within the last 24 hours.' }),
-  truncated: z.boolean().meta({ description: 'There are more of either: the oldest are left out.' }),
+  open: z.int().meta({ description: 'Number of orders that have not ended.' }),
+  ended: z.int().meta({ description: 'Number of orders that ended within the last 24 hours.' }),
+  truncated: z.boolean().meta({ description: 'There are more open or ended orders: the oldest are left out.' }),
 });
 export type BoardComplete = z.infer<typeof BoardComplete>;
 
@@ -34,9 +34,9 @@ export type BoardComplete = z.infer<typeof BoardComplete>;
 export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
-  /** Called first, and again where an order has left `locations`. */
+  /** Called first, and again when an order has left `locations`. */
   whole(board: WholeBoard): void;
-  /** Changed orders. One that leaves the filter is sent once more. */
+  /** Changed orders. An order that leaves the filter is sent once more. */
   changed(orders: BoardOrder[]): void;
   /** The whole list, after the board and at every change. */
   attention(attention: Attention): void;
@@ -52,17 +52,17 @@ export type BoardFeed = {
 
 const POLL_MS = 150;
 const ATTENTION_MS = 2_000;
-/** Time between full reads: changes do not show what was erased after its end, or lost with a primary. */
+/** Time between full reads: changes do not show orders erased after their end, or lost with a primary. */
 const REREAD_MS = 5 * 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** Orders held: some more than shown, so that not every new order starts a search for the oldest. */
-const KEPT_MAX = OPEN_MAX + ENDED_MAX + 1_000;
+/** Orders in memory: more than shown, so that not every new order starts a search for the oldest. */
+const STORED_MAX = OPEN_MAX + ENDED_MAX + 1_000;
 
 type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; attention?: string };
 
 /**
- * Sends watchers the board's changes, whichever process makes them. One copy of the board serves all watchers and polls
- * for changes; without watchers, Postgres is not queried.
+ * Sends watchers the board's changes from all processes. One copy of the board polls for changes and serves all
+ * watchers. Without watchers, Postgres is not queried.
  */
 export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadMs = REREAD_MS): BoardFeed {
   const { pool, log } = deps;
@@ -111,7 +111,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       const theirs = changes
         .filter(({ order, before }) => [order, before].some((each) => each && isIn(watching.filter, each)))
         .map(({ order }) => order);
-      // One that went elsewhere is not told any more, so what is left is told anew.
+      // An order that left the locations must not be sent, so the whole board is sent again.
       if (!theirs.every((order) => isWithin(watching.filter, order))) sendBoard(watching, at);
       else if (theirs.length > 0) watching.watcher.changed(theirs);
     }
@@ -135,7 +135,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       for (const watching of watchers) sendAttention(watching, sampled);
     },
     log,
-    failing: 'what needs attention cannot be read for the board; will try again',
+    failing: 'the problems that need attention cannot be read for the board; will try again',
   });
 
   return {
@@ -169,10 +169,10 @@ function sendAttention(watching: Watching, attention: SampledAttention | undefin
   watching.watcher.attention(visible);
 }
 
-/** An order that changed, and what it was before. */
+/** A changed order, and its state before. */
 type Change = { order: BoardOrder; before: BoardOrder | undefined };
 
-/** The copy of the board that serves all watchers. */
+/** The copy of the board for all watchers. */
 function boardCopy() {
   const orders = new Map<string, BoardOrder>();
   const hidden = new Set<string>();
@@ -180,7 +180,7 @@ function boardCopy() {
   return {
     ids: () => [...orders.keys()],
     hidden: () => [...hidden],
-    isLarge: () => orders.size > KEPT_MAX,
+    isLarge: () => orders.size > STORED_MAX,
     clear(): void {
       orders.clear();
       hidden.clear();
@@ -197,7 +197,7 @@ function boardCopy() {
       for (const id of read.hidden) hidden.add(id);
       return changes;
     },
-    /** Bounds the copy: removes orders that ended long ago, and then the oldest. */
+    /** Limits the copy: removes orders that ended over a day ago, and then the oldest. */
     leaveOut(now: string): void {
       const dayAgo = Date.parse(now) - DAY_MS;
       const [open, ended]: [Dated[], Dated[]] = [[], []];

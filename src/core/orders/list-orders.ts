@@ -19,14 +19,14 @@ import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { reasonCodeAt } from '../live/outbox.ts';
 
 export type OrderFilter = {
-  /** At these. Undefined for all, and for orders that have no location yet. */
+  /** At these locations. Undefined for all locations, and for orders without a location. */
   locations?: readonly string[] | undefined;
   /** The order's last integration. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  /** In doubt, and nothing more is tried until a person says whether the ticket is there. */
+  /** In doubt, without further attempts until a person states whether the ticket exists. */
   needsOperator?: boolean | undefined;
-  /** Not ended. An order that was never fetched is open while its placement is. */
+  /** Not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;
   status?: Status | undefined;
   memberState?: MemberState | undefined;
@@ -46,22 +46,26 @@ export const ListedOrder = z
     callOutCode: z
       .string()
       .nullable()
-      .meta({ description: 'What the staff call out and the member shows, such as K472.' }),
+      .meta({ description: 'The code that the staff call out and the member shows, such as K472.' }),
     placement: PlacementState,
-    needsOperator: z.boolean().meta({ description: 'It waits until somebody calls `resolve`.' }),
+    needsOperator: z.boolean().meta({ description: 'It waits until an operator calls `resolve`.' }),
     problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
-    memberState: MemberState.nullable().meta({ description: 'What the member was told last; null for nothing.' }),
+    memberState: MemberState.nullable().meta({
+      description: 'The last state that the member was notified of; null for none.',
+    }),
     cancellation: z
       .enum(['requested', 'refused'])
       .nullable()
-      .meta({ description: 'As its member was told; null too once it is cancelled, which the status says.' }),
+      .meta({ description: "The member's last notification of it. Also null once the status is cancelled." }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Why it failed or was cancelled, for programs.' }),
-    leftOut: z.array(StoredLeftOut).meta({ description: 'What the order was read without, since it cannot be used.' }),
+    leftOut: z
+      .array(StoredLeftOut)
+      .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
-    nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+    nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
     finishedAt: Instant.nullable(),
     updatedAt: Instant.nullable(),
     endedAt: Instant.nullable(),
@@ -98,14 +102,14 @@ export type ListedOrder = z.infer<typeof ListedOrder>;
 export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });
 export type ListedOrders = z.infer<typeof ListedOrders>;
 
-/** The most placements scanned for one page, however few match. */
+/** Maximum of placements scanned for one page, however few match. */
 const SCAN = 2_000;
 
 type Row = Ranked<ListedOrder>;
 
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
-/** SQL for the rank that the member was told last, also of an order that failed before it was read; NULL for none. */
+/** SQL for the rank last notified to the member, also for an order that failed before it was read; NULL for none. */
 const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
 
 /** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
@@ -121,9 +125,9 @@ export const ORDER_FIELDS = `
 export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
 
 /**
- * Lists orders by their first signal, newest first, after `after`. The cost of a page is bounded for any filter, so it
- * may have fewer orders than `limit`, even none, and still a `next`.
- * @returns undefined if no signal ever named `after`, or only that of an order elsewhere
+ * Lists orders by their first signal, newest first, after `after`. The cost of a page is bounded for any filter, so a
+ * page with a `next` may have fewer orders than `limit`, even none.
+ * @returns undefined if no signal ever named `after`, or if that order is at another location
  */
 export async function listOrders(
   pool: Pool,
@@ -165,10 +169,10 @@ export async function listOrders(
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
 
-/** An order as it is stored, with its rank. */
+/** A stored order, with its rank. */
 export type Ranked<Order> = Omit<Order, 'status' | 'memberState'> & { rank: number | null };
 
-/** Replaces a rank by its names; null until the member was told something. */
+/** Replaces a rank by its names; null before the member's first notification. */
 export function withStep<Order extends { rank: number | null; fulfillment: FulfillmentType | null }>({
   rank,
   ...order
@@ -178,8 +182,8 @@ export function withStep<Order extends { rank: number | null; fulfillment: Fulfi
 }
 
 /**
- * Filters that the indexes support, in their order. Values are known to the planner, so that unused filters are not in
- * the plan.
+ * Filters that the indexes support, in index order. The planner knows the values, so unused filters are not in the
+ * plan.
  */
 const CANDIDATES = `
   SELECT * FROM placements p
@@ -190,10 +194,10 @@ const CANDIDATES = `
     AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
-/** Of several locations, each one's are read in their order and merged: no more of them than are scanned for the page. */
+/** Reads each location's placements in order and merges them, at most `SCAN` for each location. */
 function findCandidates({ locations }: OrderFilter): string {
   if (locations === undefined) return `${CANDIDATES} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
-  // Of none, none.
+  // No locations match no placement.
   const each = (locations.length === 0 ? [''] : locations).map(
     (_, nth) => `(${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}] ${NEWEST_FIRST} LIMIT ${SCAN})`,
   );
@@ -214,7 +218,7 @@ function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[]
 
 type Signal = { serviceOrderId: string; signalledAt: string };
 
-/** Reads the time to the microsecond, which a Date does not hold. */
+/** Reads the time in microseconds, which a Date does not hold. */
 async function findSignal(pool: Pool, serviceOrderId: string, { locations }: OrderFilter): Promise<Signal | undefined> {
   const { rows } = await pool.query<Signal>(
     `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
@@ -224,7 +228,7 @@ async function findSignal(pool: Pool, serviceOrderId: string, { locations }: Ord
   return rows[0];
 }
 
-/** Ranges of ranks for Postgres: each step's up to the next step, since a newer version may have ranks in between. */
+/** Rank ranges for Postgres. A range ends at the next step, because a newer version may have ranks in between. */
 function ranksWhere(isMeant: (step: Step) => boolean): string {
   const ranges = LIFECYCLE.flatMap((step, nth) =>
     isMeant(step) ? [`[${step.rank},${LIFECYCLE[nth + 1]?.rank ?? ''})`] : [],

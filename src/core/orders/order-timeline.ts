@@ -3,7 +3,7 @@ import { Instant } from '../domain/order.ts';
 import { Change, Contents, Ordered } from './read-contents.ts';
 import { ShownOrder } from './show-order.ts';
 
-/** Events of a timeline. At the same moment they follow in this order. */
+/** Events of a timeline. Events of the same moment have this order. */
 export const HAPPENINGS = [
   'signalled',
   'action',
@@ -27,29 +27,29 @@ export const HAPPENINGS = [
 const Happening = z.object({ at: Instant, what: z.enum(HAPPENINGS), details: z.record(z.string(), z.unknown()) });
 type Happening = z.infer<typeof Happening>;
 
-/** The whole story of an order, as operators read it. */
+/** The whole story of an order for operators. */
 export const OrderStory = ShownOrder.extend({
-  traceId: z.string().meta({ description: 'Of its OpenTelemetry trace.' }),
-  timeline: z.array(Happening).meta({ description: 'All of it in one line of time.' }),
+  traceId: z.string().meta({ description: 'Id of its OpenTelemetry trace.' }),
+  timeline: z.array(Happening).meta({ description: 'All events of the order by time.' }),
   ordered: Ordered.nullable()
     .exactOptional()
-    .meta({ description: 'With `ordered=true`: what was ordered, without its member; null once that is erased.' }),
+    .meta({ description: 'With `ordered=true`: items and prices, without the member; null once erased.' }),
   contents: Contents.nullable()
     .exactOptional()
-    .meta({ description: 'With `contents=true`: the order as it was fetched; null once it is erased.' }),
+    .meta({ description: 'With `contents=true`: the order as it was fetched; null once erased.' }),
   changesInFull: z
     .array(Change)
     .exactOptional()
-    .meta({ description: 'With `contents=true`: what the platform changed after the POS had the order.' }),
+    .meta({ description: 'With `contents=true`: changes by the platform after the POS had the order.' }),
 }).meta({ id: 'ShownOrder' });
 
-/** Makes one timeline of an order's whole story, for a console. */
+/** Makes one timeline of an order's whole story. */
 export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
-  // A result has the time at which its statement began, and the answer a time within it. Except if a webhook was
-  // quicker, which finishes a placement during the call.
+  // A result has the start time of its statement, which is before the recorded end of the call. A webhook that finishes
+  // the placement during the call is the exception.
   const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
@@ -71,7 +71,7 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
     ...webhooks.flatMap((webhook) => {
-      // `receivedAt` is by a process's clock, and must not be after the effect.
+      // `receivedAt` is by a process's clock, and must not be later than the webhook's effect.
       const did = history.find((event) => event.webhookId === webhook.webhookId)?.recordedAt ?? webhook.receivedAt;
       const at = Date.parse(did) < Date.parse(webhook.receivedAt) ? did : webhook.receivedAt;
       return happened(at, webhook.replayOf === null ? 'webhook' : 'replay', webhook);
@@ -93,7 +93,7 @@ function isBetween(from: string, at: string, to: string): boolean {
   return compare(from, at) < 0 && compare(at, to) < 0;
 }
 
-/** Compares to the microsecond: within a millisecond, by the remaining digits. */
+/** Compares in microseconds: within a millisecond, by the remaining digits. */
 function compare(a: string, b: string): number {
   return Date.parse(a) - Date.parse(b) || (a < b ? -1 : a > b ? 1 : 0);
 }

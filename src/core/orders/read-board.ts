@@ -4,29 +4,27 @@ import { Instant } from '../domain/order.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
-/** Items of an order that the board has, and characters of a name: thousands of orders are sent whole. */
+/** Maximum of items per order and of characters per name: the board sends thousands of orders. */
 const ITEMS = 3;
 const NAME = 60;
 
-/**
- * One order of the board, without its member. If the order was never fetched, `endedAt` is when the placement failed.
- */
+/** One order of the board, without its member. `endedAt` of an order never fetched is when its placement failed. */
 export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
     estimatedAt: Instant.nullable().meta({
       description:
-        'When it is ready, or a delivery with the member, as its POS said last; null where that says nothing.',
+        "The POS's last estimate of when it is ready, or for a delivery when it reaches the member; null for none.",
     }),
     ordered: z
       .object({
         items: z.array(z.object({ name: z.string(), quantity: z.int() })).meta({ description: `The first ${ITEMS}.` }),
-        lines: z.int().meta({ description: 'How many items there are in all.' }),
+        lines: z.int().meta({ description: 'Number of items in all.' }),
         total: z.int().meta({ description: 'Minor units.' }),
         currency: z.string(),
       })
       .nullable()
-      .meta({ description: 'Null until the order was fetched, and once its member is erased.' }),
+      .meta({ description: 'Null until the order is fetched, and after its member is erased.' }),
   })
   .meta({
     id: 'BoardOrder',
@@ -60,16 +58,16 @@ export type BoardOrder = z.infer<typeof BoardOrder>;
 
 export type BoardRead = {
   orders: BoardOrder[];
-  /** Orders that only a look-up by id finds again: the indexes have lost them, or never change. */
+  /** Orders that only a look-up by id finds again: they have left the indexes, or change no index. */
   hidden: string[];
   /** The point from which to read on. */
   seen: Seen;
 };
 
-/** The point that a reading has seen: the number of any later transaction, and the time. */
+/** The point up to which a read has seen changes: the lowest later transaction number, and the time. */
 export type Seen = { horizon: string; at: string };
 
-/** The most open orders, and the most that ended within a day: the newest. */
+/** Maximum of open orders, and of orders that ended within a day. The newest are shown. */
 export const OPEN_MAX = 20_000;
 export const ENDED_MAX = 2_000;
 
@@ -81,13 +79,11 @@ type Row = {
 };
 
 /**
- * Reads the board, by indexes: open orders, those not fetched yet, and those that ended within a day. Or its changes
- * since an earlier reading. A transaction's number, unlike a time, misses nothing that was committed late, and needs no
- * index on changes. Unchanged orders may come as well.
- *
- * @param since the point that an earlier reading has seen; undefined for the whole board, with one more than the most
- *   of either kind
- * @param hidden orders that earlier readings named as hidden
+ * Reads the board or its changes since an earlier read, by indexes: open orders, orders not fetched yet, and orders
+ * that ended within a day. Unlike a time, a transaction number misses no late commit, and it needs no index on changes.
+ * The result may include unchanged orders.
+ * @param since the point of an earlier read; undefined for the whole board, with one order above each maximum
+ * @param hidden orders that earlier reads returned as hidden
  */
 export async function readBoard(pool: Pool, since?: Seen, hidden: readonly string[] = []): Promise<BoardRead> {
   const { rows } = await pool.query<Row>({
@@ -107,19 +103,19 @@ export async function readBoard(pool: Pool, since?: Seen, hidden: readonly strin
 }
 
 /**
- * SQL that is true if the row's version may be newer than the earlier reading. Transaction numbers wrap around, so
- * their ages are compared.
+ * SQL that is true if the row's version may be newer than the earlier read. Transaction numbers wrap around, so their
+ * ages are compared.
  */
 const isFresh = (row: string): string => `($1::xid8 IS NULL OR age(${row}.xmin) <= age($1::xid8::xid))`;
 
-/** The longest transaction: its time is that of its beginning. */
+/** Maximum duration of a transaction, whose timestamps are from its start. */
 const COMMITS_WITHIN = `interval '60 s'`;
 const ENDED_SINCE = `coalesce($2::timestamptz - ${COMMITS_WITHIN}, now() - interval '24 h')`;
 
-/** Without a limit if only changes are read: an order whose end was missed would stay open for ever. */
+/** No limit if only changes are read: an order whose end was missed would stay open forever. */
 const atMost = (count: number): string => `LIMIT CASE WHEN $1::xid8 IS NULL THEN ${count + 1} END`;
 
-/** SQL of what was ordered, field by field: the contents are the member's, and nothing else of them leaves the table. */
+/** SQL of the ordered items, field by field: the other contents are member data and must not leave the table. */
 const ORDERED = `json_build_object(
   'items', (SELECT coalesce(json_agg(json_build_object('name', left(item ->> 'name', ${NAME}), 'quantity', item -> 'quantity')), '[]')
             FROM jsonb_path_query(contents, '$.items[0 to ${ITEMS - 1}]') AS item),
@@ -127,9 +123,9 @@ const ORDERED = `json_build_object(
   'total', contents #> '{money,total}', 'currency', contents #>> '{money,currency}')`;
 
 /**
- * Changed orders. An order changes with its placement or, after that, by itself. The latest ended ones are included,
- * since late events may change them. Orders are looked up one by one: a join would read all. If no transaction has
- * ended since, nothing is read.
+ * Changed orders. An order changes with its placement, and later on its own. The latest ended orders are included
+ * because late events may change them. Orders are looked up one by one: a join would scan all. If no transaction has
+ * ended since the earlier read, nothing is read.
  */
 const READ_BOARD = `
   WITH changed AS (

@@ -2,11 +2,11 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant, MODIFIER_LEVELS } from '../domain/order.ts';
 
-/** A canonical order as it was stored. */
+/** A stored canonical order. */
 export const Contents = z.looseObject({});
 export type Contents = z.infer<typeof Contents>;
 
-/** Reads an order as it was fetched: member data. @returns null before that, and after its erasure */
+/** Reads an order as it was fetched, with member data. @returns null before the fetch and after the erasure */
 export async function readContents(pool: Pool, serviceOrderId: string): Promise<Contents | null> {
   const { rows } = await pool.query<{ contents: Contents }>(
     'SELECT contents FROM order_contents WHERE service_order_id = $1',
@@ -16,8 +16,8 @@ export async function readContents(pool: Pool, serviceOrderId: string): Promise<
 }
 
 /**
- * The whole difference between the order as the platform has it and the ticket, as it was seen then, with values: member
- * data. Empty once the platform has it as it was sent again.
+ * The whole difference between the platform's order and the ticket at that time, with values, which are member data.
+ * Empty when the platform's order equals the ticket again.
  */
 export const Change = z.object({
   seenAt: Instant,
@@ -56,7 +56,7 @@ function modifierOf(levels: number): z.ZodType<OrderedModifier> {
   });
 }
 
-/** What was ordered and what it costs, for people who need not know for whom: no member, no address, no notes. */
+/** Ordered items and prices, for people who need no member data: no member, no address, no notes. */
 export const Ordered = z.object({
   items: z.array(
     z.object({
@@ -70,7 +70,7 @@ export const Ordered = z.object({
   money: z
     .object({
       subtotal: z.int(),
-      discount: z.int().default(0).meta({ description: 'What the subtotal is reduced by.' }),
+      discount: z.int().default(0).meta({ description: 'Amount by which the subtotal is reduced.' }),
       tax: z.int(),
       fee: z.int(),
       tip: z.int(),
@@ -82,8 +82,8 @@ export const Ordered = z.object({
 export type Ordered = z.infer<typeof Ordered>;
 
 /**
- * Reads what was ordered, by the shape above: the rest of the contents is the member's.
- * @returns null before it was fetched, and after its erasure
+ * Reads items and prices by the schema above, which drops the member data.
+ * @returns null before the fetch and after the erasure
  */
 export async function readOrdered(pool: Pool, serviceOrderId: string): Promise<Ordered | null> {
   const { rows } = await pool.query(

@@ -5,41 +5,39 @@ import { ALL_LOCATIONS, type Latencies, LATENCY_BOUNDS, quantile } from '../traf
 const Count = z.int().nonnegative();
 
 const Score = z.object({
-  orders: Count.meta({ description: 'That were signalled in this time and reached this integration.' }),
-  accepted: Count.meta({ description: 'Of which the POS has said something.' }),
+  orders: Count.meta({ description: 'Orders that were signalled in this time and reached this integration.' }),
+  accepted: Count.meta({ description: 'Orders for which the POS has reported a status.' }),
   acceptanceSeconds: z
     .object({ p50: z.number().nullable(), p95: z.number().nullable() })
-    .meta({ description: 'From the ticket until then, estimated; null where nothing was accepted.' }),
-  missing: Count.meta({ description: 'Statuses that no webhook brought, but an answer when the POS was asked.' }),
-  duplicates: Count.meta({ description: 'Events that said what was known.' }),
-  late: Count.meta({ description: 'Events that came after a later one.' }),
-  conflicts: Count.meta({ description: 'Events that contradict what we know.' }),
-  refusals: z
-    .record(z.string(), Count)
-    .meta({ description: 'Orders that failed or are held, by the code of the cause.' }),
+    .meta({ description: 'Estimated time from the ticket to that report; null if none was accepted.' }),
+  missing: Count.meta({ description: 'Statuses that a status poll found and no webhook had reported.' }),
+  duplicates: Count.meta({ description: 'Events with a status that was already known.' }),
+  late: Count.meta({ description: 'Events that came after a later status.' }),
+  conflicts: Count.meta({ description: 'Events that contradict the stored order.' }),
+  refusals: z.record(z.string(), Count).meta({ description: 'Orders that failed or are held, by cause code.' }),
   downMinutes: Count.meta({
-    description: 'Minutes in which orders were sent and nothing was answered, of all locations.',
+    description: 'Minutes in which orders were sent and no call was answered, at all locations.',
   }),
 });
 
-/** What a vendor's integration was like, at one location or at all. */
+/** The results of a vendor's integration, at one location or at all. */
 export const Scorecard = z
   .object({
     integration: z.string(),
     locationId: z.string().nullable().meta({ description: 'Null for all locations together.' }),
-    day: Score.meta({ description: 'Of the last 24 hours.' }),
-    week: Score.meta({ description: 'Of the last 7 days.' }),
+    day: Score.meta({ description: 'The last 24 hours.' }),
+    week: Score.meta({ description: 'The last 7 days.' }),
   })
   .meta({ id: 'Scorecard' });
 export type Scorecard = z.infer<typeof Scorecard>;
 export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
 
-/** The most scorecards of one answer. */
+/** Maximum of scorecards in one response. */
 export const SCORECARDS_MAX = 200;
 
 /**
- * Reads scorecards by whole hours, to ten minutes: of each integration, of each location of one, or of each of `locations`.
- * Those with the most missing webhooks come first.
+ * Reads scorecards in whole hours, up to ten minutes old: one for each integration, for each location of an
+ * integration, or for each of `locations`. Scorecards with the most missing webhooks come first.
  */
 export async function readScorecards(
   pool: Pool,
@@ -63,7 +61,7 @@ function toScore({ acceptance, ...counts }: Row): z.infer<typeof Score> {
   };
 }
 
-/** SQL of one Row, of the hours since then. */
+/** SQL of one Row for the hours since `since`. */
 function scoreSince(since: string): string {
   const sum = (of: string): string => `coalesce(sum(${of}) FILTER (WHERE hour >= ${since}), 0)`;
   const acceptance = [...LATENCY_BOUNDS, Infinity].map((_, nth) => sum(`s.acceptance[${nth + 1}]`));
@@ -81,7 +79,7 @@ function scoreSince(since: string): string {
 const DAY = `now() - interval '24 h'`;
 const WEEK = `now() - interval '7 d'`;
 
-/** Those with the most missing webhooks alone are summed up: an integration may have locations by the thousand. */
+/** Sums up only the locations with the most missing webhooks: an integration may have thousands of locations. */
 const READ = `
   WITH chosen AS (
     SELECT location_id, integration, sum(missing) AS missing, sum(orders) AS orders

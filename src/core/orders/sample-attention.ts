@@ -6,10 +6,10 @@ import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
-/** A message is published within milliseconds. Its repeats lie at most five seconds apart. */
+/** A message is published within milliseconds. Its retries are at most five seconds apart. */
 const UNNOTIFIED_S = 5;
 
-/** Things that a person should look at. */
+/** Problems that a person should check. */
 export const Attention = z
   .object({
     conflicts: z
@@ -24,7 +24,7 @@ export const Attention = z
       )
       .meta({
         description:
-          "Events that contradict what we know: of the last 24 hours, the newest 100, each order's each status once.",
+          'Events that contradict the stored order: of the last 24 hours, the newest 100, one for each order and status.',
       }),
     cancelByPhone: z
       .array(
@@ -36,67 +36,67 @@ export const Attention = z
           requestedAt: Instant,
         }),
       )
-      .meta({ description: 'Orders that only a person can cancel, on the telephone: the newest 100.' }),
-    cancelByPhoneTotal: z.int().meta({ description: 'How many such orders there are.' }),
+      .meta({ description: 'Orders that only a person can cancel, by phone: the newest 100.' }),
+    cancelByPhoneTotal: z.int().meta({ description: 'Number of such orders.' }),
     changed: z
       .array(
         z.object({
           serviceOrderId: z.string(),
           locationId: z.string(),
           integration: z.string().nullable(),
-          paths: z.array(z.string()).meta({ description: 'Which fields, not their values.' }),
+          paths: z.array(z.string()).meta({ description: 'The changed fields, without their values.' }),
           seenAt: Instant,
         }),
       )
       .meta({
         description:
-          'Orders that the platform has otherwise than the ticket is: seen in the last 24 hours, the newest 100.',
+          "Orders that differ between the platform and the POS's ticket: seen in the last 24 hours, the newest 100.",
       }),
     dropped: z
       .array(
         z.object({
           locationId: z.string(),
           integration: z.string(),
-          count: z.int().meta({ description: 'Up to 1,000, or fewer where many locations have some.' }),
+          count: z.int().meta({ description: 'Counted up to 1,000, or less if many locations have dropped webhooks.' }),
           lastReceivedAt: Instant,
           lastReason: z.string().nullable(),
-          lastCause: StoredDropCause.nullable().meta({ description: 'The same, as data.' }),
+          lastCause: StoredDropCause.nullable().meta({ description: 'The last reason, as data.' }),
         }),
       )
       .meta({
-        description: 'Webhooks of the last 24 hours that were dropped, and of which no replay has made anything else.',
+        description: 'Webhooks of the last 24 hours that were dropped and have no replay with another outcome.',
       }),
     silent: z
       .array(
         z.object({
           locationId: z.string(),
           integration: z.string().nullable(),
-          lastSeenAt: Instant.nullable().meta({ description: 'The last webhook of it; null for none ever.' }),
-          sent: z.int().meta({ description: 'How many tickets the POS has not said a word of.' }),
+          lastSeenAt: Instant.nullable().meta({ description: 'When its last webhook arrived; null if none ever did.' }),
+          sent: z.int().meta({ description: 'Number of tickets without any report from the POS.' }),
           oldestSentAt: Instant,
         }),
       )
       .meta({
         description:
-          'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and from which nothing ' +
-          'has come since the oldest of them.',
+          'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and that have sent no ' +
+          'webhook since the oldest of these tickets.',
       }),
     unnotified: z
       .object({
-        messages: z.int().meta({ description: 'Live messages that the topic does not have; up to 10,000.' }),
+        messages: z.int().meta({ description: 'Live messages that are not in the topic yet, counted up to 10,000.' }),
         orders: z.int(),
         oldestAppliedAt: Instant,
-        serviceOrderId: z.string().meta({ description: 'Of the oldest.' }),
+        serviceOrderId: z.string().meta({ description: 'The order of the oldest message.' }),
       })
       .nullable()
       .meta({
-        description: `Members are not being told: the oldest live message has waited ${UNNOTIFIED_S} seconds. Of all your locations.`,
+        description: `Members are not notified: the oldest live message waited ${UNNOTIFIED_S} seconds. For all your locations.`,
       }),
   })
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
 
-/** The same with each one's location and integration, for a watcher's filter. */
+/** The same with locations and integrations, for a watcher's filter. */
 export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal' | 'unnotified'> & {
   cancelsByPhone: { locationId: string; integration: string | null; count: number }[];
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
@@ -105,9 +105,9 @@ export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal
 type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: string | null; late: boolean };
 
 const CONFLICTS = 100;
-/** Rows read: one order may have many conflicts. */
+/** Maximum of rows read. One order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
-/** The newest can still be saved. Rows read: a watcher may see few locations. */
+/** The newest are listed: they may still be cancelled in time. More rows are read, as a watcher may see few locations. */
 export const CANCELS = 100;
 const CANCELS_READ = 1_000;
 const CHANGES = 100;
@@ -118,7 +118,7 @@ const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 const UNNOTIFIED_READ = 10_000;
 
-/** Finds what a person should look at, by indexes and within fixed numbers of rows. */
+/** Finds problems that a person should check, by indexes and within fixed numbers of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   const list = async <Each>(text: string): Promise<Each[]> =>
     (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);
@@ -133,7 +133,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   };
 }
 
-/** @param places oldest first. @returns null unless one of them has waited for long */
+/** @param places oldest first. @returns null unless one of them is late */
 export function sumUnnotified(places: readonly UnnotifiedThere[]): Attention['unnotified'] {
   const [oldest] = places;
   if (oldest === undefined || !places.some(({ late }) => late)) return null;
@@ -173,7 +173,7 @@ const COUNT_CANCELS = `
   WHERE c.finished_at IS NULL AND c.state = 'by_phone'
   GROUP BY c.location_id, o.integration`;
 
-/** A row is the whole difference: an order's newest counts, and an empty one means that there is none any more. */
+/** Each row is the whole difference, so an order's newest row counts. An empty one means that there is none now. */
 const FIND_CHANGES = `
   SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', o.location_id,
                            'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
@@ -186,7 +186,7 @@ const FIND_CHANGES = `
   WHERE c.changes <> '[]'
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
-/** A dropped replay stands for its original. */
+/** A dropped replay counts as its original. */
 const FIND_DROPPED = `
   WITH RECURSIVE days AS (
     SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago
@@ -240,7 +240,7 @@ const FIND_SILENT = `
 
 const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 
-/** By location. Nothing is looked up unless one has waited for long. */
+/** By location. Reads no placements unless a message is late. */
 const FIND_UNNOTIFIED = `
   WITH m AS MATERIALIZED (
     SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNNOTIFIED_READ}

@@ -2,36 +2,36 @@ import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { PAUSED_AT } from '../locations/locations.ts';
 
-/** Waiting work and its age. Counts go up to 10,000; `unreceived` counts within the last 5,000 orders sent. */
+/** Waiting work and its age. Counts go up to 10,000. `unreceived` covers the last 5,000 orders sent. */
 export type Backlog = {
   waiting: number;
-  /** Placements that need an operator. Those of a paused location, where nothing is wrong, are `paused`. */
+  /** Placements that need an operator. Held placements of a paused location count as `paused` instead. */
   held: number;
   paused: number;
   inDoubt: number;
-  /** In doubt, and nothing more is tried until somebody looks at the POS. */
+  /** In doubt, without further attempts until a person checks the POS. */
   forOperator: number;
-  /** To be cancelled, and only by a person on the telephone. */
+  /** To be cancelled by a person, by phone. */
   byPhone: number;
   /** Held until a person renews the connection to the POS. */
   reconnectNeeded: number;
-  /** The most seconds of PLACEMENT_DEADLINE_S used up by a waiting placement; 0 without one. */
+  /** Maximum of PLACEMENT_DEADLINE_S seconds used up by a waiting placement; 0 if none waits. */
   oldestWaiting: number;
   /** Sent 5 to 60 minutes ago, wanted within the hour, and without any report from the POS. */
   unreceived: number;
-  /** Seconds since the oldest unpublished live message was applied; 0 without one. */
+  /** Seconds since the oldest unpublished live message was applied; 0 if there is none. */
   oldestUnpublished: number;
-  /** Events that wait for their POS id to become ours, at locations where it still may. */
+  /** Events that wait for their POS id to become ours, at locations where that is still possible. */
   parked: number;
   /** Seconds since the last webhook of any location, by integration. */
   silent: Record<string, number>;
-  /** Seconds until the first of its locations' connections ends unless it is renewed, by integration. */
+  /** Seconds until the first connection of a location ends unless it is renewed, by integration. */
   lasts: Record<string, number>;
-  /** Of the last hour: looks at member data by whoever had most, admin roles given, acts with OPERATOR_TOKEN. */
+  /** In the last hour: most reads of member data by one operator, admin roles granted, actions with OPERATOR_TOKEN. */
   actions: { memberData: number; admin: number; operatorToken: number };
 };
 
-/** The most rows read: reading a backlog must not add to it. */
+/** Maximum of rows read, so that the sample does not add to the backlog. */
 const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
@@ -39,8 +39,8 @@ const ACTS = 10_000;
 
 /**
  * Samples the backlog, by indexes and within fixed numbers of rows.
- * @param config.PARK_TTL_S for which an unknown POS id may still become ours
- * @param config.PLACEMENT_DEADLINE_S for which an order is worth placing
+ * @param config.PARK_TTL_S seconds for which an unknown POS id may still become ours
+ * @param config.PLACEMENT_DEADLINE_S seconds for which an order is worth placing
  */
 export async function sampleBacklog(
   pool: Pool,
@@ -69,7 +69,7 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
-           -- An order for later, or one of a location that was paused, has a later deadline.
+           -- A scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
     FROM (SELECT state, next_attempt_at, cause, deadline_at,
@@ -91,7 +91,7 @@ export const SAMPLE_BACKLOG = `
             AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
-         -- Where no placement could learn it, it is a till's own.
+         -- If no placement can still learn the POS id, it belongs to the till's own order.
          (SELECT coalesce(sum(e.events), 0)::int
           FROM (SELECT location_id, count(*) AS events
                 FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)

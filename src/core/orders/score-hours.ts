@@ -2,19 +2,19 @@ import type { Pool } from 'pg';
 import { inTransaction, LOCK_SCORE_HOURS, tryLock } from '../postgres/transactions.ts';
 import { ALL_LOCATIONS, LATENCY_BOUNDS } from '../traffic/count-traffic.ts';
 
-/** Hours before the last look that are scored anew: most orders are over within them. */
+/** Hours before the last run that are scored again: most orders end within them. */
 const HOURS_BEFORE = 2;
-/** The most hours that are made up for after nobody scored. */
+/** Maximum of hours scored after a gap. */
 const HOURS_MAX = 24;
-/** Longer than a scorecard looks back. */
+/** Longer than the span of a scorecard. */
 const KEPT_DAYS = 8;
 
 const BUCKETS = Array.from({ length: LATENCY_BOUNDS.length + 1 }, (_, nth) => nth);
 
 /**
- * Sums up what vendors made of the orders of the last hours, hour by hour. It is made of what is kept of each order, so
- * it is the same whichever process does it.
- * @param everyS seconds within which nobody does it again
+ * Sums up the vendors' results for the orders of the last hours, hour by hour. It uses only stored orders, so every
+ * process computes the same.
+ * @param everyS seconds until a process computes them again
  */
 export async function scoreHours(pool: Pool, everyS: number): Promise<void> {
   await inTransaction(pool, async (client) => {
@@ -33,10 +33,10 @@ const DUE = `
   SELECT generate_series(${hourOf(`greatest(scored_at, now() - interval '${HOURS_MAX} h')`)} - interval '${HOURS_BEFORE} h',
                          now(), interval '1 h') AS hour
   FROM scorecard_scored
-  -- A clock may be set back.
+  -- The clock may have been set back.
   WHERE scored_at NOT BETWEEN now() - make_interval(secs => $1::int) AND now()`;
 
-/** Of each location and, together, of each integration. */
+/** Groups by location, and over all locations by integration. */
 const BOTH = `GROUPING SETS ((location_id, integration), (integration))`;
 const PLACE = `coalesce(location_id, '${ALL_LOCATIONS}') AS location_id, integration`;
 
@@ -60,7 +60,7 @@ const SCORE = `
       WHERE e.service_order_id = placed.service_order_id AND e.webhook_id IS NOT NULL
     ) AS events
     CROSS JOIN LATERAL (
-      -- NULL where nothing was said; a webhook may be quicker than the answer to our call.
+      -- NULL without a report. A webhook may be quicker than the answer to our call.
       SELECT width_bucket(CASE WHEN accepted_at < finished_at THEN 0 ELSE extract(epoch FROM accepted_at - finished_at) END
                           * 1000, ARRAY[${LATENCY_BOUNDS.join()}]::numeric[]) AS bucket
     ) AS took

@@ -15,40 +15,40 @@ import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
-/** Dropped webhooks that are counted. */
+/** Maximum of dropped webhooks that are counted. */
 const DROPPED = 100;
 
 const ItemIds = z
   .array(z.string())
   .nullable()
-  .meta({ description: 'The items that the POS names as the reason. Null once its member is erased.' });
+  .meta({ description: 'The items that the POS named as the reason. Null once the member is erased.' });
 
-/** What its POS wrote, which may name the member. */
+/** Text from the POS, which may name the member. */
 const Reason = z
   .string()
   .nullable()
-  .meta({ description: 'In the words of its POS, or ours. By HTTP only with `contents=true`, and else null.' });
+  .meta({ description: 'Text from the POS or from us. Over HTTP only with `contents=true`, otherwise null.' });
 
 /**
- * All about one order except its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts
- * that a member or an operator has read. Of its events only the newest thousand: a POS that repeats itself for ever
- * must not make the order unreadable.
+ * One order without its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts for a
+ * member or an operator. `history` has only the newest thousand events: a POS that repeats itself forever must not make
+ * the order unreadable.
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
-  told: z.string().meta({ description: 'What its member has been told, in sentences.' }),
-  memberWatching: z.boolean().meta({ description: 'Somebody follows it with a follow token, as of some seconds ago.' }),
+  told: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
+  memberWatching: z.boolean().meta({ description: 'Someone followed it with a follow token some seconds ago.' }),
   placement: z.object({
     state: PlacementState,
     locationId: z.string().nullable(),
     problem: z.string().nullable(),
     cause: StoredPlacementCause.nullable(),
-    underWay: z.boolean().meta({ description: 'A worker holds it now.' }),
+    underWay: z.boolean().meta({ description: 'A worker is processing it now.' }),
     attempts: z.int(),
     failures: z.int(),
     signalledAt: Instant,
     deadlineAt: Instant,
-    nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+    nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
     requestEndedAt: Instant.nullable(),
     finishedAt: Instant.nullable(),
   }),
@@ -57,7 +57,7 @@ export const ShownOrder = z.object({
       locationId: z.string(),
       integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
       fulfillment: FulfillmentType,
-      callOutCode: z.string().nullable().meta({ description: 'Null for an order of an older version.' }),
+      callOutCode: z.string().nullable().meta({ description: 'Null for an order from an older version.' }),
       status: Status.nullable(),
       memberState: MemberState,
       sequence: z.int(),
@@ -65,23 +65,26 @@ export const ShownOrder = z.object({
       reason: Reason,
       reasonCode: RecordedReasonCode.nullable(),
       itemIds: ItemIds,
-      estimatedReadyAt: Instant.nullable().meta({ description: 'As its POS said last.' }),
+      estimatedReadyAt: Instant.nullable().meta({ description: "The POS's last estimate." }),
       estimatedDeliveryAt: Instant.nullable(),
       trackingUrl: z.string().nullable().meta({
-        description: 'Where its member follows the courier. By HTTP only with `contents=true`, and else null.',
+        description:
+          'Link by which the member follows the courier. Over HTTP only with `contents=true`, otherwise null.',
       }),
       failedByUs: z
         .boolean()
         .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
-      leftOut: z.array(StoredLeftOut).meta({ description: 'What it was read without, since it cannot be used.' }),
+      leftOut: z
+        .array(StoredLeftOut)
+        .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
       requestedAt: Instant.nullable(),
       createdAt: Instant,
       updatedAt: Instant,
       endedAt: Instant.nullable(),
-      erasedAt: Instant.nullable().meta({ description: 'All that told of its member is gone since then.' }),
+      erasedAt: Instant.nullable().meta({ description: 'When all member data was erased.' }),
     })
     .nullable()
-    .meta({ description: 'Null until it was fetched for the first time.' }),
+    .meta({ description: 'Null until the order is fetched for the first time.' }),
   cancellation: z
     .object({
       state: CancellationState,
@@ -89,15 +92,15 @@ export const ShownOrder = z.object({
       requestedAt: Instant,
       problem: z.string().nullable(),
       cause: StoredPlacementCause.nullable(),
-      underWay: z.boolean().meta({ description: 'A worker has it now.' }),
-      nextAttemptAt: Instant.nullable().meta({ description: 'Null when nothing more is tried by itself.' }),
+      underWay: z.boolean().meta({ description: 'A worker is processing the cancellation now.' }),
+      nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
       finishedAt: Instant.nullable(),
     })
     .nullable()
-    .meta({ description: 'Null unless it is or was to be cancelled.' }),
+    .meta({ description: 'Null unless a cancellation was requested.' }),
   changes: z.array(z.object({ seenAt: Instant, paths: z.array(z.string()) })).meta({
     description:
-      'In which fields the platform had it otherwise than the ticket is, whenever that was seen. Empty: in none any more.',
+      'Fields that differed between the platform and the ticket, at each change. Empty `paths`: no difference any longer.',
   }),
   attempts: z.array(
     z.object({
@@ -107,9 +110,9 @@ export const ShownOrder = z.object({
       httpStatus: z.int().nullable(),
       milliseconds: z.int().nullable(),
       error: z.string().nullable(),
-      reasonCode: RecordedReasonCode.nullable().meta({ description: 'Of one that the POS refused.' }),
+      reasonCode: RecordedReasonCode.nullable().meta({ description: 'Only for a call that the POS refused.' }),
       startedAt: Instant,
-      endedAt: Instant.nullable().meta({ description: 'Null while it is under way, or when its process died.' }),
+      endedAt: Instant.nullable().meta({ description: 'Null while the call is under way, or if its process died.' }),
     }),
   ),
   posIds: z.array(
@@ -121,38 +124,40 @@ export const ShownOrder = z.object({
       nativeStatus: z.string(),
       outcome: WebhookOutcome,
       conflict: z.boolean(),
-      sequence: z.int().nullable().meta({ description: 'Of an applied one.' }),
+      sequence: z.int().nullable().meta({ description: 'Only for an applied event.' }),
       providerOrderId: z.string().nullable(),
       reason: Reason,
       reasonCode: RecordedReasonCode.nullable(),
       itemIds: ItemIds,
       estimatedReadyAt: Instant.nullable(),
       estimatedDeliveryAt: Instant.nullable(),
-      webhookId: z.string().nullable().meta({ description: 'Null for what we decided ourselves.' }),
+      webhookId: z.string().nullable().meta({ description: 'Null for our own decisions.' }),
       occurredAt: Instant.nullable(),
       recordedAt: Instant,
     }),
   ),
   webhooks: z
     .array(ListedWebhook.omit({ locationId: true, bytes: true, truncated: true }).extend({ receivedAt: Instant }))
-    .meta({ description: 'Webhooks and replays in its history, as far as they are kept.' }),
+    .meta({ description: 'Webhooks and replays in its history that are still stored.' }),
   droppedSince: z.int().meta({
     description:
-      `Webhooks of its location that were dropped after the order changed last and before its end, up to ${DROPPED}: ` +
-      'nobody knows whether one was about it. Those of which a replay made anything else do not count.',
+      `Webhooks of its location that were dropped between the order's last change and its end, counted up to ${DROPPED}. ` +
+      'One of them may be about this order. Webhooks with a replay of another outcome do not count.',
   }),
   live: z.array(
     z.object({
       sequence: z.int(),
       memberState: MemberState,
       appliedAt: Instant,
-      publishedAt: Instant.nullable().meta({ description: 'Null while the topic does not have it yet.' }),
-      attempts: z.int().nullable().meta({ description: 'How often that was tried; null once the topic has it.' }),
+      publishedAt: Instant.nullable().meta({ description: 'Null until the message is in the topic.' }),
+      attempts: z
+        .int()
+        .nullable()
+        .meta({ description: 'Number of publishing attempts; null once the message is in the topic.' }),
     }),
   ),
   actions: z.array(RecordedAction).meta({
-    description:
-      'What operators did about it, looked into of it and were refused, about its webhooks too; the newest 200.',
+    description: "Operators' actions, reads and refused attempts about the order and its webhooks; the newest 200.",
   }),
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
@@ -165,7 +170,7 @@ type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 
 
 const HISTORY = 1_000;
 
-/** Reads in one statement, at the same moment, all but what operators did. @returns undefined if no signal ever named this order */
+/** Reads all but the actions in one statement, at one moment. @returns undefined if no signal ever named this order */
 export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
   const { rows } = await pool.query<Row>(
     `SELECT
@@ -227,7 +232,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           JOIN webhooks d
             ON d.location_id = o.location_id AND d.outcome = 'dropped' AND d.replay_of IS NULL
             AND d.day BETWEEN (o.updated_at AT TIME ZONE 'UTC')::date AND (o.until AT TIME ZONE 'UTC')::date
-            -- A UUIDv7 begins with its time.
+            -- A UUIDv7 starts with its time.
             AND d.id > (lpad(to_hex((extract(epoch FROM o.updated_at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
             AND d.received_at <= o.until
           WHERE NOT EXISTS (SELECT FROM webhooks r
@@ -261,7 +266,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   return { ...row, serviceOrderId, told, placement, order, live, actions };
 }
 
-/** @returns it as somebody may read it who may not read member data */
+/** @returns the order for a reader without access to member data */
 export function withoutMemberData(shown: ShownOrder): ShownOrder {
   const history = shown.history.map((event) => ({ ...event, reason: null }));
   return { ...shown, order: shown.order && { ...shown.order, reason: null, trackingUrl: null }, history };

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import type { Log } from '../domain/log.ts';
 
-/** @returns milliseconds to rest after work that took so long: what takes more is done less often, within limits */
+/** @returns milliseconds to rest after work of this duration: slow work runs less often, within limits */
 export function restAfter(milliseconds: number, rest: { leastMs: number; mostMs: number; times: number }): number {
   return Math.min(rest.mostMs, Math.max(rest.leastMs, rest.times * milliseconds));
 }
 
-/** @returns milliseconds to wait after so many failures: doubled each time up to `mostMs`, less a random share of it */
+/** @returns milliseconds to wait after so many failures: doubled each time up to `mostMs`, minus a random share */
 export function backoff(failures: number, wait: { firstMs: number; mostMs: number; jitter: number }): number {
   return Math.min(wait.mostMs, wait.firstMs * 2 ** Math.min(failures, 20)) * (1 - wait.jitter * Math.random());
 }
 
 /**
  * Repeats `work`, with a rest between two rounds, until `signal` is aborted and the last round is over. A failure is
- * reported, and the next round still comes.
+ * reported and does not stop the rounds.
  */
 export async function runEvery(
   milliseconds: number,
@@ -38,7 +38,7 @@ export async function runEvery(
 }
 
 export type WorkLoop = {
-  /** Starts to claim. Earlier wake-ups have no effect. */
+  /** Starts claiming. Earlier wake-ups have no effect. */
   start(): void;
   /** Signals that there is work now. */
   wake(): void;
@@ -48,7 +48,7 @@ export type WorkLoop = {
 
 /**
  * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It claims when it is
- * woken, when a piece is done, and every `pollMs` for what other processes left behind. Claims that fail are logged once,
+ * woken, when a piece is done, and every `pollMs` for work left by other processes. Failing claims are logged once
  * until one succeeds: an outage of Postgres takes minutes.
  */
 export function workLoop<Piece>(about: {
@@ -117,14 +117,14 @@ async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<
   clearTimeout(timer);
 }
 
-/** Time in which commits are collected for one poll: on a busy evening there are thousands a second. */
+/** Time to collect commits for one poll: a busy evening has thousands a second. */
 export const GATHER_MS = 50;
-/** The rest after a poll, in times of its duration. Never long: somebody waits. */
+/** The rest after a poll, as a multiple of its duration. Short, because watchers wait. */
 const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**
- * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Polls one at a time,
- * not at all while nobody watches, and rests after each poll.
+ * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Runs one poll at a
+ * time with a rest after each, and none without watchers.
  */
 export function pollWhileWatched(about: {
   pollMs: number;
@@ -154,7 +154,7 @@ export function pollWhileWatched(about: {
     log: about.log,
     failing: about.failing,
   });
-  // Started at once: nothing is polled before somebody watches.
+  // Started at once: without watchers it does not poll.
   loop.start();
   return loop;
 }

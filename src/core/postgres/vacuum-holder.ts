@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 
 /**
- * Samples for how long something has kept Postgres from removing dead rows: a session with an old snapshot, a prepared
- * transaction, a replication slot, a standby that reports its own. Where Postgres does not tell since when, as of
- * sessions of another role, the time counts from the first sample that saw it.
- * @returns seconds; 0 if nothing is held back
+ * Samples how long Postgres has been kept from removing dead rows: by a session with an old snapshot, a prepared
+ * transaction, a replication slot, or a standby that reports its own snapshot. Postgres does not show the start for
+ * some, such as sessions of another role. Their time counts from the first sample that saw them.
+ * @returns seconds; 0 if vacuum is not held back
  */
 export function vacuumHolder(): (pool: Pool) => Promise<number> {
   let seen: { xid: string; at: number } | undefined;
@@ -20,7 +20,7 @@ export function vacuumHolder(): (pool: Pool) => Promise<number> {
   };
 }
 
-/** Who has no user vacuums, or does other work of Postgres's own. Other databases' sessions hold back nothing here. */
+/** Sessions without a user are Postgres's own, such as vacuum. Sessions of other databases hold back nothing here. */
 const OLDEST = `
   SELECT xid::text, extract(epoch FROM now() - began)::float8 AS seconds
   FROM (

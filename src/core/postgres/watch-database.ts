@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { withClient } from './transactions.ts';
 
-/** `read_only`: it answers, and takes no writes, as a standby. `unknown`: nobody has looked yet. */
+/** `read_only`: it answers but takes no writes, like a standby. `unknown`: not checked yet. */
 export type DatabaseState = 'up' | 'read_only' | 'down' | 'unknown';
 
-/** Looks at Postgres by one of the pool's connections. One whose server takes no writes is not lent again. */
+/** Checks Postgres through a pool connection. The pool closes the connection if its server takes no writes. */
 export async function databaseState(pool: Pool): Promise<DatabaseState> {
   let state: DatabaseState = 'down';
   const check = withClient(pool, async (client) => {
@@ -20,25 +20,25 @@ export async function databaseState(pool: Pool): Promise<DatabaseState> {
 }
 
 export type DatabaseWatch = {
-  /** As it was last seen. */
+  /** State at the last check. */
   state(): DatabaseState;
-  /** True while Postgres is known to take no writes. It is not asked then, but by this watch. */
+  /** True while Postgres is known to take no writes. Only this watch queries it then. */
   isAway(): boolean;
-  /** Looks at once, unless it does already. Called now and then, and by whoever got no answer. */
+  /** Checks at once, unless a check is under way. Called periodically, and after a query without an answer. */
   check(): Promise<void>;
   stop(): void;
 };
 
-/** Time for an answer. It asks for nothing that takes time. */
+/** Time for an answer. The query itself takes no time. */
 const PATIENCE_MS = 300;
-/** Pause between two looks while Postgres is away. */
+/** Pause between two checks while Postgres is away. */
 const AGAIN_MS = 250;
 
 /**
- * Watches whether Postgres takes writes, as a circuit breaker does: open while it does not, and closed by the first
- * look that finds that it does. One look at a time, so that one which hangs takes one connection and no more.
- * @param pool whose connections are to be known to work
- * @param onChange called when Postgres goes away, and when it is back; first when it is first seen
+ * Watches whether Postgres takes writes, like a circuit breaker: open while it does not, and closed by the first check
+ * that succeeds. One check at a time, so that a hanging check takes only one connection.
+ * @param pool the pool whose connections are checked
+ * @param onChange called after the first check, when Postgres goes away, and when it is back
  */
 export function watchDatabase(pool: Pool, onChange: (isAway: boolean) => void = () => {}): DatabaseWatch {
   let state: DatabaseState = 'unknown';

@@ -4,12 +4,12 @@ import { Next } from '../domain/next.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 
-/** The primary key of a webhook. The id alone gives its time only roughly. */
+/** The primary key of a webhook. The id alone gives only a rough time. */
 export type WebhookKey = { day: string; locationId: string; webhookId: string };
 
 export type WebhookFilter = {
   outcome?: WebhookOutcome | undefined;
-  /** At these. Undefined for all. */
+  /** At these locations. Undefined for all. */
   locations?: readonly string[] | undefined;
   integration?: string | undefined;
   /** Received at this time or later. */
@@ -18,9 +18,9 @@ export type WebhookFilter = {
   until?: Date | undefined;
   /** In this order's history. */
   serviceOrderId?: string | undefined;
-  /** Those that were refused for an old token, or all others. */
+  /** True for webhooks that were refused for an old token, false for all others. */
   oldToken?: boolean | undefined;
-  /** Originals that are complete: those whose replays had no other outcome so far (`open`), or all. */
+  /** Complete originals: all, or only those whose replays had no other outcome so far (`open`). */
   replayable?: 'open' | 'all' | undefined;
 };
 
@@ -31,29 +31,26 @@ export const ListedWebhook = z
     receivedAt: z.date(),
     integration: z.string(),
     outcome: WebhookOutcome,
-    events: z.int().meta({ description: 'How many the translator made of it.' }),
-    reason: z
-      .string()
-      .nullable()
-      .meta({ description: 'Why it was dropped, or what else there is to say about its outcome.' }),
+    events: z.int().meta({ description: 'Number of events that the translator read in it.' }),
+    reason: z.string().nullable().meta({ description: 'Why it was dropped, or another note on its outcome.' }),
     cause: StoredDropCause.nullable().meta({ description: 'Why it was dropped, as data.' }),
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
     locationId: z.string(),
-    bytes: z.int().meta({ description: 'Of its body.' }),
+    bytes: z.int().meta({ description: 'Size of its body.' }),
     polled: z.boolean().meta({
-      description: 'Nobody sent it: the POS was asked about an order that was quiet, and said more than its webhooks.',
+      description: 'It was not sent: a status poll of a quiet order reported more than its webhooks had.',
     }),
     truncated: z
       .boolean()
-      .meta({ description: 'Only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA.' }),
+      .meta({ description: 'Only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA.' }),
   })
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;
 
-/** A page of webhooks, as operators read it. */
+/** A page of webhooks for operators. */
 export const ListedWebhooks = z.object({ webhooks: z.array(ListedWebhook), next: Next });
 
-/** At most `limit` webhooks by arrival, after one that was listed or scanned before. */
+/** At most `limit` webhooks by arrival, after a listed or scanned one. */
 type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
 
 /** A listed webhook with its key. */
@@ -65,17 +62,17 @@ export type FoundWebhooks = {
   next: WebhookKey | undefined;
 };
 
-/** The most webhooks scanned for one page, however few match. */
+/** Maximum of webhooks scanned for one page, however few match. */
 const SCAN = 5_000;
-/** The first span of time scanned over all locations. The number found determines the length of the next. */
+/** The first time span scanned over all locations. The number found determines the next span. */
 const STRETCH_MS = 60_000;
 const STRETCHES = 8;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * SQL for the locations with webhooks on each of `days`. It skips from one to the next in an index; DISTINCT would read
- * all.
- * @param among a condition on webhooks `d` that an index has
+ * SQL for the locations with webhooks on each of `days`. It skips from location to location in an index. DISTINCT would
+ * read all rows.
+ * @param among a condition on webhooks `d` that an index supports
  */
 export const placesOf = (among: string): string => `
   place AS (
@@ -90,17 +87,17 @@ export const placesOf = (among: string): string => `
   )`;
 export const PLACES = placesOf('true');
 
-/** SQL for the length of the body of `d` as it came. Of a sealed one the header has it. */
+/** SQL for the received length of the body of `d`. For a sealed body, a header has it. */
 const BYTES_STORED = `CASE WHEN d.body <> '' THEN coalesce(d.zstd_of, octet_length(d.body))
                          WHEN d.sealed IS NOT NULL THEN coalesce((d.headers ->> 'content-length')::int, 0)
                          ELSE 0 END`;
 
 /**
  * Lists webhooks day by day: each statement reads one partition by its primary key. The cost of a page is bounded for
- * any filter, so it may have fewer than `limit`, even none, and still a `next`.
+ * any filter, so a page with a `next` may have fewer webhooks than `limit`, even none.
  */
-export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page): Promise<FoundWebhooks> {
-  const filter = await withLocation(pool, asked);
+export async function listWebhooks(pool: Pool, requested: WebhookFilter, page: Page): Promise<FoundWebhooks> {
+  const filter = await withLocation(pool, requested);
   const webhooks: KeyedWebhook[] = [];
   if (filter === undefined) return { webhooks, next: undefined };
   let { after } = page;
@@ -128,7 +125,7 @@ export async function listWebhooks(pool: Pool, asked: WebhookFilter, page: Page)
   return { webhooks, next: undefined };
 }
 
-/** Adds the order's location: its history has no other. @returns undefined if there is no such order there */
+/** Adds the order's location, the only one in its history. @returns undefined if the locations have no such order */
 async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
   const { serviceOrderId, locations } = filter;
   if (serviceOrderId === undefined) return filter;
@@ -161,7 +158,7 @@ async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }:
 
 type Part = {
   webhooks: KeyedWebhook[];
-  /** Rows scanned. Too many mean that the span was too long, and the part is discarded. */
+  /** Rows scanned. If too many, the span was too long and the part is discarded. */
   lookedAt: number;
   /** The last webhook scanned. */
   last: WebhookKey | null;
@@ -170,8 +167,8 @@ type Part = {
 };
 
 /**
- * Lists a part of a day: locations within a span of time from the next webhook on, or one location up to the limit.
- * @param scan.left how many may be scanned
+ * Lists a part of a day: all locations within a time span from the next webhook, or one location up to the limit.
+ * @param scan.left number of rows that may still be scanned
  */
 async function listPart(
   pool: Pool,
@@ -187,7 +184,7 @@ async function listPart(
     d.day = $1::date AND d.location_id = at.location_id AND ($5::text IS DISTINCT FROM 'dropped' OR d.outcome = $5::text)
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
           SELECT e.webhook_id FROM status_events e WHERE e.service_order_id = $9::text AND e.webhook_id IS NOT NULL)))`;
-  // Values are known to the planner, so that unused filters are not in the plan.
+  // The planner knows the values, so unused filters are not in the plan.
   const { rows } = await pool.query<Omit<Part, 'webhooks'> & (KeyedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
@@ -245,7 +242,7 @@ async function listPart(
       after?.day === day ? after.webhookId : null,
       limit,
       filter.locations ?? null,
-      // With the outcome, an index finds them.
+      // The outcome allows an index.
       filter.outcome ?? (filter.oldToken === true ? 'dropped' : null),
       filter.integration ?? null,
       filter.since ?? null,
@@ -253,7 +250,7 @@ async function listPart(
       filter.serviceOrderId ?? null,
       filter.replayable ?? null,
       scan.stretchMs,
-      // One more means that the span is too long; it cannot be shorter than a millisecond.
+      // One row more means that the span is too long. A span cannot be shorter than a millisecond.
       isOfOne ? scan.left : scan.stretchMs > 0 ? scan.left + 1 : null,
       filter.oldToken ?? null,
     ],

@@ -17,11 +17,11 @@ import { retranslate, type RetranslateDeps } from './retranslate.ts';
 export type Replaying = RetranslateDeps & {
   /** Seconds for which an unknown POS id may still become ours. */
   parkTtlS: number;
-  /** Stores nothing, and only returns the outcome. */
+  /** Stores nothing and returns only the outcome. */
   dryRun: boolean;
 };
 
-/** The result of a replay. It names orders, and nothing that a member or a POS wrote. */
+/** The result of a replay. It contains order ids, and no text from a member or a POS. */
 export const Replayed = z
   .object({
     webhookId: z.string().nullable().meta({ description: 'The new webhook; null after a dry run.' }),
@@ -37,25 +37,26 @@ export const Replayed = z
         serviceOrderId: z.string().nullable(),
         providerOrderId: z.string().nullable(),
         outcome: EventOutcome,
-        conflict: z.boolean().meta({ description: 'It contradicts what we know: a person should look.' }),
+        conflict: z.boolean().meta({ description: 'It contradicts the stored order: a person should check it.' }),
       }),
     ),
-    redriven: z.int().meta({ description: 'Events of others that waited for a POS id which this one told.' }),
+    redriven: z
+      .int()
+      .meta({ description: 'Events of other webhooks that waited for a POS id which this one brought.' }),
   })
   .meta({ id: 'Replayed' });
 export type Replayed = z.infer<typeof Replayed>;
 
 /**
- * Replays one stored webhook: translates it again and applies it as a new webhook. Repeats do no harm, since an order's
- * status is the highest that it was given.
- * @returns its outcome, why it cannot be replayed, or undefined if there is no such webhook
+ * Replays one stored webhook: translates it again and applies it as a new webhook. Repeats do no harm, because an order
+ * has the highest status that it ever received.
+ * @returns its outcome, the refusal, or undefined if there is no such webhook
  */
 export async function replayWebhook(deps: Replaying, webhookId: string): Promise<Replayed | Refusal | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
   return key && replayStored(deps, key);
 }
 
-/** Replays a webhook by its key. */
 export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Replayed | Refusal | undefined> {
   const stored = await readWebhook(deps, key);
   if (stored === undefined) return undefined;
@@ -69,7 +70,7 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
   const { webhook, applied } = await apply(deps, replay);
   let redriven = 0;
   for (const posId of deps.dryRun ? [] : applied.awaited) {
-    // The replay is stored; if this fails, the sweep does it.
+    // The replay is stored. If the redrive fails, the sweep does it.
     redriven += await redriveParked(deps.pool, posId).then(
       ({ count }) => count,
       () => 0,
@@ -113,7 +114,7 @@ function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Tran
   return dropped === undefined ? webhook : asDropped(webhook, dropped);
 }
 
-/** Seals the body anew, for the replay's own row, if the stored one's was sealed. */
+/** Seals the body again for the replay's own row, if the stored body was sealed. */
 async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: Replay): Promise<Replay> {
   if (secrets?.body === undefined || replay.dropped !== undefined) return replay;
   const { locationId, id: webhookId } = replay;
@@ -121,12 +122,12 @@ async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: 
   return { ...replay, body: Buffer.alloc(0), sealed };
 }
 
-/** Drops the contents, which nobody could attribute to an order: they end with the original webhook. */
+/** Drops the contents, which belong to no known order. They are deleted with the original webhook. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
   return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined, dropped };
 }
 
-/** Applies in one commit. As at the door, a webhook whose values Postgres refuses is dropped. */
+/** Applies in one commit. As at the endpoint, a webhook with values that Postgres refuses is dropped. */
 async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
     const applied = await applyWebhooks(client, [webhook], deps.parkTtlS);
@@ -134,7 +135,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return applied;
   };
   try {
-    // A dry run executes the same statements and rolls back: any other prediction could be wrong.
+    // A dry run executes the same statements and rolls back. Any other prediction could be wrong.
     const applied = deps.dryRun
       ? await withClient(deps.pool, (client) => rolledBack(client, () => applying(client)))
       : await inTransaction(deps.pool, applying);
@@ -146,7 +147,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
   }
 }
 
-/** Blanks the webhook and its replays, if it was stored without contents since its order is erased. */
+/** Blanks the webhook and its replays if it was stored without contents because its order is erased. */
 async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
   const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
     `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks
@@ -163,7 +164,7 @@ async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result
     return await work();
   } finally {
     await client.query('ROLLBACK').catch((error: unknown) => {
-      // Not an error from Postgres, so the connection is not lent again: it may still be in the transaction.
+      // Not an error from Postgres, so the pool closes the connection: it may still be in the transaction.
       throw new Error('could not be rolled back', { cause: error });
     });
   }
@@ -172,6 +173,6 @@ async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result
 /** The time by Postgres's clock, which all processes share. */
 async function now(pool: Pool): Promise<Date> {
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-  if (rows[0] === undefined) throw new Error('Postgres did not tell the time');
+  if (rows[0] === undefined) throw new Error('Postgres did not return the time');
   return rows[0].now;
 }

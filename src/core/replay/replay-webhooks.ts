@@ -10,37 +10,38 @@ import { Refusal } from './stored-webhook.ts';
 
 const BATCH = 200;
 
-/** The result of a run, or of the part that there was time for. */
+/** The result of a run, or of its part within the time limit. */
 export const ReplayedMany = z.object({
   dryRun: z.boolean(),
   until: z.date().meta({
-    description: 'It is about what was received before. Given as `until`, the same is about the same webhooks later.',
+    description:
+      'The run covers webhooks received before this time. Send it as `until` to cover the same webhooks later.',
   }),
   outcomes: z
     .partialRecord(z.enum(WEBHOOK_OUTCOMES), z.int())
-    .meta({ description: 'How many of each.', examples: [{ applied: 12, dropped: 1 }] }),
+    .meta({ description: 'Number of replays by outcome.', examples: [{ applied: 12, dropped: 1 }] }),
   replayed: z.array(Replayed),
   refused: z.array(Refusal.extend({ webhookId: z.string(), locationId: z.string(), integration: z.string() })),
   left: z.int().meta({
     description:
-      'How many of those that match were not reached, counted up to 10,000: send the same again, with `next` as `cursor`.',
+      'Matching webhooks that were not reached, counted up to 10,000. Send the request again with `next` as `cursor`.',
   }),
   next: z.string().nullable().meta({
-    description: 'Where it goes on, behind those that stay as they are: give it as `cursor`. Null at the end.',
+    description: 'Where the run continues: send it as `cursor`. Null at the end.',
   }),
 });
 export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
 /**
- * Replays all matching webhooks, oldest first, each with its own commit: a failure stops no other, and an interrupted
- * run can be repeated. Replays, and webhooks that arrive during the run, are not replayed, so the run ends.
- * @param filter.oldToken what was refused for an old token is left out unless it is asked for: nothing but that token may
- *   have shut a forger out
+ * Replays all matching webhooks, oldest first, each with its own commit. A failure does not stop the others, and an
+ * interrupted run can be repeated. Replays and webhooks that arrive during the run are not replayed, so the run ends.
+ * @param filter.oldToken by default, webhooks refused for an old token are left out: the old token may have been the
+ *   only thing that stopped a forger
  * @param filter.replayable whether webhooks whose replay had another outcome are replayed again
- * @param about.by whose act each replay is: it is written down right after it, and the run before it
- * @param about.from only those after this one
+ * @param about.by the actor of each replay, which is audited right after it; the run was audited before
+ * @param about.from only webhooks after this one
  * @param about.passed called with the progress, also without matches; the run ends when it returns `enough`
- * @throws if Postgres cannot be used; what was yielded before is committed
+ * @throws if Postgres cannot be used; all yielded replays are committed
  */
 export async function* replayWebhooks(
   deps: Replaying,
@@ -58,7 +59,7 @@ export async function* replayWebhooks(
     const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
     for (const of of batch.webhooks) {
       const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
-      // Undefined if its day was deleted meanwhile.
+      // Undefined if its day has been deleted.
       if (replayed === undefined) continue;
       if (!deps.dryRun) await recordReplay(deps.pool, about.by, of, replayed);
       yield { of, replayed };
@@ -67,7 +68,7 @@ export async function* replayWebhooks(
   } while (after !== undefined && about.passed?.(after) !== 'enough');
 }
 
-/** Says of a run, for the audit, what it matches: in codes, and nothing that somebody typed. */
+/** Describes a run's filter for the audit, in codes and without typed text. */
 export async function runAsAction(
   pool: Pool,
   { outcome, locations = [], since, until, oldToken, replayable }: WebhookFilter,
@@ -84,7 +85,7 @@ export async function runAsAction(
   return { locationId: location?.locationId, subject: matched.filter(Boolean).join(', ') };
 }
 
-/** Says of a run, for the audit, how many came to what. */
+/** Counts a run's outcomes for the audit. */
 export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes' | 'refused'>): string {
   const counts = Object.entries(outcomes).map(([outcome, times]) => `${outcome} ${times}`);
   return [...counts, ...(refused.length > 0 ? [`not replayable ${refused.length}`] : [])].join(', ') || 'none';
@@ -104,22 +105,22 @@ async function recordReplay(
   await recordAction(pool, by, { action: 'replay', webhookId, locationId, source, requestId, log }, end);
 }
 
-/** A run is about webhooks before its start. @returns that moment, or the requested one if it is earlier */
+/** A run covers webhooks before its start. @returns that moment, or `until` if that is earlier */
 export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
   const { rows } = await pool.query<{ end: Date }>(
     'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
     [until ?? null],
   );
-  if (rows[0] === undefined) throw new Error('Postgres did not tell the time');
+  if (rows[0] === undefined) throw new Error('Postgres did not return the time');
   return rows[0].end;
 }
 
-/** Explains a deadlock, a held lock, or values that cannot be stored: the next webhook may succeed. */
+/** Refuses only this webhook after a deadlock, a held lock or bad values: the next one may succeed. */
 function ownFault(error: unknown): Refusal {
   if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
     const { code: sqlstate = '' } = error;
     return {
-      refused: `Postgres gave up on it (${sqlstate}); try it again`,
+      refused: `Postgres could not process it (${sqlstate}); try again`,
       cause: { code: 'postgres_gave_up', sqlstate },
     };
   }

@@ -11,20 +11,20 @@ export type RetranslateDeps = {
   pool: Pool;
   open: OpenSettings;
   keys: SettingsKeys;
-  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
+  /** The public base URL, without a trailing slash. Some vendors sign the URL that they call. */
   publicUrl: string;
 };
 
 /**
- * Translates a stored webhook again, without changes. A webhook that failed verification has its target and all its
- * headers stored, and is verified now, by the clock of its arrival. Any other was verified then and has neither, even if
- * it was dropped: Postgres refused it, or a replay could not read it.
- * @returns what it says by today's settings and code, or why it cannot be translated
+ * Translates a stored webhook again, without storing anything. A webhook that failed verification has its target and
+ * all headers stored, and is verified now by the time of its arrival. Any other was verified then and lacks both, even
+ * if Postgres refused it or a replay could not read it.
+ * @returns its translation by today's settings and code, or the refusal
  */
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {
   if (stored.truncated) {
     return {
-      refused: 'only its beginning is kept: it was over WEBHOOK_BODY_LIMIT, or beyond DROPPED_QUOTA',
+      refused: 'only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA',
       cause: { code: 'only_beginning_stored' },
     };
   }
@@ -34,12 +34,12 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
 
   const location = await findLocation(deps.pool, stored.locationId);
   if (location === undefined) {
-    return { refused: `there is no location "${stored.locationId}" any more`, cause: { code: 'no_location' } };
+    return { refused: `location "${stored.locationId}" no longer exists`, cause: { code: 'no_location' } };
   }
   const { integration } = location;
   if (integration !== stored.integration) {
     return {
-      refused: `it came through "${stored.integration}", and "${stored.locationId}" is served by "${integration}" now`,
+      refused: `it arrived through "${stored.integration}", but location "${stored.locationId}" now uses "${integration}"`,
       cause: { code: 'other_integration', integration: toCauseText(integration) },
     };
   }
@@ -59,7 +59,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   });
 }
 
-/** Catches errors whose messages name at most a field or a key's id. */
+/** Catches errors whose messages contain at most a field name or a key id. */
 async function orRefused<Value extends object>(work: Promise<Value>): Promise<Value | Refusal> {
   try {
     return await work;

@@ -18,43 +18,42 @@ const Event = z.object({
   occurredAt: z.string().optional(),
 });
 
-/** All of a stored webhook except what is sealed. Body and headers may hold member data. */
+/** A stored webhook without its sealed parts. Body and headers may hold member data. */
 export const ShownWebhook = ListedWebhook.extend({
-  firstReceivedAt: z.date().meta({ description: 'Of a replay: when the webhook itself came.' }),
+  firstReceivedAt: z.date().meta({ description: 'For a replay: when the original webhook arrived.' }),
   headers: z.record(z.string(), z.string()).exactOptional().meta({
     description:
-      'As they came, our token blanked: what kind of request it was, ids, and what its integration verifies and reads.',
+      'As received, with our token blanked: the kind of request, ids, and headers that its integration verifies or reads.',
   }),
   body: z
     .object({
       base64: z.string(),
-      text: z.string().exactOptional().meta({ description: 'Where it is UTF-8.' }),
+      text: z.string().exactOptional().meta({ description: 'Only if it is UTF-8.' }),
     })
     .exactOptional()
     .meta({
-      description: 'As it came. It is encrypted if our token is in it, and left out while that cannot be decrypted.',
+      description:
+        'As received. A body that contains our token is stored encrypted, and left out if it cannot be decrypted.',
     }),
-  erased: z.boolean().meta({ description: 'Body and headers went with the member data of its order.' }),
-  webhookAuth: WebhookAuth.nullable().meta({ description: 'What its POS proves itself with, where that is known.' }),
+  erased: z.boolean().meta({ description: 'Body and headers were erased with the member data of its order.' }),
+  webhookAuth: WebhookAuth.nullable().meta({ description: 'How its POS authenticates, if known.' }),
   today: z
     .union([
       z.object({
         events: z.array(Event),
-        pausedUntil: z
-          .date()
-          .nullable()
-          .exactOptional()
-          .meta({ description: 'Until when the kitchen takes no orders, where it says so. Null if it takes them.' }),
+        pausedUntil: z.date().nullable().exactOptional().meta({
+          description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
+        }),
       }),
       z.object({ dropped: z.string(), cause: DropCause }),
       Refusal,
     ])
     .meta({
-      description: "What a replay would read in it, by today's settings; why it would be dropped, or cannot be.",
+      description: "A replay's result by today's settings: its events, why it would be dropped, or why it is refused.",
     }),
   replays: z
     .array(ListedWebhook.pick({ webhookId: true, receivedAt: true, outcome: true, reason: true }))
-    .meta({ description: 'Of the same webhook, oldest first.' }),
+    .meta({ description: 'Replays of the same webhook except this one, oldest first.' }),
 }).meta({ id: 'ShownWebhook' });
 export type ShownWebhook = z.infer<typeof ShownWebhook>;
 

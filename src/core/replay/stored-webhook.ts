@@ -13,35 +13,34 @@ import {
 } from '../locations/settings-key.ts';
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
-/** A webhook as it is stored. */
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
-  /** The arrival of the original. A replay's `receivedAt` says nothing about the POS's clock. */
+  /** The arrival of the original. A replay's `receivedAt` is unrelated to the POS's clock. */
   firstReceivedAt: Date;
-  /** Those that are stored in clear. */
+  /** The headers that are stored in clear. */
   headers: Record<string, string>;
-  /** What was sealed of it, if anything was. */
+  /** The sealed parts, if any. */
   secrets?: WebhookSecrets;
-  /** Why that cannot be opened. */
+  /** Why the sealed parts cannot be decrypted. */
   locked?: Refusal;
-  /** Empty if it is sealed and cannot be opened. */
+  /** Empty if it is sealed and cannot be decrypted. */
   body: Buffer;
-  /** True if its order was erased, with its body and headers. */
+  /** True if its body and headers were erased with its order. */
   erased: boolean;
   /** True for a dropped replay, which has no contents, if the original is gone. */
   gone: boolean;
 };
 
-/** Why a webhook cannot be replayed: a sentence for people, a cause for programs. */
+/** Why a webhook cannot be replayed: a sentence for people and a cause for programs. */
 export const Refusal = z.object({ refused: z.string(), cause: ReplayCause });
 export type Refusal = z.infer<typeof Refusal>;
 
 /** The refusal for a webhook that is `gone`. */
 export const GONE: Refusal = {
-  refused: 'the webhook that it replays, with its body, is not kept any more',
+  refused: 'the webhook that it replays is no longer stored',
   cause: { code: 'not_stored' },
 };
 
-/** Days to search around an id's time, which is by a machine's own clock. If that was wrong, all days. */
+/** Days to search around an id's time, which is by a machine's own clock; then all days, in case that was wrong. */
 const DAYS_OFF = [1, 100_000];
 const decompress = promisify(zstdDecompress);
 
@@ -74,7 +73,7 @@ export async function findWebhook(pool: Pool, webhookId: string): Promise<Webhoo
   return undefined;
 }
 
-/** Reads a webhook. A dropped replay has no contents, which would outlive the original's, so it is read with those. */
+/** Reads a webhook. A dropped replay has no contents of its own, so it is read with the contents of its original. */
 export async function readWebhook(
   { pool, keys }: { pool: Pool; keys: SettingsKeys },
   key: WebhookKey,
@@ -114,7 +113,7 @@ export async function readWebhook(
 
 function whyLocked(error: Error, sealed: string): Refusal {
   return {
-    refused: `what is encrypted of it cannot be decrypted: ${error.message}`,
+    refused: `its encrypted parts cannot be decrypted: ${error.message}`,
     cause:
       error instanceof SealedElsewhere
         ? { code: 'sealed_for_another' }

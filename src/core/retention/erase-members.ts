@@ -4,14 +4,14 @@ import { inBatch, inBatches, LOCK_ERASE_MEMBERS, restSince } from '../postgres/t
 import type { Log } from '../domain/log.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
-/** Orders per batch. Few, since they are locked meanwhile. */
+/** Orders per batch. Few, because they stay locked for the whole batch. */
 export const ERASE_BATCH = 100;
-/** Time to wait for a lock. All webhooks behind those about these orders wait as long; the door waits 1.4 s. */
+/** Time to wait for a lock. Webhooks behind those about these orders wait as long. The endpoint waits 1.4 s. */
 const PATIENCE_MS = 1_000;
 /**
- * SQL of the days on which the webhook of an event `e` may be stored. A UUIDv7 begins with the time at which it came, by
- * its machine's clock; a webhook may have waited long before its event was recorded. If that clock was wrong, the webhook
- * is near its event.
+ * SQL of the days on which the webhook of an event `e` may be stored. Its UUIDv7 begins with the time of arrival by its
+ * machine's clock, and the event may have been recorded long after that. If the clock was wrong, the day is near the
+ * event's day.
  */
 export const WEBHOOK_DAYS = `LATERAL (
   SELECT day + around AS day
@@ -21,9 +21,9 @@ export const WEBHOOK_DAYS = `LATERAL (
 ) AS days`;
 
 /**
- * Erases member data `retentionDays` days after the end of its order, and the operator's texts of orders that failed
- * before they were fetched. One process at a time, in batches that each commit: a crash in between loses nothing.
- * @param log gets the orders that could not be erased; the next round tries them again
+ * Erases member data `retentionDays` days after its order ended, and the problem texts of orders that failed before
+ * they were fetched. One process at a time, in batches that each commit, so a crash loses nothing.
+ * @param log receives the orders that could not be erased; the next round tries them again
  * @returns the number of orders erased
  */
 export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
@@ -44,7 +44,7 @@ export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log)
 
 type Ended = { serviceOrderId: string; endedAt: string };
 
-/** Each batch starts after the last, whatever its result: an order that fails does not block others. */
+/** Each batch starts after the previous one, whatever its result: an order that fails does not block others. */
 async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefined): Promise<number> {
   let erased = 0;
   let after: Ended | undefined;
@@ -68,7 +68,7 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
 }
 
 /**
- * Erases orders as `eraseOrders` does, together, or one by one if that fails.
+ * Erases orders with `eraseOrders`: all together, or one by one if that fails.
  * @returns undefined if another process has the lock
  */
 export async function eraseBatch(
@@ -97,17 +97,17 @@ export async function eraseBatch(
   }
 }
 
-/** True for a time-out, a deadlock, a held lock or bad values: the error is not about other orders. */
+/** True for a time-out, a deadlock, a held lock or bad values: other orders may still succeed. */
 function isAboutThese(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '');
 }
 
 /**
- * Erases, in a transaction of `inBatch`, all member data of these orders. Orders that have not ended, are erased
- * already, or are locked are skipped: a wait would block webhooks about all the others. The order's row stays as a
- * tombstone: the order is not fetched again, and a webhook about it still moves it but is not kept (see
+ * Erases, in a transaction of `inBatch`, all member data of these orders. It skips orders that have not ended, are
+ * erased already, or are locked: a wait would block webhooks about the other orders. The order's row stays as a
+ * tombstone: the order is not fetched again, and a webhook still moves it but is stored without contents (see
  * `applyWebhooks`).
- * @param sent includes orders that have not ended and are at their POS: nothing needs their contents any more
+ * @param sent includes orders that have not ended and are at their POS: nothing needs their contents now
  * @returns the number of orders erased
  */
 export async function eraseOrders(
@@ -118,7 +118,7 @@ export async function eraseOrders(
   if (serviceOrderIds.length === 0) return 0;
   const isOver = `(o.ended_at IS NOT NULL OR $2::boolean AND EXISTS (
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
-  // Parked events are locked before orders, as in the re-drive.
+  // Parked events are locked before orders, as in the redrive.
   await client.query(
     `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds', tracking = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
@@ -137,10 +137,10 @@ export async function eraseOrders(
   return rows.length;
 }
 
-/** All content of a webhook. That it came, when, and its outcome stays. */
+/** All content of a webhook. Its row, time of arrival and outcome stay. */
 const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL, cause = NULL`;
 
-/** SQL that blanks the webhooks of `keys` with all their replays. A key may be a replay or its original. */
+/** SQL that blanks the webhooks of `keys`, their originals and all replays. */
 const blanking = (keys: string): string => `heard AS MATERIALIZED (
     SELECT d.day, d.location_id, d.id, coalesce(d.replay_of, d.id) AS root,
            (coalesce(d.first_received_at, d.received_at) AT TIME ZONE 'UTC')::date AS root_day
@@ -155,7 +155,7 @@ const blanking = (keys: string): string => `heard AS MATERIALIZED (
     WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
   )`;
 
-/** Blanks webhooks that turned out to be about erased orders. */
+/** Blanks webhooks that belong to erased orders. */
 export async function blankWebhooks(
   client: ClientBase,
   webhooks: readonly { webhook_day: string; location_id: string; webhook_id: string }[],
@@ -169,8 +169,8 @@ export async function blankWebhooks(
 }
 
 /**
- * A statement of its own, after the lock, so that it sees whatever was committed about these orders. A webhook is found
- * by its day, or by its event if that waits still. A webhook and its replays have the same body.
+ * A separate statement after the lock, so that it sees all commits about these orders. It finds a webhook by its day,
+ * or by its event if that is still parked. A webhook and its replays have the same body.
  */
 const ERASE = `
   WITH contents AS (
@@ -192,7 +192,7 @@ const ERASE = `
     SELECT DISTINCT o.location_id, e.webhook_id, days.day
     FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN ${WEBHOOK_DAYS}
     WHERE e.service_order_id = ANY ($1::text[]) AND e.webhook_id IS NOT NULL
-      -- The days before have gone, and a history may be long.
+      -- Earlier days are already deleted, and a history may be long.
       AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)
     UNION
     SELECT w.location_id, w.webhook_id, w.webhook_day
@@ -204,18 +204,18 @@ const ERASE = `
 const ONE_MEMBER_PATIENCE_MS = 20_000;
 const RETRY_MS = 200;
 
-/** Order ids, which say nothing about the member. */
+/** The result in order ids, which contain no member data. */
 export type ErasedMember = {
-  /** Erased orders, or in a dry run those that would be. */
+  /** Erased orders, or in a dry run the orders that would be erased. */
   erased: string[];
-  /** Orders whose contents are still there, and why. To be tried again. */
+  /** Orders whose contents remain, and why. To be tried again. */
   left: { serviceOrderId: string; why: string }[];
 };
 
 /**
- * Erases one member's data, whatever the retention: of all orders that have ended or are at their POS. An order on its
- * way there keeps its contents, since it cannot be placed without. Orders without contents have been erased, and name
- * no member any more.
+ * Erases one member's data, whatever the retention, in all orders that have ended or are at their POS. An order on its
+ * way there keeps its contents, which are needed to place it. Orders without contents are already erased and name no
+ * member.
  */
 export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean): Promise<ErasedMember> {
   const giveUpAt = performance.now() + ONE_MEMBER_PATIENCE_MS;
@@ -234,7 +234,7 @@ export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean)
     for (let from = 0; from < ready.length; from += ERASE_BATCH) {
       count += (await eraseBatch(pool, ready.slice(from, from + ERASE_BATCH), { sent: true })) ?? 0;
     }
-    // Some orders were locked, so they are tried again.
+    // The other orders were locked and are tried again.
     if (count < ready.length) await sleep(RETRY_MS);
   }
 }
@@ -256,6 +256,6 @@ async function ordersOf(pool: Pool, memberId: string): Promise<MembersOrder[]> {
 }
 
 function whyLeft({ isOver, state }: Omit<MembersOrder, 'serviceOrderId'>): string {
-  if (isOver) return 'it could not be erased now: try again';
+  if (isOver) return 'it could not be erased now; try again';
   return `it is ${(state ?? 'waiting').replace('_', ' ')}, and its contents are needed to place it`;
 }

@@ -15,13 +15,13 @@ import {
 } from '../postgres/transactions.ts';
 
 const BATCH = 1_000;
-/** The time of the youngest rows that go. `$1` is the number of seconds for which they are kept. */
+/** Rows older than this time are deleted. `$1` is the retention in seconds. */
 const LATEST = 'now() - make_interval(secs => $1::int)';
 
-/** Statements that each delete at most one batch of what is old. */
+/** Statements that each delete at most one batch of old rows. */
 type Rule = { lock: number; batch: number; sql: readonly string[] };
 
-/** The statement for a table that nothing else depends on. */
+/** The statement for a table without dependent rows. */
 const oldest = (table: string, column: string, batch = BATCH): string => `
   DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${column} < ${LATEST} ORDER BY ${column} LIMIT ${batch} FOR UPDATE SKIP LOCKED))`;
@@ -35,7 +35,7 @@ const webhooks = (which: string, order = ''): string => `
   DELETE FROM webhooks d USING old
   WHERE d.day = old.day AND d.location_id = old.location_id AND d.id = old.id`;
 
-/** A webhook that waited in vain gets a reason, and is kept as long as those of our orders: somebody may look for it. */
+/** A webhook whose events expire gets a reason. It is stored as long as webhooks of our orders, for investigations. */
 const EXPIRE_EVENTS = `
   WITH gone AS (
     DELETE FROM parked_events WHERE ctid = ANY (ARRAY(
@@ -57,14 +57,13 @@ const EXPIRE_EVENTS = `
   )
   SELECT FROM gone`;
 
-/** What is deleted by its age alone. */
 const RULES = {
   'deletion of unmatched webhooks': {
     lock: LOCK_DELETE_UNMATCHED,
     batch: BATCH,
     sql: [EXPIRE_EVENTS, webhooks(`outcome IN ('ignored', 'unmatched') AND reason IS NULL`, 'ORDER BY received_at')],
   },
-  // What a replay made of one is a webhook of its own, and stays.
+  // The replay of a refused webhook is a separate webhook, and stays.
   'deletion of refused webhooks': {
     lock: LOCK_DELETE_REFUSED,
     batch: BATCH,
@@ -76,9 +75,9 @@ const RULES = {
     batch: BATCH,
     sql: [oldest('operator_sessions', 'expires_at')],
   },
-  // What was not renewed for long: its location has other settings now, or is gone.
+  // Grants without a recent renewal: their location has other settings now or is deleted.
   'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
-  // The owner's function, since the service's role has no other right to. It deletes so many at a time.
+  // The owner's function, because the service's role may not delete audit rows. It deletes one batch per call.
   'deletion of old audit': {
     lock: LOCK_DELETE_AUDIT,
     batch: 10_000,
@@ -88,7 +87,7 @@ const RULES = {
 export type Deletion = keyof typeof RULES;
 
 /**
- * Deletes what is older than it is kept, one process at a time, in batches that each commit.
+ * Deletes rows older than `keptS` seconds, one process at a time, in batches that each commit.
  * @returns the number of rows by statement
  */
 export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Promise<number[]> {
@@ -106,10 +105,10 @@ export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Prom
 }
 
 /**
- * Ends orders that had no event for `orderEndS` seconds, counted from the last one or the requested time. Nothing is
- * published: the member saw all there was. An order that may still be placed goes on, also while an attempt runs. One
- * that is held, perhaps for ever, or in doubt does not: its placement's next try fails it, which tells the member, or
- * asks an operator. One process at a time, in one statement: no lock on an order outlasts it.
+ * Ends orders without an event for `orderEndS` seconds, counted from the last event or the requested time. Nothing is
+ * published: the member has all statuses. An order that may still be placed does not end, also while an attempt runs. A
+ * held order or one in doubt ends: the next try of its placement fails it, which notifies the member, or needs an
+ * operator. One process at a time, in one statement, so that no lock on an order outlasts it.
  * @returns the number of orders ended
  */
 export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
@@ -120,7 +119,7 @@ export async function endOrders(pool: Pool, orderEndS: number): Promise<number> 
        SELECT o.service_order_id FROM orders o
        WHERE (SELECT mine FROM turn)
          AND o.ended_at IS NULL
-         -- Says nothing new, and is read in the index: the rows of younger orders need not be looked at.
+         -- Redundant, but checked in the index: the rows of younger orders are not read.
          AND o.created_at < now() - make_interval(secs => $1::int)
          AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
          AND NOT EXISTS (SELECT FROM status_events e
@@ -135,18 +134,18 @@ export async function endOrders(pool: Pool, orderEndS: number): Promise<number> 
   return rowCount ?? 0;
 }
 
-/** Time for all tries of a round, and for the webhooks between two of them. The next round tries again. */
+/** Time for all tries of a round, and pause between two tries, for webhooks. The next round tries again. */
 const PATIENCE_MS = 2_000;
 const REST_MS = 400;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
- * wait for it no longer than the 100 ms that it waits for its lock; the drop itself takes a few. A day that an earlier
- * version detached and did not drop goes as well.
+ * wait for at most the 100 ms of its lock timeout, plus a few for the drop. It also drops days that an earlier version
+ * detached and left.
  * @returns the names of the dropped tables
- * @throws after all others, if a day could not be dropped: somebody reads it or `webhooks`, or something depends on it;
- *   to be tried again
+ * @throws at the end if a day could not be dropped, because a session reads it or `webhooks`, or an object depends on
+ *   it; to be tried again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];
@@ -155,11 +154,11 @@ export async function dropOldPartitions(pool: Pool, retentionDays: number): Prom
   for (const name of await findOld(pool, retentionDays)) {
     try {
       const isDropped = await dropPatiently(pool, name, giveUpAt);
-      // Another process is at it, and goes on.
+      // Another process does this work.
       if (isDropped === undefined) break;
       if (isDropped) dropped.push(name);
     } catch (error) {
-      // One that cannot go must not keep other days.
+      // A day that cannot be dropped must not block other days.
       failures.push(error);
     }
   }
@@ -179,7 +178,7 @@ async function dropPatiently(pool: Pool, name: string, giveUpAt: number): Promis
   }
 }
 
-/** @returns false if it is gone already, undefined if another process has the lock */
+/** @returns false if it is already dropped, undefined if another process has the lock */
 function drop(pool: Pool, name: string): Promise<boolean | undefined> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_DROP_PARTITIONS))) return undefined;
@@ -191,7 +190,7 @@ function drop(pool: Pool, name: string): Promise<boolean | undefined> {
   });
 }
 
-/** They are known by name, which a detached table keeps. */
+/** Finds partitions by name, which a detached table retains. */
 async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.relname AS name

@@ -11,15 +11,15 @@ import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
 import { storeArrived, type StoreDeps, NOT_STORED, type NotStored } from '../statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../statuses/translate-webhook-request.ts';
 
-/** What Postgres knows of a spilled webhook. */
+/** Postgres's data about a spilled webhook. */
 type Looked = {
-  /** True if it is stored already: Postgres had committed it after all, or the message has come before. */
+  /** True if it is stored already: Postgres had committed it after all, or the message was delivered before. */
   isStored: boolean;
-  /** True if its token was valid when it came. */
+  /** True if its token was valid when it arrived. */
   wasValid: boolean;
-  /** Its location now, if there still is one. */
+  /** Its present location, if it still exists. */
   location: { integration: string; sealedSettings: string } | undefined;
-  /** Milliseconds since it came. */
+  /** Milliseconds since it arrived. */
   ageMs: number;
 };
 
@@ -42,7 +42,7 @@ const LOOK_UP = `
   FROM ${SPILLED.as('s')}
   ORDER BY s.nth`;
 
-/** @returns one for each, in order */
+/** @returns one element for each webhook, in order */
 async function lookUpSpilled(pool: Pool, spilled: readonly SpilledWebhook[]): Promise<Looked[]> {
   if (spilled.length === 0) return [];
   const { rows } = await pool.query<Omit<Looked, 'location'> & { location: Looked['location'] | null }>({
@@ -53,36 +53,36 @@ async function lookUpSpilled(pool: Pool, spilled: readonly SpilledWebhook[]): Pr
   return rows.map(({ location, ...row }) => ({ ...row, location: location ?? undefined }));
 }
 
-/** A message of the spill subscription. Exactly one of the two is called. */
+/** A message of the spill subscription. Either `ack` or `nack` is called, once. */
 export type SpillMessage = {
   data: Uint8Array;
   /** Milliseconds since the epoch, by Pub/Sub's clock. */
   publishedAt: number;
   ack(): void;
-  /** Has it come again later, and in the end to the dead-letter topic. */
+  /** Makes Pub/Sub deliver it again later, and in the end to the dead-letter topic. */
   nack(): void;
 };
 
 type DrainSpill = {
   receive(message: SpillMessage): void;
-  /** Messages that are received and not drained yet, and when the oldest of them came here as a webhook. */
+  /** Messages that are received and not drained yet, and when the oldest of them arrived as a webhook. */
   waiting(): { count: number; oldestAt: Date | null };
-  /** Gives back what is not begun, and resolves when the rest is done. */
+  /** Returns messages that are not begun, and resolves when the others are done. */
   stop(): Promise<void>;
 };
 
-/** Messages that are drained together: one look-up, and mostly one commit. */
+/** Messages that are drained together, with one look-up and mostly one commit. */
 const CHUNK = 64;
-/** Time to gather the first ones, which come in any order. */
+/** Time to gather the first messages, which come in any order. */
 const GATHER_MS = 50;
-/** Time for a commit. Nobody waits for the answer. */
+/** Time for a commit. No sender waits for it. */
 const COMMIT_MS = 5_000;
-/** Pause after something was put back: Postgres may be away, or have too much to do. */
+/** Pause after a message was put back: Postgres may be away or overloaded. */
 const REST_MS = 1_000;
-/** Pause after a commit, as a share of the time that it took: the door's own webhooks go first. */
+/** Pause after a commit, as a share of its duration: webhooks from the endpoint go first. */
 const SHARE = 1;
 
-/** Of a location without a provider, no header is its own. */
+/** A location without a provider has no provider headers. */
 const NO_PROVIDER = {};
 
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };
@@ -98,8 +98,8 @@ type DrainDeps = StoreDeps &
   };
 
 /**
- * Applies what waits in the spill: as the door would have done when it came, with the settings of now. A message is
- * acknowledged after its commit, and one that comes again is known by its id, so each is applied once.
+ * Applies spilled webhooks like the endpoint, with the location's present settings. A message is acknowledged after its
+ * commit. A redelivered message is detected by its id, so each webhook is applied once.
  */
 export function drainSpill(deps: DrainDeps): DrainSpill {
   let received: SpillMessage[] = [];
@@ -111,8 +111,8 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
   });
 
   /**
-   * Pub/Sub delivers in any order. What came first is applied first, as far as it is here, since the member hears nothing
-   * of a status that a later one has overtaken.
+   * Pub/Sub delivers in any order. Among the received messages, the oldest webhook is applied first: the member is not
+   * notified of a status that a later one has overtaken.
    */
   const openNext = async (): Promise<Opened[]> => {
     received.sort((one, other) => one.publishedAt - other.publishedAt);
@@ -145,7 +145,7 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
 
   const run = async (): Promise<void> => {
     await sleep(GATHER_MS);
-    // One chunk is applied after the other, for their order; the next is prepared meanwhile.
+    // Chunks are applied one after the other to keep their order. The next chunk is prepared at the same time.
     let next = prepareNext();
     while (underWay.size > 0 || received.length > 0) {
       const chunk = await next;
@@ -161,7 +161,7 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
   const start = (): void => {
     if (received.length === 0) return;
     running ??= run()
-      .catch((error: unknown) => deps.log.error({ err: error }, 'the spill is not drained'))
+      .catch((error: unknown) => deps.log.error({ err: error }, 'draining the spill failed'))
       .finally(() => {
         running = undefined;
         start();
@@ -190,9 +190,8 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
   };
 }
 
-/** What is done with each message, one step after the other. */
 function stepsOf(deps: DrainDeps, onPutBack: () => void) {
-  /** Each with when it came here as a webhook, once that is known. */
+  /** The time at which each message arrived as a webhook, once known. */
   const underWay = new Map<SpillMessage, Date | undefined>();
 
   const settle = (message: SpillMessage, by: 'ack' | 'nack'): undefined => {
@@ -273,18 +272,18 @@ function present<Value>(values: readonly (Value | undefined)[]): Value[] {
   return values.filter((value) => value !== undefined);
 }
 
-const NO_LOCATION: Drop = { reason: 'its location was removed meanwhile', cause: { code: 'no_location' } };
+const NO_LOCATION: Drop = { reason: 'its location no longer exists', cause: { code: 'no_location' } };
 
-/** @param integration the present one of its location; undefined if there is no such location any more */
+/** @param integration the location's present integration; undefined if the location no longer exists */
 function whyDropped(spilled: SpilledWebhook, wasValid: boolean, integration: string | undefined): Drop | undefined {
   if (integration === undefined) return NO_LOCATION;
   if (!wasValid) {
-    return { reason: 'its token was revoked before it came', cause: { code: 'token_revoked' }, unproven: true };
+    return { reason: 'its token was revoked before it arrived', cause: { code: 'token_revoked' }, unproven: true };
   }
   if (integration === spilled.integration) return undefined;
   const now = toCauseText(integration);
   return {
-    reason: `it came through "${toCauseText(spilled.integration)}", and its location is served by "${now}" now`,
+    reason: `it arrived through "${toCauseText(spilled.integration)}", but its location now uses "${now}"`,
     cause: { code: 'other_integration', integration: now },
     unproven: true,
   };

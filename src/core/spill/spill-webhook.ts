@@ -4,10 +4,10 @@ import { readSealHeader, seal, type SettingsKeys, unseal } from '../locations/se
 import { withTimeout } from '../domain/timing.ts';
 import { Instant } from '../domain/order.ts';
 
-/** A webhook in the spill, with who sent it and what its log lines name it by. */
+/** A webhook in the spill, with its sender's token and the ids for its log lines. */
 export type SpilledWebhook = ArrivedWebhook & { tokenId: string; requestId: string; trace: string | undefined };
 
-/** Other places hold rows. What was sealed for them opens no message, nor the reverse. */
+/** Separates spill messages from sealed rows: neither can be decrypted as the other. */
 const PLACE = 'spill';
 
 const Sealed = z.object({
@@ -31,11 +31,11 @@ export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): 
   return Buffer.from(await seal(keys, { ...spilled, body: spilled.body.toString('base64') }, PLACE), 'latin1');
 }
 
-/** @throws Error if no key fits, if it was not sealed for the spill, or if it is of a version that this one cannot read */
+/** @throws Error if no key fits, if it was not sealed for the spill, or if this version cannot read it */
 export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
   const text = Buffer.from(data).toString('latin1');
-  // Rows of an earlier version have no place; no version wrote such a message.
-  if (!readSealHeader(text).isBound) throw new Error('it was sealed for no place');
+  // Rows of an earlier version have no place. No version wrote such a message.
+  if (!readSealHeader(text).isBound) throw new Error('it was not sealed for the spill');
   // guard: spilled-opened
   const { trace, ...webhook } = Sealed.parse(await unseal(keys, text, PLACE));
   return { ...webhook, trace };
@@ -43,7 +43,7 @@ export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise
 
 /**
  * Puts a webhook into the spill, sealed.
- * @param about.take counts the sealed bytes, and throws if there is no room for them
+ * @param about.take counts the sealed bytes, and throws if the capacity is used up
  * @param about.deadline in milliseconds since the epoch
  */
 export type SpillWebhook = (
@@ -63,23 +63,24 @@ export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffe
   };
 }
 
-/** What one process knows of the spill. */
+/** One process's view of the spill. */
 export type SpillState = {
-  /** Webhooks that it spilled since Postgres is away, and those that it has received and not drained yet. */
+  /** Webhooks that it has spilled since Postgres went away, plus webhooks that it received and has not drained yet. */
   waiting: number;
-  /** When the oldest of them came. */
+  /** When the oldest of them arrived. */
   oldestAt: Date | null;
 };
 
 export const NONE_WAITING: SpillState = { waiting: 0, oldestAt: null };
 
-/** The same as operators read it, with what is known of Postgres. */
 export const SpillAnswer = z
   .object({
-    database: z
-      .enum(['up', 'read_only', 'down', 'unknown'])
-      .meta({ description: '`read_only`: it answers, and takes no writes, as a standby. `unknown`: not looked yet.' }),
-    waiting: z.int().meta({ description: 'Webhooks answered 200 that this process knows not to be in Postgres yet.' }),
-    oldestAt: Instant.nullable().meta({ description: 'When the oldest of them came.' }),
+    database: z.enum(['up', 'read_only', 'down', 'unknown']).meta({
+      description: '`read_only`: it answers but takes no writes, like a standby. `unknown`: not checked yet.',
+    }),
+    waiting: z.int().meta({
+      description: 'Webhooks that were answered 200 and, as far as this process knows, are not in Postgres yet.',
+    }),
+    oldestAt: Instant.nullable().meta({ description: 'When the oldest of them arrived.' }),
   })
   .meta({ id: 'SpillAnswer', examples: [{ database: 'down', waiting: 3, oldestAt: '2027-01-31T18:00:00.123Z' }] });

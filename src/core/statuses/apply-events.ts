@@ -2,7 +2,7 @@ import { RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
 import { EVENT_OUTCOMES, type EventOutcome } from '../domain/webhook.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
-/** The number of an outcome in the statement: its place in the list, so that a webhook's outcome is the lowest. */
+/** The number of an outcome in the statement. A webhook's outcome is the lowest number of its events. */
 const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
 const APPLIED = codeOf('applied');
 const PARKED = codeOf('parked');
@@ -16,62 +16,59 @@ export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${out
 export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCOMES[(code ?? 0) - 1] ?? 'unmatched';
 
 /**
- * SQL that applies events, to be put behind WITH: history, orders, POS ids, placements, outbox. What became of each event
- * is in `ruled`, POS ids that became ours are in `pos_ids`.
+ * SQL that applies events, to be put after WITH. It writes history, orders, POS ids, placements and outbox. `ruled` has
+ * the outcome of each event, `pos_ids` the POS ids that became ours.
  *
- * Events of an order are applied in their order. An event moves its order exactly if its rank is above the highest
- * reached before, by the row or by earlier events of the batch. This running maximum is the whole life of an order, and
- * allows any number of events of one order in one batch.
+ * Events of an order are applied in sequence. An event moves its order only if its rank is above the highest rank so
+ * far, from the row or from earlier events of the batch. A batch can therefore hold any number of events of one order.
  *
- * Orders are looked up and locked one by one in the order of their keys, so that two batches cannot deadlock. Nothing
- * is joined to the batch's own rows: Postgres expects ten of them, and would compare each with all.
+ * Orders are looked up and locked one by one in key order, so two batches cannot deadlock. Nothing is joined to the
+ * batch's own rows: Postgres expects ten of them, and would compare each with all.
  *
- * The newest estimate wins by the POS's own time, also that of an event that moves nothing, and so does the newest link,
- * for itself. `notifyEstimates` tells them where no status does.
+ * The newest estimate by the POS's own time wins, even from an event that moves nothing. The same holds for the link.
+ * `notifyEstimates` sends both if no status message does.
  *
- * Sequence numbers are assigned under that lock, so they commit in order, without gaps but the one that
- * `raiseSequences` makes.
+ * Sequence numbers are assigned under the order's lock, so they commit in order. Only `raiseSequences` leaves a gap.
  * @param source SQL of the events under an alias, numbered by `nth`
  * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
- * @param firstReceivedAt SQL of when the webhook of an event of `ruled` first came, NULL for one that came just now
- * @param about.tells whether an event tells what another of the batch needs: whose a POS id is, or an order's own POS id.
- *   Then each sees what the ones before it told, as if they had been committed. Most batches do without.
- * @param about.says whether an event has a reason's code, an estimate or a link. Most have none, and their statement pays
- *   for none.
+ * @param firstReceivedAt SQL of when the webhook of an event of `ruled` was first received, NULL if just now
+ * @param about.linksIds whether an event carries what another event of the batch needs: the order of a POS id, or the
+ *   POS id of an order. Each event then sees the earlier ones as if they were committed. Most batches do not need this.
+ * @param about.hasDetails whether an event has a reason code, an estimate or a link. Most have none, and skip that SQL.
  */
 export function applyingEvents(
   source: (alias: string) => string,
   parkTtlS: string,
   firstReceivedAt: string,
-  { tells, says }: { tells: boolean; says: boolean },
+  { linksIds, hasDetails }: { linksIds: boolean; hasDetails: boolean },
 ): string {
-  const more = says ? MORE : LESS;
-  return `${tells ? notifiedBefore(source) : ''}event AS (
+  const more = hasDetails ? MORE : LESS;
+  return `${linksIds ? notifiedBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
     SELECT coalesce((SELECT p.service_order_id FROM provider_orders p
                      WHERE e.service_order_id IS NULL AND p.location_id = e.location_id
                        AND p.integration = e.integration AND p.provider_order_id = e.provider_order_id),
-                    ${tells ? TOLD_OF('e') : 'NULL'}) AS service_order_id
+                    ${linksIds ? EARLIER_ORDER('e') : 'NULL'}) AS service_order_id
     OFFSET 0 -- looked up once, not once for every mention
   ) AS known
   -- guard: locked-by-key
-  ORDER BY target, location_id, nth -- and locked so
+  ORDER BY target, location_id, nth -- the order of the locks
 ), matched AS (
   SELECT event.*,
          o.service_order_id IS NOT NULL AS ours,
          o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
          o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
          ${more.matched}
-         -- Whose is the POS id? Mostly it is the one that the order's own row names, and need not be looked up.
+         -- The order of the POS id. The order's own row mostly has the POS id already, which saves the look-up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
               WHEN event.provider_order_id IS NOT NULL THEN coalesce(
                 (SELECT p.service_order_id FROM provider_orders p
                  WHERE p.location_id = event.location_id AND p.integration = event.integration
                    AND p.provider_order_id = event.provider_order_id),
-                ${tells ? TOLD_OF('event') : 'NULL'}) END AS mapped,
+                ${linksIds ? EARLIER_ORDER('event') : 'NULL'}) END AS mapped,
          greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
                                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
   FROM event
@@ -101,13 +98,13 @@ export function applyingEvents(
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (
-  -- What is asked of every event comes first: Postgres reads a row up to the last column that it needs.
+  -- Columns that every event needs come first: Postgres reads a row up to the last column that it needs.
   SELECT nth, webhook_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
          ${nextSequence('order_sequence')} - 1
            + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
-         ${tells ? POS_ID_BEFORE : 'order_pos_id'},
-         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may tell of the member
+         ${linksIds ? POS_ID_BEFORE : 'order_pos_id'},
+         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may hold the member's data
          status, native_status, order_reason, integration, mapped ${more.ruled}
   FROM judged
 ), moved AS MATERIALIZED (
@@ -131,7 +128,7 @@ export function applyingEvents(
          ${more.values}
   FROM ruled
   WHERE ours
-  ORDER BY target, location_id, nth -- as they lie already
+  ORDER BY target, location_id, nth -- already in this order
 ), updated AS (
   UPDATE orders o
   SET rank = coalesce(m.rank, o.rank),
@@ -154,7 +151,7 @@ export function applyingEvents(
       provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
                                                          WHERE m.service_order_id = p.service_order_id)),
       finished_at = coalesce(p.finished_at, now())
-  -- Not a join: planned while the table was small, it would read all of it.
+  -- Not a join: a plan cached while the table was small would scan it.
   WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
                                         WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
 ), pos_ids AS (
@@ -180,7 +177,7 @@ export function applyingEvents(
 )`;
 }
 
-/** SQL of the POS ids that become ours in this batch: each is that of the first order of ours that is named with it. */
+/** SQL of the POS ids that become ours in this batch. Each belongs to the first of our orders that comes with it. */
 function notifiedBefore(source: (alias: string) => string): string {
   return `told AS MATERIALIZED (
   SELECT DISTINCT ON (location_id, integration, provider_order_id)
@@ -195,24 +192,24 @@ function notifiedBefore(source: (alias: string) => string): string {
 ), `;
 }
 
-/** SQL of the order that an earlier event of the batch told the POS id of an event to be. */
-const TOLD_OF = (event: string): string => `(
+/** SQL of the order that an earlier event of the batch named for this event's POS id. */
+const EARLIER_ORDER = (event: string): string => `(
   SELECT told.service_order_id FROM told
   WHERE told.location_id = ${event}.location_id AND told.integration = ${event}.integration
     AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
 
 const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL';
-/** SQL of an estimate as it is compared: of two of the same moment, one that tells a time is the newer. */
+/** SQL of an estimate for comparing. If two have the same moment, the one with a time counts as newer. */
 export const asCompared = (estimate: string): string => `array_replace(${estimate}, NULL, '-infinity')`;
-/** SQL of the same as it is stored. */
+/** SQL of the reverse, for storing. */
 export const asStored = (estimate: string): string => `array_replace(${estimate}, '-infinity', NULL)`;
-/** SQL that tells whether an event's is newer than the order's. About a POS id of another order, it is that one's. */
+/** SQL of whether an event's value is newer than the order's. An event with another order's POS id does not count. */
 const isNewer = (column: string): string => `${column} > coalesce(order_${column}, '{}') AND NOT foreign_id`;
 
-/** SQL of the parts that only events with a code, an estimate or a link need. */
+/** SQL that only events with a reason code, an estimate or a link need. */
 const MORE = {
   matched: `${asCompared('o.estimate')} AS order_estimate, o.tracking AS order_tracking,`,
-  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may they
+  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may item ids
          ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate,
          CASE WHEN order_erased THEN NULL ELSE tracking::text[] END COLLATE "C" AS tracking, order_tracking`,
   moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
@@ -222,7 +219,7 @@ const MORE = {
                  OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS says_more`,
   columns: ', reason_code, item_ids, estimate',
   values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
-  // By an estimate alone, a link or a code, an order does not count as moved.
+  // An estimate, a link or a reason code alone does not move an order.
   updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
   updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
       item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
@@ -245,7 +242,7 @@ const LESS: typeof MORE = {
   due: ')',
 };
 
-/** SQL of the order's own POS id, which an earlier event of the batch may have told. */
+/** SQL of the order's own POS id, which may come from an earlier event of the batch. */
 const POS_ID_BEFORE = `coalesce(order_pos_id, (
            array_agg(provider_order_id) FILTER (WHERE provider_order_id IS NOT NULL AND NOT foreign_id)
              OVER (PARTITION BY target, location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)

@@ -23,9 +23,9 @@ export type Applied = {
   events: EventOutcome[];
   /** Our order by event, in order. */
   serviceOrderIds: (string | undefined)[];
-  /** Events that contradict what we know: a person should look. */
+  /** Events that contradict the stored order. A person should check them. */
   conflicts: Conflict[];
-  /** POS ids that became ours, and that events wait for. */
+  /** POS ids that became ours and have waiting events. */
   awaited: PosId[];
 };
 
@@ -59,7 +59,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event with the number of its webhook in this batch, and what it says beside its status, as a parameter. */
+/** An event with the number of its webhook in this batch. Details besides the status are in parameter format. */
 type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null; tracking: string | null };
 
 const EVENTS = unnestRows<PlacedEvent>(
@@ -83,61 +83,60 @@ const EVENTS = unnestRows<PlacedEvent>(
 );
 const PARK_TTL_S = `$${EVENTS.next}::int`;
 
-/** What a POS says of its kitchen, with the number of its webhook in this batch. */
-type Word = { nth: number; webhook: TranslatedWebhook; busy: Busy };
+/** A POS's report on its kitchen, with the number of its webhook in this batch. */
+type BusyReport = { nth: number; webhook: TranslatedWebhook; busy: Busy };
 
-const WORDS = unnestRows<Word>(
+const BUSY_REPORTS = unnestRows<BusyReport>(
   [
-    ['webhook_nth', 'integer', (word) => word.nth],
-    ['location_id', 'text', (word) => word.webhook.locationId],
-    ['integration', 'text', (word) => word.webhook.integration],
+    ['webhook_nth', 'integer', (report) => report.nth],
+    ['location_id', 'text', (report) => report.webhook.locationId],
+    ['integration', 'text', (report) => report.webhook.integration],
     ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
-    ['until', 'timestamptz', (word) => word.busy.pausedUntil],
+    ['until', 'timestamptz', (report) => report.busy.pausedUntil],
   ],
   EVENTS.next + 1,
 );
-/** By the webhook's number and not with each event: at the door there is none. */
+/** Found by the webhook's number, not sent with each event: at the endpoint it is always NULL. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
-/** SQL that tells whether a row has a newer estimate than another. */
+/** SQL of whether a row has a newer estimate than another. */
 const isNewer = (row: string, than: string): string =>
   `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
 
-/** One that came too late, or whose end is over, moved nothing. */
-const OUTCOME_OF_WORD = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
+/** A report that came too late, or whose end has passed, changed nothing. */
+const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
 /**
- * Applies webhooks in one statement and so in one commit: whatever their events change, and the webhooks themselves. Of
- * the events that wait under a POS id there is one for each status, the first; a repeat of it adds nothing but a newer
- * estimate or link, and a reason or a time that is missing.
- * @param about.tells see `applyingEvents`, as of `says`
- * @param about.busy whether one of them says that its kitchen takes orders, or not
+ * Stores webhooks and applies their events in one statement, and so in one commit. A POS id has one waiting event for
+ * each status, the first. A repeat adds only a newer estimate or link, or a missing reason or time.
+ * @param about.linksIds see `applyingEvents`, also for `hasDetails`
+ * @param about.busy whether a webhook reports that its kitchen takes orders, or does not
  */
-const applyStatement = ({ tells = false, says = false, busy = false }): string => `
+const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
 -- guard: outbox-in-commit
-WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { tells, says })}, waiting AS (
+WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, ${says ? 'why, estimate, tracking, ' : ''}parked_at)
+                                  native_status, reason, occurred_at, ${hasDetails ? 'why, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         ${says ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
-         now() + min(nth) * interval '1 us' -- which keeps their order
+         ${hasDetails ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
+         now() + min(nth) * interval '1 us' -- preserves their order
   FROM ruled
-  -- One that names an order by our id is about that order, whoever's the POS id may become.
+  -- An event that names our order id belongs to that order, even if another order gets the POS id.
   WHERE NOT ours AND by_pos_id
   GROUP BY location_id, integration, provider_order_id, rank
-  ORDER BY location_id, integration, provider_order_id, rank -- so that two batches do not wait in a circle
+  ORDER BY location_id, integration, provider_order_id, rank -- so that two batches cannot deadlock
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-      ${says ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
+      ${hasDetails ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     ${says ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
+     ${hasDetails ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
@@ -147,7 +146,7 @@ WITH ${busy ? `${pausingByPos(WORDS.as)}, ` : ''}${applyingEvents(EVENTS.as, PAR
   INSERT INTO webhooks (day, outcome, ${STORED.map(([name]) => name).join(', ')})
   SELECT (d.received_at AT TIME ZONE 'UTC')::date,
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
-              ${busy ? `WHEN d.nth = ANY (${WORDS.array('webhook_nth')}) THEN ${OUTCOME_OF_WORD}` : ''}
+              ${busy ? `WHEN d.nth = ANY (${BUSY_REPORTS.array('webhook_nth')}) THEN ${BUSY_OUTCOME}` : ''}
               WHEN d.events = 0 THEN 'ignored'
               ELSE ${OUTCOME_BY_CODE}[(SELECT outcomes FROM best)[d.nth]] END,
          ${STORED.map(([name, , , stored]) => stored ?? `d.${name}`).join(', ')}
@@ -161,8 +160,8 @@ SELECT (SELECT outcomes FROM best) AS best,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
-        FROM pos_ids WHERE ${tells ? 'true' : isAwaited('pos_ids')}) AS awaited,
-       -- Not a constant, which would be computed beforehand.
+        FROM pos_ids WHERE ${linksIds ? 'true' : isAwaited('pos_ids')}) AS awaited,
+       -- Not a constant, which Postgres would compute at planning.
        -- guard: told-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
                              WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
@@ -172,21 +171,21 @@ SELECT (SELECT outcomes FROM best) AS best,
 FROM ruled`;
 
 /**
- * The SQLSTATE of a batch that fails, since a POS id that it tells became ours while it was under way, perhaps as
- * another order's. Once more, it sees whose. (A statement can raise little else than a division by zero.)
+ * The SQLSTATE of a batch that fails because one of its POS ids became ours at the same time, perhaps for another
+ * order. A second try sees that order. (A statement can raise little else than a division by zero.)
  */
 export const ID_LEARNT_MEANWHILE = '22012';
 
-/** Why a webhook is dropped whose values Postgres refuses. */
+/** The drop of a webhook whose values Postgres refuses. */
 export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
-  return { reason: `Postgres refused what it says (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
+  return { reason: `Postgres refused a value in it (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
 }
 
 const APPLY = applyStatement({});
-const APPLY_SAYING = applyStatement({ says: true });
-/** Rarer, so that it is for all that say more as well; and so is the last. */
-const APPLY_LEARNING = applyStatement({ tells: true, says: true });
-const APPLY_BUSY = applyStatement({ tells: true, says: true, busy: true });
+const APPLY_SAYING = applyStatement({ hasDetails: true });
+/** This batch and the next are rare, so they always include the SQL for details. */
+const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
+const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
 /** @param parkTtlS seconds for which an unknown POS id may still become ours */
 export async function applyWebhooks(
@@ -207,7 +206,7 @@ export async function applyWebhooks(
       return { nth: index + 1, webhookId: id, locationId, integration, event, rank, why, ...about };
     }),
   );
-  const words = without.flatMap((webhook, index): Word[] =>
+  const busyReports = without.flatMap((webhook, index): BusyReport[] =>
     webhook.busy === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook, busy: webhook.busy }],
   );
   const { rows } = await client.query<{
@@ -219,7 +218,7 @@ export async function applyWebhooks(
     heard?: number[];
   }>({
     // guard: told-in-batch
-    ...(words.length > 0
+    ...(busyReports.length > 0
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
       : mayTeach(arrived)
         ? { name: 'apply-telling-webhooks', text: APPLY_LEARNING }
@@ -230,7 +229,7 @@ export async function applyWebhooks(
       ...WEBHOOKS.values(stored),
       ...EVENTS.values(arrived),
       parkTtlS,
-      ...(words.length > 0 ? WORDS.values(words) : []),
+      ...(busyReports.length > 0 ? BUSY_REPORTS.values(busyReports) : []),
     ],
   });
   // guard: outbox-later
@@ -238,7 +237,8 @@ export async function applyWebhooks(
   const best = new Map<TranslatedWebhook, WebhookOutcome>(
     withEvents.map((webhook, i) => [webhook, outcomeOf(row?.best?.[i])]),
   );
-  for (const { nth, webhook } of words) best.set(webhook, row?.heard?.includes(nth) === true ? 'applied' : 'stale');
+  for (const { nth, webhook } of busyReports)
+    best.set(webhook, row?.heard?.includes(nth) === true ? 'applied' : 'stale');
   const events = (row?.outcomes ?? []).map(outcomeOf);
   const serviceOrderIds = events.map((outcome, i) =>
     outcome === 'parked' || outcome === 'unmatched'
@@ -262,26 +262,26 @@ function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
 }
 
 /**
- * @param heardAt of a replay, the first time
- * @returns when the POS said it. A till whose clock is ahead would pin its estimate
+ * @param receivedAt for a replay, when the original was received
+ * @returns when the POS reported it, at most `receivedAt`: a till whose clock is ahead would pin its estimate
  */
-function saidAtOf({ occurredAt }: StatusEvent, heardAt: Date): string {
-  const saidAt = Math.min(Date.parse(occurredAt ?? ''), heardAt.getTime()) || heardAt.getTime();
+function saidAtOf({ occurredAt }: StatusEvent, receivedAt: Date): string {
+  const saidAt = Math.min(Date.parse(occurredAt ?? ''), receivedAt.getTime()) || receivedAt.getTime();
   return new Date(saidAt).toISOString();
 }
 
-/** An array as Postgres writes it: as of when, ready, with the member. */
+/** A Postgres array: time of the report, ready, delivered. */
 function estimateOf({ estimatedReadyAt, estimatedDeliveryAt }: StatusEvent, saidAt: string): string | null {
   if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
   return `{${saidAt},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
 }
 
-/** The same of a link, which is ASCII: as of when, and where. */
+/** A Postgres array: time of the report, link (ASCII). */
 function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null {
   return trackingUrl === undefined ? null : `{${saidAt},${JSON.stringify(trackingUrl)}}`;
 }
 
-/** Whether one of the events may tell what another needs: a POS id is named with different order ids, or the reverse. */
+/** Whether an event may carry what another needs: a POS id comes with different order ids, or the reverse. */
 function mayTeach(events: readonly PlacedEvent[]): boolean {
   if (events.length < 2) return false;
   const orderOf = new Map<string, string>();

@@ -8,28 +8,28 @@ import { findLocked, lockWaits } from './locked-orders.ts';
 import { isDataError, withClient } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 
-/** Postgres's error for a lock that was waited for in vain. */
+/** Postgres's error for a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
-/** Ids known to be locked from which every batch is looked at first: a wait for each new one would be too much. */
+/** From this number of locked ids, every batch is checked for locks first: a lock timeout for each takes too long. */
 const MANY_LOCKED = 4;
-/** A batch of so many is parted one by one: several that wait for locks would each be waited for at every halving. */
+/** Batches up to this size are split into single webhooks: halving would wait for each locked row at every step. */
 const FEW = 8;
-/** Pause between two looks at whether what waits aside can go on. */
+/** Pause between two tries of the lock-wait queue. */
 const LOCK_WAIT_MS = 50;
 /**
- * Time within which a batch mostly is back: a millisecond for each of its webhooks, and no more than this. One that is not
- * waits, for a lock or for the disk.
+ * A batch is late after one millisecond for each of its webhooks, and at the latest after this time. It then waits for
+ * a lock or for the disk.
  */
 const LATE_MS = 25;
-/** Pause between two looks at who has waited for too long: one timer for all. */
+/** Pause between two checks of all deadlines, which share one timer. */
 const DEADLINES_MS = 20;
 
-/** The webhook could not be committed in time, or there is no room for it. The sender may retry later. */
+/** The webhook could not be committed in time, or the queue is full. The sender may retry later. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** A webhook's outcome, and our orders that it is about. */
+/** A webhook's outcome and its orders of ours. */
 export type Accepted = { outcome: WebhookOutcome; serviceOrderIds: readonly string[] };
 
 export type BatchWebhooks = {
@@ -43,41 +43,41 @@ type Waiting = {
   webhook: TranslatedWebhook;
   /** By the monotonic clock. */
   deadline: number;
-  /** Among those that are undecided; -1 once it is decided. */
+  /** Index in the list of undecided webhooks; -1 once decided. */
   place: number;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
 };
 
 type Batching = {
-  /** The writers' own connections; each batch writer uses one at a time, and what waits aside one more. */
+  /** The writers' own connections: one for each batch writer, and one for the lock-wait queue. */
   pool: Pool;
-  /** The most at once, while batches are late. */
+  /** Maximum of concurrent batch writers. More than one runs only while batches are late. */
   writers: number;
   parkTtlS: number;
   observe: Observe;
   /** Called after each commit, for the relay and the re-drive. */
   onApplied: (applied: Applied) => void;
-  /** Called if Postgres refuses a batch: a payload is at fault, or two batches collided, which must not happen. */
+  /** Called if Postgres refuses a batch: a payload is at fault, or two batches collided (a bug). */
   onRefused: (about: { code: string | undefined; webhooks: number }) => void;
-  /** Called if a webhook waits aside whose orders were not known to be locked. */
+  /** Called if a webhook enters the lock-wait queue and its orders were not known to be locked. */
   onLocked: (webhook: TranslatedWebhook) => void;
 };
 
 /**
- * Batches concurrent webhooks into one statement and one commit. The batch writer takes whatever is queued as soon as it is
- * free: at low load a webhook goes alone, at high load the batches grow, and a statement's fixed cost is shared by more.
- * While a batch is late another batch writer goes on, so that it holds up nobody else.
+ * Batches concurrent webhooks into one statement and one commit. A free batch writer takes everything that is queued:
+ * at low load a webhook goes alone, at high load the batches grow and share a statement's fixed cost. While a batch is
+ * late, another batch writer takes over the queue.
  *
- * A row that somebody else has locked costs the others one short wait: the webhooks that need it wait aside, tried again
- * and again by one more batch writer, and later ones about the same order join them at once.
+ * A locked row costs the batch one short wait. The webhooks that need the row move to the lock-wait queue, which one
+ * more batch writer retries. Later webhooks about the same order join that queue directly.
  */
 export function batchWebhooks(deps: Batching): BatchWebhooks {
   const queue = fairQueue<Waiting>();
   const lockWait = fairQueue<Waiting>();
   const known = lockWaits();
   const undecided = undecidedWebhooks((late) => {
-    // The body no longer counts once the sender has its answer, so it must not stay.
+    // The body limit no longer counts a body once its sender has an answer, so the body must not stay in memory.
     queue.remove(late);
     lockWait.remove(late);
   });
@@ -90,14 +90,14 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
     try {
       applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, deps.parkTtlS));
     } catch (error) {
-      if (!repeated && (await isMended(error, deps.pool, webhooks))) return flush(batch, true);
+      if (!repeated && (await isFixed(error, deps.pool, webhooks))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
       if (!isDataError(error) || isDayMissing(error)) {
         for (const waiting of batch) undecided.refuse(waiting, 'could not be committed', error);
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
-      // One row that Postgres refuses must not cost its neighbours, so the batch is parted until that row is alone.
+      // A refused row must not fail the others, so the batch is split until that row is alone.
       if (batch.length > 1) return flushParts(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
@@ -129,7 +129,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
     for (let first = 0; first < batch.length; first += size) await flush(batch.slice(first, first + size));
   };
 
-  /** Sets those aside that wait for a lock, and flushes the rest. A lock that cannot be found is closed in on. */
+  /** Moves locked webhooks to the lock-wait queue and flushes the rest. Splits the batch if no lock is found. */
   const flushAround = async (batch: readonly Waiting[]): Promise<void> => {
     const inTime = batch.filter(isInTime);
     // guard: lock-wait
@@ -140,7 +140,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
     return flush(free);
   };
 
-  /** Flushes those that need not wait for a lock, as far as that can be seen beforehand, and sets the others aside. */
+  /** Flushes webhooks that are known to need no lock wait, and moves the others to the lock-wait queue. */
   const flushFree = async (batch: readonly Waiting[]): Promise<void> => {
     const { locked, free } = await partByLock(deps.pool, batch);
     await flush(free);
@@ -152,7 +152,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
       const { webhook } = waiting;
       if (!known.has(webhook)) deps.onLocked(webhook);
       known.add(webhook);
-      if (lockWait.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many wait for a lock');
+      if (lockWait.isFullFor(webhook.locationId)) undecided.refuse(waiting, 'too many webhooks wait for a lock');
       else lockWait.add(waiting);
     }
     startLockWaits();
@@ -164,7 +164,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   });
 
   const start = writersOf(queue, deps.writers, async () => {
-    // Requests that are ready in this turn of the loop join; without any, this costs nothing.
+    // Lets requests that are ready in this turn of the event loop join the batch.
     await new Promise(setImmediate);
     const { locked = [], free = [] } = Object.groupBy(queue.take(), ({ webhook }) =>
       known.has(webhook) ? 'locked' : 'free',
@@ -185,9 +185,9 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   };
 }
 
-/** The webhooks that have no outcome yet. Those that wait for too long are refused, and given to `onLate` first. */
+/** The webhooks without an outcome. A webhook past its deadline is passed to `onLate`, then refused. */
 function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
-  /** In any order; each knows its place. */
+  /** In any order. Each element has its index in `place`. */
   const all: Waiting[] = [];
   let deadlines: NodeJS.Timeout | undefined;
   let onIdle: (() => void)[] = [];
@@ -209,7 +209,7 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
   };
   const refuseLate = (): void => {
     deadlines = undefined;
-    // At the next look it would be too late.
+    // The next check would be too late for these.
     const until = performance.now() + DEADLINES_MS;
     for (const waiting of all.filter(({ deadline }) => deadline < until)) {
       onLate(waiting);
@@ -242,10 +242,10 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
   };
 }
 
-/** Parts those that need a locked row from the others. */
+/** Separates webhooks that need a locked row from the others. */
 async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> {
   const webhooks = batch.map((waiting) => waiting.webhook);
-  // Without an answer, all count as free: trying them shows.
+  // If the query fails, all count as free. Flushing them finds the locks.
   const found = await withClient(pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
   return {
     locked: batch.filter((_, index) => found.has(index)),
@@ -254,8 +254,8 @@ async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ lock
 }
 
 /**
- * @returns starts a batch writer, if none is at work and anything is queued; it does `round` until nothing is. While rounds
- *   are late there is one more for each, `most` at the most
+ * @returns a function that starts a batch writer if none runs and the queue is not empty. The writer repeats `round`
+ *   until the queue is empty. Each late round allows one more writer, up to `most`
  */
 function writersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round: () => Promise<void>): () => void {
   let flushing = 0;
@@ -306,13 +306,13 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
   return known.length > 1 ? [...new Set(known)] : known;
 }
 
-/** True if there is no partition for a row: a violated check has a name. */
+/** True if a row has no partition. A violated check would have a constraint name. */
 function isDayMissing({ code, constraint }: pg.DatabaseError): boolean {
   return code === '23514' && constraint === undefined;
 }
 
-/** Repairs a missing partition. True if one more try is enough, also after a collision of two batches. */
-async function isMended(error: unknown, pool: Pool, webhooks: readonly TranslatedWebhook[]): Promise<boolean> {
+/** Creates a missing partition. @returns true if a retry can succeed, also after a collision of two batches */
+async function isFixed(error: unknown, pool: Pool, webhooks: readonly TranslatedWebhook[]): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === '40P01' || error.code === '40001' || error.code === ID_LEARNT_MEANWHILE) return true;
   if (!isDayMissing(error)) return false;

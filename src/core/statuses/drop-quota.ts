@@ -1,41 +1,41 @@
 import type { Pool } from 'pg';
 import type { Now } from '../postgres/database-clock.ts';
 
-/** Bytes that a process takes from the quota at once, so that few webhooks ask Postgres. */
+/** Bytes that a process takes from the quota at once, so that few webhooks query Postgres. */
 const LEASE = 256 * 1024;
-/** Bytes beyond the quota, for the beginnings of what no longer fits. */
+/** Bytes beyond the quota, for the beginnings of bodies that no longer fit. */
 const BEYOND = 1024 * 1024;
 
-/** What is kept of a webhook's body. With `nothing` there is no row either: it is counted. */
+/** The part of a webhook's body that is stored. `nothing` stores no row and only counts the webhook. */
 export type Fits = 'whole' | 'beginning' | 'nothing';
 
 export type DropQuota = {
   /**
    * Takes a webhook from its location's quota of the day.
-   * @param bytes what it costs to store it, whole and with the beginning of its body alone
-   * @throws if Postgres cannot be asked
+   * @param bytes the cost of storing the whole webhook, and with only the beginning of its body
+   * @throws if Postgres cannot be queried
    */
   take(locationId: string, bytes: { whole: number; beginning: number }): Promise<Fits>;
-  /** Writes how many were not kept. If that fails, they stay in memory; a killed process loses some seconds of it. */
+  /** Writes the count of webhooks that were not stored. If that fails, it stays in memory. A kill loses seconds. */
   write(): Promise<void>;
 };
 
-/** What is dropped, and what is refused for an old token: neither spends the other's. */
+/** Dropped webhooks and webhooks refused for an old token have separate quotas. */
 type Table = 'dropped_bytes' | 'refused_bytes';
 
-/** For how long a refused lease is not asked for again: a location may be removed, and made again. */
+/** Pause after a refused lease. It ends because a location may be removed and created again. */
 const SPENT_MS = 60_000;
 
-/** Bytes that this process has taken and not used, and when a lease was refused last. */
+/** Bytes that this process has leased and not used, and when a lease was last refused. */
 type Part = { left: number; spentAt: number };
 type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isNotified: boolean };
 
 /**
- * Limits what is stored of webhooks whose senders are not proven: so many bytes a location and day (UTC), for all
- * processes together. Whoever has a location's token can send them, and a full disk would stop everybody.
- * @param about.table where it is counted
+ * Limits the storage for webhooks from unproven senders, in bytes for each location and day (UTC) across processes.
+ * Anyone with a location's token can send such webhooks, and a full disk would stop all locations.
+ * @param about.table the table that counts the bytes
  * @param about.bytes a day's quota
- * @param about.onSpent called when the first is not kept; once a day, location and process
+ * @param about.onSpent called for the first webhook that is not stored, once for each day, location and process
  */
 export function dropQuota(
   pool: Pool,
@@ -54,7 +54,7 @@ export function dropQuota(
     return day;
   };
 
-  /** A location asks once at a time, so that its flood does not have all connections wait for one row. */
+  /** One query at a time for each location, so that its flood does not make all connections wait for one row. */
   const isTaken = async (
     locationId: string,
     day: Day,
@@ -128,7 +128,7 @@ async function lease(
   const { rowCount } = await pool.query({
     name: `lease-${table}`,
     text: `INSERT INTO ${table} AS d (location_id, day, bytes)
-           SELECT location_id, $2::date, $3::bigint FROM locations -- it may have been removed meanwhile
+           SELECT location_id, $2::date, $3::bigint FROM locations -- the location may be removed by now
            WHERE location_id = $1 AND $3::bigint <= $4::bigint
            ON CONFLICT (location_id) DO UPDATE
            SET day = greatest(d.day, excluded.day),
@@ -141,7 +141,7 @@ async function lease(
   return rowCount === 1;
 }
 
-/** Ordered by key, so that two processes cannot deadlock. Of a day that is over, nobody asks any more. */
+/** Ordered by key, so that two processes cannot deadlock. Counts of past days are discarded. */
 const countIn = (table: Table): string => `
   UPDATE ${table} d SET not_stored = d.not_stored + n.webhooks
   FROM (SELECT d.location_id, n.webhooks

@@ -7,7 +7,7 @@ const MAX_BATCH_EVENTS = 1024;
 
 export type FairQueue<Waiting> = {
   size(): number;
-  /** True if this location has its share of the queue. */
+  /** True if this location has used its share of the queue. */
   isFullFor(locationId: string): boolean;
   add(waiting: Waiting): void;
   /** Removes a webhook that has not been taken yet. */
@@ -17,13 +17,13 @@ export type FairQueue<Waiting> = {
 };
 
 /**
- * Waiting webhooks, in one line per location. The lines are served in turn, one webhook at a time: a location that
- * sends little never waits behind another's flood.
+ * Waiting webhooks, in one line per location. Lines take turns, one webhook at a time, so no location waits behind
+ * another's flood.
  */
 export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): FairQueue<Waiting> {
-  // Lines stay when they are empty. In a Map that changes with every webhook the garbage collector would keep what is over.
+  // Empty lines stay: in a Map that changes with every webhook, the garbage collector would retain finished ones.
   const lines = new Map<string, Waiting[]>();
-  /** Those that are not empty, in the order of their turns. */
+  /** Lines that are not empty, in the order of their turns. */
   const turns: Waiting[][] = [];
   let size = 0;
 

@@ -8,7 +8,7 @@ import { unnestRows } from '../postgres/sql-rows.ts';
 const KNOWN_MS = 10_000;
 
 export type LockWaits = {
-  /** The number of ids that are remembered. */
+  /** Number of remembered ids. */
   size(): number;
   /** True if a webhook about one of the same orders met a lock, and none has been applied since. */
   has(webhook: TranslatedWebhook): boolean;
@@ -16,7 +16,7 @@ export type LockWaits = {
   remove(webhook: TranslatedWebhook): void;
 };
 
-/** Remembers the orders whose webhooks wait for a lock, by our id and by the POS's, so that the next one meets none. */
+/** Remembers locked orders by our id and by the POS id, so that later webhooks avoid the lock. */
 export function lockWaits(): LockWaits {
   // By time, the oldest first.
   const until = new Map<string, number>();
@@ -65,8 +65,7 @@ const EVENTS = unnestRows<{ at: number; webhook: TranslatedWebhook; event: Statu
 ]);
 
 /**
- * The locks are those of `applyWebhooks`, on the rows that it locks. They end with this statement, which writes nothing
- * that has to be on disk.
+ * Takes the same row locks as `applyWebhooks`. They end with this statement, which writes nothing that must be durable.
  */
 const FIND = `
 WITH unsynced AS MATERIALIZED (
@@ -99,8 +98,8 @@ WHERE NOT EXISTS (SELECT FROM free_orders f WHERE f.service_order_id = ours.serv
               AND EXISTS (SELECT FROM placements p WHERE p.service_order_id = ours.service_order_id)`;
 
 /**
- * Finds the webhooks whose order or placement somebody else has locked, without waiting for it.
- * @returns their places in the list
+ * Finds the webhooks whose order or placement is locked elsewhere, without waiting for the lock.
+ * @returns their indexes in the list
  */
 export async function findLocked(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Set<number>> {
   const events = webhooks.flatMap((webhook, at) => webhook.events.map((event) => ({ at, webhook, event })));

@@ -2,25 +2,24 @@ import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
-/** Seconds between two messages of an order that tell nothing but its estimate or link. */
+/** Seconds between two messages of an order that only update its estimate or link. */
 export const NOTIFIED_EVERY_S = 60;
-/** Orders of a round. */
+/** Orders per round. */
 const BATCH = 500;
 
 /**
- * Tells estimates and links that no status tells: with the order's status, and its next sequence. What changes within a
- * minute is held back until its end, and not told at all where a status message has told it meanwhile, or the order has
- * ended.
+ * Sends messages for estimates and links that no status message carried, with the order's status and its next sequence.
+ * Changes within a minute share one message. None is sent if a status message came first or the order has ended.
  *
- * The order's lock comes first, as everywhere. An order that is locked is left to the next round.
+ * The order's row is locked first, as everywhere. A locked order is left to the next round.
  * @returns the number of messages
  */
 export async function notifyEstimates(pool: Pick<ClientBase, 'query'>): Promise<number> {
-  const { rowCount } = await pool.query({ name: 'tell-estimates', text: TELL });
+  const { rowCount } = await pool.query({ name: 'tell-estimates', text: NOTIFY });
   return rowCount ?? 0;
 }
 
-const TELL = `
+const NOTIFY = `
   WITH due AS MATERIALIZED (
     SELECT o.service_order_id, o.sequence, o.rank, o.provider_order_id,
            o.ended_at IS NULL AND o.rank < ${RANK_END} AS is_open
@@ -29,7 +28,7 @@ const TELL = `
   ), told AS MATERIALIZED (
     UPDATE estimates_due d SET sequence = NULL, due_at = now() + interval '${NOTIFIED_EVERY_S} s'
     FROM due
-    -- Of a row that another process has told meanwhile, only this sees how it is now.
+    -- Another process may have notified since: only this condition sees the row's present state.
     WHERE d.service_order_id = due.service_order_id AND d.due_at <= now() AND d.sequence = due.sequence AND is_open
     RETURNING due.service_order_id, due.rank, due.provider_order_id, ${nextSequence('due.sequence')} AS sequence
   ), over AS (

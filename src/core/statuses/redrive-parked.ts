@@ -10,26 +10,26 @@ import { applyingEvents, OUTCOME_BY_CODE } from './apply-events.ts';
  * @param posId the alias of a row with `location_id`, `integration` and `provider_order_id`
  */
 export function isAwaited(posId: string): string {
-  // Not EXISTS, which could become a join that reads all that waits.
+  // Not EXISTS, which could become a join that scans all parked events.
   return `(SELECT true FROM parked_events w
            WHERE w.location_id = ${posId}.location_id AND w.integration = ${posId}.integration
              AND w.provider_order_id = ${posId}.provider_order_id LIMIT 1)`;
 }
 
-/** POS ids of a round. */
+/** POS ids per round. */
 export const SWEEP_BATCH = 256;
 /**
- * Seconds that a statement may lie between its beginning and its commit, with much room: a POS id is as old as the
- * beginning of its transaction, and an event was parked by a look at the database as old as its own.
+ * Generous limit in seconds between a statement's start and its commit. A POS id has the start time of its transaction,
+ * and an event is parked by a snapshot as old as its own transaction.
  */
 const UNSEEN_S = 60;
 
 /**
- * Finds POS ids of ours that events wait for: those were parked at the very moment the id was learnt, or their re-drive
- * died. It begins at what was learnt since nothing waited, so its cost depends on the ids that are new, and not on how
- * many events wait for ids that never become ours.
+ * Finds our POS ids that have waiting events: the events were parked while the id was being learnt, or their redrive
+ * died. The search starts at ids learnt since the last sweep that found nothing. Its cost depends on the new ids, not
+ * on the number of events for ids that never become ours.
  *
- * An id whose order is locked is left out, and found again: whoever has the lock must not keep all others waiting.
+ * An id whose order is locked is skipped until a later sweep, so that one lock does not delay the other ids.
  */
 export async function sweepParked(pool: Pool): Promise<PosId[]> {
   const { rows } = await pool.query<PosId>({ name: 'sweep-parked', text: SWEEP });
@@ -40,7 +40,7 @@ export const SWEEP = `
   WITH awaited AS MATERIALIZED (
     SELECT p.location_id, p.integration, p.provider_order_id, p.service_order_id
     FROM provider_orders p
-    -- A clock may be set back.
+    -- The clock may have been set back.
     WHERE p.created_at > (SELECT least(swept_until, now()) - interval '${UNSEEN_S} s' FROM parked_sweep)
       -- guard: sweep-finds
       AND ${isAwaited('p')}
@@ -54,20 +54,20 @@ export const SWEEP = `
   WHERE (SELECT true FROM orders o WHERE o.service_order_id = a.service_order_id FOR UPDATE SKIP LOCKED)`;
 
 export type Redriven = {
-  /** Events that continued to their order. */
+  /** Number of events that were applied to their order. */
   count: number;
   serviceOrderId: string | undefined;
-  /** Events that contradict what we know: a person should look. */
+  /** Events that contradict the stored order. A person should check them. */
   conflicts: Conflict[];
 };
 
-/** A newer version's rank may be below the first that a POS reports. */
+/** A rank stored by a newer version may be below the first one that a POS reports. */
 const STATUS_AT_RANK = `CASE ${LIFECYCLE.toReversed()
   .filter((step) => step.status !== null)
   .map((step) => `WHEN rank >= ${step.rank} THEN '${step.status}'`)
   .join(' ')} ELSE 'received' END`;
 
-/** In the order of their arrival; their webhooks are stored. */
+/** The events in order of arrival. Their webhooks are stored already. */
 const SOURCE = (alias: string): string => `(
     SELECT row_number() OVER (ORDER BY parked_at) AS nth, 0 AS webhook_nth, webhook_id, location_id, integration,
            NULL::text AS service_order_id, provider_order_id, rank, ${STATUS_AT_RANK} AS status, native_status, reason,
@@ -76,9 +76,9 @@ const SOURCE = (alias: string): string => `(
   ) AS ${alias}`;
 
 /**
- * What waits may be a replay itself, which has an older time. A POS id has one event of each rank. The days are those of
- * all: with `d.day = gone.webhook_day`, Postgres 18.4 chooses partitions as it goes, and crashes with all its connections
- * if it has looked once more at a row meanwhile that another transaction changed.
+ * A parked event may come from a replay, whose original is older. A POS id has one event of each rank. The query lists
+ * all days: with `d.day = gone.webhook_day`, Postgres 18.4 prunes partitions at run time, and crashes with all its
+ * connections if it rechecks a row that another transaction changed.
  */
 const FIRST_RECEIVED_AT = `(
     SELECT coalesce((SELECT d.first_received_at FROM webhooks d
@@ -88,8 +88,8 @@ const FIRST_RECEIVED_AT = `(
     FROM gone WHERE gone.rank = ruled.rank)`;
 
 /**
- * One statement, so that no lock outlives it, whatever becomes of this process. What was deleted is what is applied: of
- * two that re-drive the same POS id, one finds nothing.
+ * One statement, so that no lock outlives it if this process dies. It applies the events that it deletes: if two
+ * processes redrive the same POS id, one finds nothing.
  */
 const REDRIVE = `
 WITH gone AS (
@@ -99,8 +99,8 @@ WITH gone AS (
     AND (SELECT true FROM provider_orders p
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
-), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT, { tells: false, says: true })}, told AS (
-  -- Not a join: planned while the table was small, it would read all of it.
+), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true })}, told AS (
+  -- Not a join: a plan cached while the table was small would scan it.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1
     AND d.id = ANY (ARRAY(SELECT webhook_id FROM gone))
@@ -110,8 +110,8 @@ WITH gone AS (
 SELECT target, webhook_id, rank, native_status, conflict FROM ruled ORDER BY nth`;
 
 /**
- * Applies events that waited for their POS id to become ours. Whoever learns such an id calls this right after its
- * commit. The sweep calls it for events that were parked at that very moment, or whose re-drive died.
+ * Applies events that waited for their POS id to become ours. The code that learns such an id calls this right after
+ * its commit. The sweep calls it for events that were parked at the same moment, or whose redrive died.
  */
 export async function redriveParked(
   pool: Pool,
@@ -119,7 +119,7 @@ export async function redriveParked(
 ): Promise<Redriven> {
   const posId = [locationId, integration, providerOrderId];
   return withClient(pool, async (client) => {
-    // First, since the events are gone once they are applied.
+    // First, because applying the events deletes them.
     const { rows: erased } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>({
       name: 'parked-of-erased',
       text: PARKED_OF_ERASED,

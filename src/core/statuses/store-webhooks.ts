@@ -14,43 +14,43 @@ import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
 import type { DropQuota } from './drop-quota.ts';
 import type { OldToken } from '../locations/webhook-tokens.ts';
 
-/** Bytes from which it pays. What is smaller, Postgres compresses as quickly where its row would be long. */
+/** Minimum body size in bytes. Postgres compresses smaller bodies as quickly if their row is long. */
 const WORTH = 4_096;
 
 /**
- * Compresses the body of a webhook as it will be stored, if that makes it smaller. At once: it takes half as long as to
- * read the JSON in it, and Node's threads take longer, from the same processors.
+ * Compresses a webhook's body for storage, if that makes it smaller. Synchronous: it takes half as long as parsing its
+ * JSON, and Node's thread pool takes longer on the same processors.
  */
-export function compressBody<Kept extends TranslatedWebhook>(webhook: Kept): Kept {
+export function compressBody<Stored extends TranslatedWebhook>(webhook: Stored): Stored {
   const { body } = webhook;
   if (body.length < WORTH) return webhook;
   const zstd = zstdCompressSync(body, {
     params: { [constants.ZSTD_c_compressionLevel]: 1 },
     pledgedSrcSize: body.length,
-    // A text is less than half as long then, and mostly in one piece.
+    // Compressed text is less than half as long, so it mostly fits one chunk.
     chunkSize: body.length >> 1,
   });
   return zstd.length < body.length ? { ...webhook, body: zstd, zstdOf: body.length } : webhook;
 }
 
-/** Percent-encoding is undone as often as this: one URL may stand in another, and that in a third. */
-const TIMES = 3;
+/** Levels of percent-encoding that are decoded: a URL inside a URL inside a URL. */
+const LEVELS = 3;
 const BLANK = '[token]';
 
-/** Blanks our own token in a header, percent-encoded or not. Some proxies repeat the URL, and so the token. */
+/** Blanks our own token in a header, percent-encoded or not. Some proxies copy the URL with the token into headers. */
 export function blankToken(value: string, token: string): string {
-  let kept = value.includes(token) ? value.replaceAll(token, BLANK) : value;
-  let text = kept;
-  for (let nth = 0; nth < TIMES && text.includes('%'); nth += 1) {
+  let blanked = value.includes(token) ? value.replaceAll(token, BLANK) : value;
+  let text = blanked;
+  for (let nth = 0; nth < LEVELS && text.includes('%'); nth += 1) {
     text = text.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-    if (text.includes(token)) kept = text = text.replaceAll(token, BLANK);
+    if (text.includes(token)) blanked = text = text.replaceAll(token, BLANK);
   }
-  return kept;
+  return blanked;
 }
 
 /**
- * Whether a body has our own token in it. Its longest run of letters and digits is looked for, which stays as it is
- * however a format encodes the `_` and `-` between them.
+ * Whether a body contains our own token. Searches for the token's longest run of letters and digits, because formats
+ * may encode the `_` and `-` between the runs.
  */
 export function holdsToken(body: Buffer, token: string): boolean {
   let run = '';
@@ -61,23 +61,23 @@ export function holdsToken(body: Buffer, token: string): boolean {
 
 export type StoreDeps = { keys: SettingsKeys; quota: Pick<DropQuota, 'take'> };
 
-/** Bytes of a webhook's row beside headers and body, with its places in indexes. */
+/** Bytes of a webhook's row without headers and body, including index entries. */
 const ROW_BYTES = 512;
-/** How much longer a text is when it is sealed: base64 in base64. */
+/** Growth factor of a sealed text: base64 in base64. */
 const SEALED = 2;
 
-const lateQuota = (): Error => new Error('the quota of what is dropped was not known in time');
+const lateQuota = (): Error => new Error('the quota for dropped webhooks could not be read in time');
 
-/** A webhook of which nothing is stored. */
+/** A webhook that is not stored. */
 export type NotStored = { id: null; dropped: Drop };
-/** What becomes of it. */
+/** The outcome of a webhook that is not stored. */
 export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
- * Decides what is stored of a webhook: headers of a list in clear; of a dropped one all others, with the target, sealed;
- * a body that holds our token, sealed; a large one compressed.
+ * Decides what is stored of a webhook. Listed headers are stored in clear. A dropped webhook also stores its target and
+ * other headers, sealed. A body that contains our token is sealed, and a large one compressed.
  * @param deadline in milliseconds since the epoch
- * @throws if nobody can say in time whether the quota of what is dropped has room
+ * @throws if the quota for dropped webhooks cannot be read in time
  */
 export async function storeArrived(
   arrived: ArrivedWebhook,
@@ -100,7 +100,7 @@ export async function storeArrived(
   }
 
   const headers = inClear(arrived.headers, storedHeaders(provider), token);
-  // Where the body is sealed, nothing else says how long it is.
+  // A sealed body has no other record of its length.
   if (isSealed) headers['content-length'] = String(body.length);
   const webhook = {
     id,
@@ -116,7 +116,7 @@ export async function storeArrived(
   };
   if (dropped === undefined && !isSealed) return compressBody(webhook);
   const secrets = {
-    // A dropped webhook is verified again at replay. That needs what is not kept of others.
+    // A replay verifies a dropped webhook again, which needs its target and all headers.
     ...(dropped === undefined ? { target: '' } : { target, ...leftOut(arrived.headers, headers) }),
     ...(isSealed && { body: body.toString('base64') }),
   };
@@ -128,10 +128,10 @@ function lengthOf(headers: Record<string, string>): number {
 }
 
 /** The headers that are stored in clear, without our token. */
-function inClear(all: Record<string, string>, kept: ReadonlySet<string>, token: string): Record<string, string> {
+function inClear(all: Record<string, string>, stored: ReadonlySet<string>, token: string): Record<string, string> {
   const headers: Record<string, string> = {};
   // guard: stored-headers
-  for (const name of kept) {
+  for (const name of stored) {
     const value = all[name];
     // guard: no-token-in-headers
     if (value !== undefined) headers[name] = blankToken(value, token);
@@ -139,7 +139,7 @@ function inClear(all: Record<string, string>, kept: ReadonlySet<string>, token: 
   return headers;
 }
 
-/** All that these do not hold as it came. */
+/** The received headers that are missing or changed in `headers`. */
 function leftOut(
   all: Record<string, string>,
   headers: Record<string, string>,
@@ -153,21 +153,21 @@ function leftOut(
   };
 }
 
-/** Bytes that are kept for a location and day of what was refused for its old tokens. */
+/** Bytes for each location and day of webhooks that were refused for an old token. */
 export const REFUSED_QUOTA = 16 * 2 ** 20;
-/** Time for its commit. Nobody waits: it was answered before. */
+/** Time for the commit. The sender has its answer already. */
 const COMMIT_MS = 5_000;
-/** Without the location's settings, nothing says which headers are the provider's: they are sealed like the others. */
+/** The provider's headers are unknown without the location's settings, so they are sealed like the others. */
 const NO_PROVIDER = {};
 
-/** @returns the id under which it is kept; null if its location's quota is spent. @throws if it is not kept in time */
+/** @returns the stored webhook's id, or null if its location's quota is spent. @throws if it is not stored in time */
 export type StoreRefused = (arrived: ArrivedWebhook, old: OldToken) => Promise<string | null>;
 
 /**
- * Keeps webhooks that were answered 401 for a token that was issued once: dropped, whole, so that a replay verifies them
- * once somebody has decided that they are the POS's.
- * @param deps.quota apart from that of the location's other drops, as `accept` is from its other webhooks: who has only
- *   a token that was revoked must take nothing from those who have a valid one
+ * Stores webhooks that were answered 401 for a token that we once issued. They are stored as dropped, in whole, so that
+ * an operator who decides that they come from the POS can replay them.
+ * @param deps.quota separate from the quota of other drops, like `accept`: a sender with a revoked token must not use
+ *   up the capacity of senders with a valid one
  */
 export function refusedStorer(deps: StoreDeps & { accept: BatchWebhooks['accept'] }): StoreRefused {
   return async (arrived, { state, tokenId }) => {

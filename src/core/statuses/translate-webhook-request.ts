@@ -7,7 +7,7 @@ import type { Provider, Webhook } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 
-/** The most events of a webhook. No POS sends more at once, and thousands would delay all other commits. */
+/** Maximum of events in a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
 
 const Events = z.compile(z.array(StatusEvent));
@@ -32,11 +32,11 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
   }
 }
 
-/** @throws Poison if these are no events that can be stored */
+/** @throws Poison if these are not events that can be stored */
 export function checkEvents(events: unknown): StatusEvent[] {
   const count = Array.isArray(events) ? events.length : 0;
   if (count > MAX_EVENTS) {
-    throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} pass`, {
+    throw new Poison(`value: holds ${count} events, at most ${MAX_EVENTS} are allowed`, {
       cause: { code: 'too_many_events', count, limit: MAX_EVENTS },
     });
   }
@@ -53,14 +53,14 @@ function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
   });
 }
 
-/** Makes a reason that Postgres can store, whatever a provider's message contains. */
+/** Makes a reason that Postgres can store from any provider's error message. */
 function whyDropped(error: unknown): Drop {
   if (error instanceof NotAuthentic) {
     return { ...dropOf('not authentic', error, { code: 'not_authentic' }), unproven: true };
   }
   if (error instanceof Poison) return dropOf('unreadable', error, { code: 'unreadable' });
   const name = toCauseText(error instanceof Error ? error.name : typeof error);
-  // Perhaps before it had verified anything.
+  // The translator may have failed before it verified the sender.
   return {
     reason: `the translator failed: ${name}`,
     cause: { code: 'translator_failed', error: name },
@@ -68,7 +68,7 @@ function whyDropped(error: unknown): Drop {
   };
 }
 
-/** @param general where the provider gave no cause of the list */
+/** @param general the cause if the provider gave none from the list */
 function dropOf(what: string, error: Error, general: DropCause): Drop {
   return {
     reason: toCauseText(`${what}: ${error.message}`),
@@ -77,12 +77,12 @@ function dropOf(what: string, error: Error, general: DropCause): Drop {
 }
 
 export type TranslateRules = {
-  /** The outside base URL, without a slash at its end. Some vendors sign the URL that they call. */
+  /** The public base URL, without a trailing slash. Some vendors sign the URL that they call. */
   publicUrl: string;
   bodyLimit: number;
 };
 
-/** Lets the provider verify and translate a webhook that just came, or waited in the spill. */
+/** Lets the provider verify and translate a webhook from the endpoint or from the spill. */
 export function translateArrived(
   arrived: ArrivedWebhook,
   { provider, settings }: { provider: Provider; settings: unknown },
@@ -101,9 +101,9 @@ export function translateArrived(
 
 function tooLarge(limit: number): Drop {
   return {
-    reason: `over ${limit} bytes; the beginning is kept`,
+    reason: `over ${limit} bytes; only the beginning is stored`,
     cause: { code: 'too_large', limit },
-    // A signature covers the whole.
+    // A signature covers the whole body.
     unproven: true,
   };
 }

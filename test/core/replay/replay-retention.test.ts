@@ -105,7 +105,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     for (const each of [dry, replayed]) {
       expect(each).toMatchObject({
         outcome: 'dropped',
-        reason: 'Postgres refused what it says (23514)',
+        reason: 'Postgres refused a value in it (23514)',
         cause: { code: 'refused_by_postgres', sqlstate: '23514' },
       });
     }
@@ -117,7 +117,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     const webhook = await drop('gone');
     const { webhookId } = await replay(webhook);
     await system.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
-    const refused = 'the webhook that it replays, with its body, is not kept any more';
+    const refused = 'the webhook that it replays is no longer stored';
     expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused, cause: { code: 'not_stored' } });
     expect(await showWebhook(deps, webhookId ?? '')).toMatchObject({ today: { refused }, erased: false });
   });

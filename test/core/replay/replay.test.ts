@@ -380,7 +380,7 @@ describe('a webhook that verified when it came', () => {
     const answer = await post(await system.webhookUrl(locationId), event, headers);
     await system.query('ALTER TABLE status_events DROP CONSTRAINT picky');
     expect(answer.body['outcome']).toBe('dropped');
-    const reason = 'Postgres refused what it says (23514)';
+    const reason = 'Postgres refused a value in it (23514)';
     expect(await kept(answer.body['webhookId'])).toMatchObject({ reason, sealed: null });
 
     await reads('badly');
@@ -442,7 +442,7 @@ describe('what cannot be replayed', () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
-    await refused(String(answer.body['webhookId']), /only its beginning is kept/, { code: 'only_beginning_stored' });
+    await refused(String(answer.body['webhookId']), /only its beginning is stored/, { code: 'only_beginning_stored' });
     expect(await replayAll('--outcome', 'dropped', '--location', locationId)).toMatchObject({
       replayed: [],
       refused: [],
@@ -455,12 +455,12 @@ describe('what cannot be replayed', () => {
     await system.query(`UPDATE locations SET settings = 'no JWE' WHERE location_id = $1`, [locationId]);
     await refused(id, /settings cannot be decrypted/, { code: 'settings_sealed', keyId: '' });
     await system.addLocation(locationId, { sees: '' }, 'witness');
-    await refused(id, /came through "standard", and .* is served by "witness" now/, {
+    await refused(id, /arrived through "standard", but .* now uses "witness"/, {
       code: 'other_integration',
       integration: 'witness',
     });
     await system.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
-    await refused(id, /there is no location .* any more/, { code: 'no_location' });
+    await refused(id, /location .* no longer exists/, { code: 'no_location' });
   });
 
   it('one whose body was erased', async () => {
@@ -608,7 +608,7 @@ describe('all that match', () => {
       outcomes: { applied: 1 },
       refused: [
         {
-          refused: 'Postgres gave up on it (55P03); try it again',
+          refused: 'Postgres could not process it (55P03); try again',
           cause: { code: 'postgres_gave_up', sqlstate: '55P03' },
         },
       ],

@@ -363,7 +363,7 @@ it('a message that no key opens is told, given back, and holds up nobody', async
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   await comeBack();
   await untilStored(id);
-  expect(system.logged.join('')).toContain('cannot be opened');
+  expect(system.logged.join('')).toContain('cannot be decrypted');
 });
 
 it('a webhook that waits for a lock longer than its sender does is spilled, and applied after it', async () => {
@@ -416,8 +416,8 @@ describe('a kitchen that takes no orders', () => {
   });
 });
 
-it('a text that was sealed for no place is no webhook of the spill', async () => {
+it('a text that was not sealed for the spill is no webhook of the spill', async () => {
   const text = `test:${Buffer.alloc(32, 9).toString('base64')}`;
   const sealed = Buffer.from(await sealUnbound(text, {}));
-  await expect(openSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('sealed for no place');
+  await expect(openSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('not sealed for the spill');
 });

@@ -187,7 +187,8 @@ function manyEvents(): HostileInput[] {
     JSON.stringify(Array.from({ length }, (_, at) => item(at)));
   const toList = (name: string, body: string, expected: Expected): HostileInput =>
     toWebhook(kind, name, { path: ({ listToken }) => `/webhook/list/list?token=${listToken}`, body }, { expected });
-  const tooMany = (length: number): Expected => dropped(`unreadable: value: holds ${length} events, at most 50 pass`);
+  const tooMany = (length: number): Expected =>
+    dropped(`unreadable: value: holds ${length} events, at most 50 are allowed`);
   return [
     toList('none', '[]', IGNORED),
     toList('fifty', list(50), UNMATCHED),
