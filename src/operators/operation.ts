@@ -58,7 +58,7 @@ export type Caller = {
   /** What the process has beside the database. A command has none of it. */
   service?: {
     /** Has everybody looked up again, after this process has changed who may what. */
-    identify: { lookAnew(): void };
+    identify: { invalidateCache(): void };
     now: Now;
     /** Aborts at the end of a drain. */
     closing: AbortSignal;
