@@ -45,7 +45,7 @@ const RIGHT: readonly CommandOption[] = [
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
-/** Says in the audit who got or lost what, unless nobody did. It acts at once in this process. @returns `given` */
+/** Records in the audit who got or lost which roles, and invalidates this process's cache. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
   action: Pick<Action, 'action' | 'subject'>,
