@@ -19,7 +19,7 @@ import { settingsRules, withDatabase } from './settings-rules.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
 
-/** What a POS may do without: a status of a good order, or sending again what was not answered 200. */
+/** In `--without`: the POS does not send a webhook again that was not answered 200. */
 const REPEATS = 'repeats';
 const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', REPEATS] as const satisfies (
   | Status
@@ -28,30 +28,30 @@ const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', RE
 type Missing = (typeof MISSING)[number];
 
 const WAIT_MS = 300_000;
-/** Longer than a POS lets a repeat of a moment ago wait. */
+/** Longer than a POS delays a repeated webhook. */
 const GRACE_MS = 10_000;
 
-/** One of them keeps a webhook from being committed. */
+/** One connection stops a webhook from being committed. */
 const CONNECTIONS = 2;
 
 export function addCertifyCommand(program: Command): void {
   program
     .command('certify')
     .description(
-      "send a location's POS a test order, and look whether all that has to follow does: taken once, each status, repeats. " +
-        'Exits 1 if something does not',
+      "send a location's POS a test order, and check that it is taken once, each status comes, and webhooks are repeated. " +
+        'Exits 1 if a check fails',
     )
     .requiredOption('--location <id>', 'its id on the ordering platform')
-    .option('--delivery', 'a delivery in place of a pickup')
+    .option('--delivery', 'a delivery instead of a pickup')
     .addOption(
       new Option(
         '--order <file>',
-        'JSON with items, fulfillment and money as `platform schema` has them, of what is on the menu',
+        'a file of JSON with items, fulfillment and money as in `platform schema`, for things that are on the menu',
       ).conflicts('delivery'),
     )
     .option(
       '--without <what>',
-      'statuses that this POS does not have, or `repeats` if it sends nothing again, with commas between: ' +
+      'statuses that this POS does not have, separated by commas; `repeats` if it never sends a webhook again: ' +
         MISSING.join(', '),
       readMissing,
       [],
@@ -60,9 +60,9 @@ export function addCertifyCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The service has to run, and this needs its environment, PUBLIC_URL too. The POS really gets the order: tell the kitchen.
-The order's id begins with certify-, and its live messages are published as any other's. What to do at the till and what
-each check found is said on standard error; failures with their remedy, and the sum, on standard output. See docs/connect-your-pos.md.
+The service must be running, and this needs its environment, with PUBLIC_URL. The POS really gets the order: warn the kitchen.
+The order's id begins with certify-, and its live messages are published like any other's. Standard error shows what
+to do at the till and the result of each check; standard output shows failures with their fix, and the totals. See docs/connect-your-pos.md.
 ${examples('expediter certify --location club-1', 'expediter certify --location club-1 --delivery --without in_progress --json')}`,
     )
     .action(certifyLocation);
@@ -84,7 +84,7 @@ async function certifyLocation(options: Options, command: Command): Promise<void
   const statuses = statusesOf(contents.fulfillment.type).filter((status) => !without.some((each) => each === status));
 
   const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new Error('stopped; the test order is ended'));
+  const stop = (): void => stopping.abort(new Error('stopped; the test order has been ended'));
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   try {
@@ -121,7 +121,7 @@ function write(line: string): void {
   process.stderr.write(`${terminalText(line)}\n`);
 }
 
-/** Describes failures only. Each check stands on standard error already. */
+/** Describes failures only. All checks were printed to standard error before. */
 function inWords({ order, checks }: Certification): string {
   const failures = checks.filter(({ state }) => state === 'failed').map(describeFailure);
   const testOrder = order === undefined ? '' : `; the test order was ${order.serviceOrderId}`;
@@ -149,7 +149,7 @@ async function readContents(file: string): Promise<TestContents> {
 function readMissing(text: string): Missing[] {
   return text.split(',').map((name) => {
     const missing = MISSING.find((each) => each === name.trim().toLowerCase());
-    if (missing === undefined) throw new InvalidArgumentError(`Right would be some of ${MISSING.join(', ')}.`);
+    if (missing === undefined) throw new InvalidArgumentError(`Use some of ${MISSING.join(', ')}.`);
     return missing;
   });
 }
@@ -157,6 +157,6 @@ function readMissing(text: string): Missing[] {
 function readWait(text: string): number {
   const [, count, unit] = /^(\d{1,5})([smh])$/.exec(text) ?? [];
   const seconds = Number(count) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
-  if (!(seconds > 0)) throw new InvalidArgumentError('Right would be a while such as 60s or 5m.');
+  if (!(seconds > 0)) throw new InvalidArgumentError('Use a duration such as 60s or 5m.');
   return seconds * 1_000;
 }

@@ -6,8 +6,8 @@ import { examples } from './print.ts';
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('look at all that a deployment needs, and say what to do about what is wrong')
-    .option('--only <parts>', `with commas between: ${PARTS.join(', ')}`, readParts)
+    .description('check everything that a deployment needs, and say how to fix problems')
+    .option('--only <parts>', `separated by commas: ${PARTS.join(', ')}`, readParts)
     .addHelpText(
       'after',
       `
@@ -19,7 +19,7 @@ warnings do not count.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {
-      // Loaded here, since no other command needs it.
+      // Imported here, since no other command needs it.
       const { examine } = await import('../diagnostics/doctor.ts');
       const findings = await examine(process.env, only);
       const inWords = `${tableOf(findings)}\n\n${sumOf(findings)}`;
@@ -30,7 +30,7 @@ ${examples('expediter doctor', 'expediter doctor --only database,platform --json
 function readParts(text: string): Part[] {
   return text.split(',').map((name) => {
     const part = PARTS.find((each) => each === name.trim());
-    if (part === undefined) throw new InvalidArgumentError(`Right would be some of ${PARTS.join(', ')}.`);
+    if (part === undefined) throw new InvalidArgumentError(`Use some of ${PARTS.join(', ')}.`);
     return part;
   });
 }

@@ -16,7 +16,7 @@ export function report(error: unknown): number {
   return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 
-/** Describes an error. A refused connection is one error per address, and has no message of its own. */
+/** Describes an error. A refused connection is one error per address, without a message of its own. */
 export function describe(error: unknown): string {
   if (error instanceof WrongEnvironment) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describe))].join(', ');
@@ -24,7 +24,7 @@ export function describe(error: unknown): string {
   return message.split('\n', 1)[0] ?? '';
 }
 
-/** Removes from the commander's message a value that may be a secret typed in the wrong place. */
+/** Removes from commander's message a value that may be a secret typed in the wrong place. */
 export function withoutValues(words: string): string {
   return words.replace(/(but got \d+): .*$/s, '$1.\n').replace(/^(error: unknown option '[^=']*)=.*?'(?=$|\n)/s, "$1'");
 }

@@ -14,9 +14,9 @@ import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS =
-  'Sums that do not add up. It is right so where a fee that no field of ours has is in them; else see the mapper:';
-const REFUSALS = 'At a location with one of these integrations its POS would refuse it, whatever the settings:';
-const TO_REVEAL = 'With --reveal this also prints what the error says, which may quote the order.';
+  'Sums that do not add up. This is correct if they include a fee for which we have no field. Otherwise check the mapper:';
+const REFUSALS = 'At a location with one of these integrations the POS would refuse it, whatever the settings:';
+const TO_REVEAL = 'Add --reveal to print the whole error. It may quote the order.';
 
 export function addPlatformCommands(program: Command): void {
   const platform = program
@@ -27,13 +27,13 @@ export function addPlatformCommands(program: Command): void {
   platform
     .command('check')
     .description(
-      'fetch one order and print what the service makes of it: the canonical order, or all that is wrong with it; and the ' +
+      'fetch one order and print what the service makes of it: the canonical order, or all errors in it; and the ' +
         'shape of the answer. Nothing is stored or ordered. Exits 1 if the order could not be placed',
     )
     .argument('<order>', 'its id on the ordering platform')
     .option(
       '--reveal',
-      'print what tells of the member, and errors of the platform and of a mapper whole, which may quote it',
+      'print member data as well, and the full errors of the platform and the mapper, which may quote it',
     )
     .addHelpText(
       'after',
@@ -52,7 +52,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
         'ORDER_QUERY_FILE',
         'PROVIDER_MODULES',
       );
-      // Loaded here, since no other command needs them.
+      // Imported here, since no other command needs them.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
       const { checkOrder, maskOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
@@ -60,7 +60,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
       const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);
       const platform = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module };
       const checked = await checkOrder({ ...platform, registry, warn }, orderId);
-      if (checked.state === 'missing') throw new NotDone(404, 'the ordering platform has no such order');
+      if (checked.state === 'missing') throw new NotDone(404, 'The ordering platform has no order with this id.');
       if (checked.state === 'failed') {
         process.exitCode = 1;
         const { thrown, errors, ...rest } = checked;
@@ -88,7 +88,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
 
 type Read = Omit<Extract<CheckedOrder, { state: 'ok' }>, 'order'> & { order: unknown };
 type Failed = Omit<Extract<CheckedOrder, { state: 'failed' }>, 'errors' | 'thrown'> & {
-  errors?: ToldError[];
+  errors?: ShownError[];
   thrown?: string;
 };
 
@@ -110,35 +110,36 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
   return inParts(
     faults.length > 0
-      ? 'It cannot be placed. What is wrong with the order that was made of the answer:'
+      ? 'It cannot be placed. Errors in the order that was made from the answer:'
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
     errors.length > 0 && describeErrors(errors),
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
-    cause.code === 'platform_failing' && 'If it is the query, this says more: expediter doctor --only platform',
+    cause.code === 'platform_failing' && 'If the query is wrong, this shows more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),
   );
 }
 
-/** An error of the platform: where its code is a word, the code, and all of it only if asked for. */
-type ToldError = { code: string | null; judgedBy: string | null; error?: PlatformError };
+/** An error of the platform: its code, if that is a word, and the whole error only with `--reveal`. */
+type ShownError = { code: string | null; judgedBy: string | null; error?: PlatformError };
 
-function tellError({ error, code }: CodedError, isRevealed: boolean): ToldError {
+function tellError({ error, code }: CodedError, isRevealed: boolean): ShownError {
   const own = error.extensions?.['code'];
   return { code: wordOf(own) ?? null, judgedBy: wordOf(code) ?? null, ...(isRevealed && { error }) };
 }
 
-function describeErrors(errors: readonly ToldError[]): string {
+function describeErrors(errors: readonly ShownError[]): string {
   const codes = table(
     errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
     '',
   );
   const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [inFull(error)]));
-  const more = whole.length > 0 ? whole.join('\n') : 'What they say, which may quote the member: --reveal';
-  return `The errors that the platform answered with:\n\n${codes}\n\n${more}`;
+  const more =
+    whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
+  return `The errors in the platform's answer:\n\n${codes}\n\n${more}`;
 }
 
-/** Writes what a mapper threw, with its stack, or an error of the platform. */
+/** Formats a mapper's error with its stack, or an error of the platform. */
 function inFull(thrown: unknown): string {
   return inspect(thrown, { depth: 6 });
 }

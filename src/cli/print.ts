@@ -7,22 +7,22 @@ export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }
 
-/** Rows of a list: the default, and the most. */
+/** Rows of a list: default and maximum. */
 export const LIST_LIMIT = 50;
 export const LIST_LIMIT_MAX = 1000;
 
 export function readLimit(text: string): number {
   const limit = Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIST_LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`Right would be a number from 1 to ${LIST_LIMIT_MAX}.`);
+  throw new InvalidArgumentError(`Use a number from 1 to ${LIST_LIMIT_MAX}.`);
 }
 
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
- * Reads a time, or a distance from now into the `past` or the `future`: 3d, 2h, 30m, 45s.
- * @throws InvalidArgumentError also for a time in the past where the future is required
+ * Reads a time, or a duration before or after now: 3d, 2h, 30m, 45s.
+ * @throws InvalidArgumentError also for a time in the past if the future is required
  */
 export function readTime(text: string, when: 'past' | 'future'): Date {
   const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
@@ -33,9 +33,9 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
       : Date.now() + (when === 'past' ? -distance : distance);
   if (Number.isNaN(at)) {
     const example = when === 'past' ? 'a while ago such as 3d, 2h or 30m' : 'a while such as 90d, 12h or 30m';
-    throw new InvalidArgumentError(`Right would be ${example}, or a time such as 2027-01-31T18:00:00Z.`);
+    throw new InvalidArgumentError(`Use ${example}, or a time such as 2027-01-31T18:00:00Z.`);
   }
-  if (when === 'future' && at <= Date.now()) throw new InvalidArgumentError('That is not in the future.');
+  if (when === 'future' && at <= Date.now()) throw new InvalidArgumentError('The time must be in the future.');
   return new Date(at);
 }
 
@@ -51,7 +51,7 @@ export function readFuture(text: string): string {
 }
 
 /** The help text of an option that `readList` reads. */
-export const LIST = 'several with commas between, or again';
+export const LIST = 'several separated by commas, or repeat the option';
 
 export function readList(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(',').map((each) => each.trim())];
@@ -59,7 +59,7 @@ export function readList(text: string, before: readonly string[] = []): string[]
 
 type Cell = string | number | boolean | Date | null | undefined;
 
-/** Prints JSON for programs, text for people. */
+/** Prints JSON for programs, or text for people. */
 export function print(command: Command, value: unknown, forPeople: string): void {
   const { json } = command.optsWithGlobals<{ json?: true }>();
   process.stdout.write(`${json ? terminalJson(JSON.stringify(value)) : terminalText(forPeople)}\n`);
@@ -72,12 +72,11 @@ export function table(rows: readonly Record<string, Cell>[], none = ''): string 
   return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
 }
 
-/** Formats one line per fact. Facts without a value are left out. */
+/** Formats one line per fact, without facts that have no value. */
 export function facts(about: Record<string, Cell>): string {
   return align(Object.entries(about).flatMap(([name, value]) => (textOf(value) === '' ? [] : [[name, textOf(value)]])));
 }
 
-/** Formats a time in UTC, to the second. */
 export function time(at: string | Date | null): string {
   return at === null
     ? ''
@@ -87,12 +86,11 @@ export function time(at: string | Date | null): string {
         .replace(/\.\d+Z$/, 'Z');
 }
 
-/** Puts parts below each other, without those that are empty. */
 export function sections(...parts: string[]): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** Puts a title over words. Empty if there are none. */
+/** Puts a title over a text, unless the text is empty. */
 export function titled(title: string, words: string): string {
   return words === '' ? '' : `${title}\n${words}`;
 }

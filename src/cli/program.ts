@@ -12,14 +12,14 @@ import { addPlatformCommands } from './platform-commands.ts';
 import { addProviderCommands } from './provider-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 
-/** Builds all commands. Where the commander would end the process, it throws instead. */
+/** Builds all commands. Where commander would exit the process, it throws instead. */
 export function buildProgram(): Command {
   // Commands inherit these settings, so they come first.
   const program = new Command('expediter')
     .description('Between an ordering platform and the POS systems of its locations: the commands of its operators.')
     .version(version)
-    .option('--json', 'JSON instead of words, on standard output')
-    .option('--as <name>', 'who you say you are, beside the user of the system, in the audit', readName)
+    .option('--json', 'JSON instead of text, on standard output')
+    .option('--as <name>', 'your name for the audit, next to the name of the system user', readName)
     .hook('preAction', (self) => sayWho(self.opts<{ as?: string }>().as))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: (words, write) => write(withoutValues(words)) })

@@ -12,7 +12,7 @@ export function addProviderCommands(program: Command): void {
 
   provider
     .command('list')
-    .description('all integrations, and what becomes of an order whose answer was lost')
+    .description('all integrations, and what happens to an order whose answer was lost')
     .addHelpText('after', examples('expediter provider list'))
     .action(async (_options: object, command: Command) => {
       const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
@@ -46,7 +46,7 @@ export function addProviderCommands(program: Command): void {
       if (found === undefined) {
         throw new NotDone(
           404,
-          `no integration is called "${integration}"; there are ${[...registry.keys()].join(', ')}`,
+          `No integration is called "${integration}". There are ${[...registry.keys()].join(', ')}.`,
         );
       }
       const schema = z.toJSONSchema(newSettingsOf(found), { io: 'input', unrepresentable: 'any' });

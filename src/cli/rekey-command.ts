@@ -9,19 +9,21 @@ import { withDatabase } from './settings-rules.ts';
 export function addRekeyCommand(program: Command): void {
   program
     .command('rekey')
-    .description('encrypt anew, under the first key of SETTINGS_KEY and for its row, all that is not; safe to repeat')
+    .description(
+      'encrypt with the first key of SETTINGS_KEY, and bind to its row, everything that is not; safe to repeat',
+    )
     .option('--dry-run', 'only count')
     .addHelpText(
       'after',
       `
-To replace a key without a moment of darkness:
+To replace a key without downtime:
 
 1. put the new key before the old one: SETTINGS_KEY=new:…,old:…, for every process and for this command; roll it out
 2. expediter rekey
-3. once "doctor --only keys" says that nothing is under the old key, and nothing waits in the spill, take it out of
+3. once "doctor --only keys" says that nothing is under the old key, and nothing waits in the spill, remove it from
    SETTINGS_KEY; roll it out. A backup from before still needs the old key
 
-Rekeyed before the new key is rolled out everywhere, settings cannot be read by a process that lacks it.
+A process without the new key cannot read settings that are already encrypted with it: roll the key out first.
 Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
 What versions before 0.3 encrypted opens in any row of the database; encrypted anew, in its own alone.
 Reads DATABASE_URL and SETTINGS_KEY. Exits 1 when something cannot be decrypted.
@@ -37,8 +39,8 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
       const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({
         '': IN_WORDS[name as keyof typeof counts],
         [dryRun ? 'would be rewritten' : 'rewritten']: rewritten,
-        'opened in any row': unbound,
-        'as they should be already': current,
+        'not bound to a row': unbound,
+        'already current': current,
         'cannot be decrypted': unreadable,
       }));
       print(command, { dryRun, ...done }, table(rows, ''));
@@ -67,7 +69,7 @@ function cannotBeDecrypted(count: number, { missingKeys, misplaced }: Rekeying):
       ? [`SETTINGS_KEY lacks key ${names}, or has other bytes under that id; add it and repeat`]
       : []),
     ...(misplaced.length > 0
-      ? [`what lies in ${misplaced.slice(0, NAMED).join(', ')}${more} was sealed for another row`]
+      ? [`the values in ${misplaced.slice(0, NAMED).join(', ')}${more} were encrypted for another row`]
       : []),
   ];
   return `${count} cannot be decrypted: ${why.join('; ')}`;

@@ -6,13 +6,13 @@ import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 
-/** Loads the providers as the service does. Most commands need none, and start in half the time without. */
+/** Loads the providers as the service does. Most commands need none, and start twice as fast without. */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
   const providers = await import('../providers/index.ts');
   return providers.loadProviders(moduleNames);
 }
 
-/** The rules by which a command reads settings, the same as the service's. */
+/** The rules for reading settings, the same as the service's. */
 export async function settingsRules(
   env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,
 ): Promise<SettingsRules> {
@@ -28,7 +28,7 @@ export async function withDatabase<Result>(
   work: (pool: Pool) => Promise<Result>,
   connections = 1,
 ): Promise<Result> {
-  // The query that needs a dead connection reports it.
+  // A query that needs a dead connection reports it.
   const { pool } = openDatabase(databaseUrl, WRITER_CONNECTIONS + connections, () => {});
   try {
     await checkSchema(pool).catch((error: unknown) => {

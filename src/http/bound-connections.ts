@@ -3,19 +3,19 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../core/domain/log.ts';
 
-/** For the memory that they take, some 15 kB each while they are idle. */
+/** Bounded by memory: an idle connection takes some 15 kB. */
 const MOST = 4_096;
-/** Files for its own: Postgres, 416 calls to POS systems and the platform, Pub/Sub, the console's files. */
+/** Files of the process itself: Postgres, 416 calls to POS systems and the platform, Pub/Sub, the console's files. */
 const OWN = 2_048;
-/** Of the connections, those that streams leave to other doors where there are not files for all. */
+/** Connections that member streams leave to the other endpoints when there are too few files for all. */
 const OTHERS = 2_048;
-/** Where the system does not say. */
+/** The file limit where the system reports none. */
 const FILES = 1_024;
 
 /**
- * Tells how many connections a process may have accepted at once, and how many of them may be members' streams, by the
- * files that it may open: half of few are for its own, and half of few connections for other doors.
- * @param streams the most that are wanted
+ * Computes from the file limit how many connections a process may accept, and how many of them may be members' streams.
+ * With few files, half are for the process itself. With few connections, half are for the other endpoints.
+ * @param streams the wanted maximum
  */
 export function mostConnections(streams = 0): { connections: number; streams: number } {
   const files = fileLimit();
@@ -34,18 +34,17 @@ function fileLimit(): number {
 }
 
 /**
- * Tells that the request of this answer has authenticated and is served: its connection is kept from now on.
- * @param by whose credential it was. One keeps no more than its share of all connections
+ * Marks the request of this response as authenticated: its connection stays open from now on.
+ * @param by whose credential it was. One credential holds at most its share of all connections
  */
 export type Authenticate = (response: ServerResponse, by: string) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
-  /** Counts a server's connections, and bounds them together with those of the others. */
+  /** Counts a server's connections, and limits them together with those of the other servers. */
   watch(server: Server): void;
-  /** The answer that a request on the connection waits for. */
+  /** The response that a request on this connection waits for. */
   responseOn(socket: Socket): ServerResponse | undefined;
-  /** All of a server's. */
   responsesOf(server: Server): ServerResponse[];
   /** A server's connections that have sent nothing yet. Node 24 waits for them when the server closes. */
   unusedOf(server: Server): Socket[];
@@ -56,7 +55,7 @@ export type Connections = {
 export type ConnectionCounts = {
   most: number;
   open: Record<Whose, number>;
-  /** Closed to make room, since the start. */
+  /** Connections closed to free capacity, since the start. */
   closed: Record<Whose, number>;
 };
 
@@ -65,42 +64,43 @@ type Connection = {
   server: Server | undefined;
   authenticatedBy: string | undefined;
   response: ServerResponse | undefined;
-  /** Its neighbours among those at rest; itself while it is not one of them. */
+  /** Its neighbours among the idle connections; the connection itself while it is not idle. */
   before: Connection;
   after: Connection;
 };
 
-/** Of a stranger no request has authenticated yet. */
+/** `anonymous`: no request on the connection has authenticated yet. */
 export const WHOSE = ['anonymous', 'authenticated'] as const;
 export type Whose = (typeof WHOSE)[number];
 
 const REPORT_AGAIN_MS = 60_000;
-/** Of all connections, those that strangers have in any case: a POS that comes is one until it shows its token. */
+/** The share that is always left to anonymous connections: a POS is anonymous until it sends its token. */
 const ANONYMOUS = 1 / 4;
-/** Of all connections, those that are kept for one credential. */
+/** The largest share of all connections that one credential holds. */
 const OF_ONE = 1 / 8;
 
 /**
- * Bounds connections, so that whoever opens many shuts nobody out. Beyond the bound the stranger that came first is
- * closed, whatever it does: so strangers shut strangers out. An address that has more of them at a listener than others
- * have makes room among its own; it is the socket's, since no header is read yet. While strangers are few, the recognised
- * connection that has rested for longest makes room. A credential's connections beyond its share stay strangers.
+ * Limits connections, so that a client that opens many does not lock out others. Above the limit the oldest anonymous
+ * connection is closed, even in the middle of a request. If the newcomer's address has more anonymous connections at the
+ * listener than the average, one of its own is closed. The address is the socket's, since no header was read yet. While few
+ * connections are anonymous, the authenticated one that was idle for longest is closed. A credential's connections beyond
+ * its share stay anonymous.
  *
- * A stranger gets one answer, and `Connection: close` with it: an idle time-out would now and then meet the next request
- * of a load balancer. One that sends no whole head is cut off by the server's `headersTimeout`, which Node counts from
- * the connection's first moment.
+ * An anonymous connection gets one response with `Connection: close`: an idle time-out would sometimes hit the next
+ * request of a load balancer. The server's `headersTimeout` closes connections that send no complete head. Node counts it
+ * from the start of the connection.
  *
  * @param most connections of all servers
  */
 export function boundConnections(most: number, log: Log): Connections {
-  // One entry for as long as a connection lives. A Map that changes with every request costs a fifth of the processor:
-  // of its tables that are over, old ones hold on to newer ones, and the garbage collector keeps what all of them held.
+  // One entry for the life of a connection. A Map that changes with every request costs a fifth of the processor: its
+  // old tables hold on to newer ones, and the garbage collector keeps what all of them held.
   const open = new Map<Socket, Connection>();
   const anonymous = anonymousOnly();
   const authenticatedBy = new Map<string, number>();
-  /** A ring of the recognised ones at rest, longest first, for it changes with every request and a Map must not. */
+  /** A ring of the idle authenticated connections, longest idle first. It changes with every request, so it is no Map. */
   const resting = connectionOf();
-  /** Whether the sender of a stranger's request would keep the connection. */
+  /** Whether the sender of an anonymous request wants to keep the connection. */
   const wouldStore = new WeakMap<ServerResponse, boolean>();
   const closed = { anonymous: 0, authenticated: 0 };
   let watched = 0;
@@ -114,19 +114,19 @@ export function boundConnections(most: number, log: Log): Connections {
     place(connection, undefined);
     if (connection.authenticatedBy !== undefined) oneLess(authenticatedBy, connection.authenticatedBy);
   };
-  const tell = (): void => {
+  const warn = (): void => {
     if (performance.now() - notifiedAt < REPORT_AGAIN_MS) return;
     notifiedAt = performance.now();
     const about = { most, anonymous: anonymous.count() };
     log.warn(about, 'too many connections: those that never authenticated are closed first');
   };
-  const makeRoom = (newcomer: Socket): void => {
+  const closeOne = (newcomer: Socket): void => {
     // guard: few-strangers
-    const rested = anonymous.count() <= most * ANONYMOUS ? resting.after.socket : undefined;
-    const ending = rested ?? anonymous.outstayed(newcomer);
-    closed[rested === undefined ? 'anonymous' : 'authenticated'] += 1;
-    tell();
-    // Its place is free at once; the event of its end comes later.
+    const longestIdle = anonymous.count() <= most * ANONYMOUS ? resting.after.socket : undefined;
+    const ending = longestIdle ?? anonymous.oldestFor(newcomer);
+    closed[longestIdle === undefined ? 'anonymous' : 'authenticated'] += 1;
+    warn();
+    // The place is free at once. The close event comes later.
     forget(ending);
     ending.destroy();
   };
@@ -140,9 +140,9 @@ export function boundConnections(most: number, log: Log): Connections {
         anonymous.add(socket, `${listener} ${socket.remoteAddress}`);
         socket.once('close', () => forget(socket));
         // guard: makes-room
-        if (open.size > most) makeRoom(socket);
+        if (open.size > most) closeOne(socket);
       });
-      // Before whoever answers.
+      // Runs before the handler.
       server.prependListener('request', ({ socket }, response) => {
         const connection = open.get(socket);
         if (connection === undefined) return;
@@ -152,7 +152,7 @@ export function boundConnections(most: number, log: Log): Connections {
           if (connection.response !== response) return;
           connection.response = undefined;
           if (connection.authenticatedBy !== undefined && open.has(socket)) place(connection, resting);
-          // Node closes only those connections that are idle at the beginning, and would wait for later ones.
+          // At a shutdown Node closes only the connections that are idle then. It would wait for those that become idle later.
           if (!server.listening) socket.destroySoon();
         });
         if (connection.authenticatedBy !== undefined) return;
@@ -185,9 +185,9 @@ export function boundConnections(most: number, log: Log): Connections {
   };
 }
 
-/** The connections that no request has authenticated yet, each with its listener and address. */
+/** The anonymous connections, each with its listener and address. */
 function anonymousOnly() {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   const all = new Map<Socket, string>();
   const countFrom = new Map<string, number>();
   return {
@@ -202,8 +202,8 @@ function anonymousOnly() {
       all.delete(socket);
       oneLess(countFrom, from);
     },
-    /** The stranger that is closed for a newcomer, which is a stranger too. */
-    outstayed(newcomer: Socket): Socket {
+    /** The anonymous connection to close for a newcomer. */
+    oldestFor(newcomer: Socket): Socket {
       const own = all.get(newcomer) ?? '';
       const crowds = (countFrom.get(own) ?? 0) > all.size / countFrom.size;
       // guard: among-its-own
@@ -218,7 +218,7 @@ function connectionOf(socket?: Socket, server?: Server): Connection {
   return Object.assign(connection, { before: connection, after: connection });
 }
 
-/** Takes a connection out of its ring, and puts it at the end of another, if that is given. */
+/** Removes a connection from its ring, and appends it to another ring if one is given. */
 function place(connection: Connection, ring: Connection | undefined): void {
   const { before, after } = connection;
   before.after = after;

@@ -4,40 +4,39 @@ export class BeyondShare extends Error {
 }
 
 export type FairShare = {
-  /** Admits a webhook of this location. @throws BeyondShare, if others would have to wait for it */
+  /** Admits a webhook of this location. @throws BeyondShare if other locations would have to wait for it */
   enter(locationId: string): void;
-  /** Counts bytes of its body. */
   spend(locationId: string, bytes: number): void;
-  /** Holds it to its share for a while, though the process keeps up: its webhook proved nothing of who sends it. */
+  /** Limits the location to its share for a while, even without overload: its webhook did not prove its sender. */
   distrust(locationId: string): void;
   stop(): void;
 };
 
-/** Seconds of its share that a location may send at once. */
+/** A location may send its share of this many seconds at once. */
 const BURST_S = 2;
 /** Bytes of a body that count as one more webhook. */
 const BYTES_PER_WEBHOOK = 64 * 1024;
-/** Lag of the event loop from which the process counts as overloaded. */
+/** Lag of the event loop above which the process counts as overloaded. */
 const LAG_MS = 5;
 const SAMPLE_EVERY_MS = 20;
-/** Time for which a location stays held back. Let go at once, it would be noticed again each time. */
+/** How long a location stays limited. If it were released at once, it would be detected again each time. */
 const HELD_BACK_MS = 10_000;
-/** Time for which a location counts as active. */
+/** How long a location counts as active after a webhook. */
 const ACTIVE_MS = 1_000;
 
 type Account = { tokens: number; at: number; heldBackUntil: number };
 
 /**
- * Stops a location that floods from slowing the others down: beyond its share it is refused, before its body is read,
- * while the process is overloaded. A location that is alone, or sends while there is room for all, has no limit.
- * Neither have all together, since then nobody floods.
+ * Stops a flooding location from slowing the others down. While the process is overloaded, webhooks beyond the location's
+ * share are refused before their body is read. There is no limit for a location that sends alone or while the process has
+ * capacity, nor if all locations exceed their share: then none of them floods.
  * @param perSecond webhooks that are never refused
- * @param onHeldBack called when a location starts to be held back
+ * @param onHeldBack called when the limit of a location starts
  */
 export function fairShare(perSecond: number, onHeldBack: (locationId: string) => void): FairShare {
   const burst = BURST_S * perSecond;
   const accounts = new Map<string, Account>();
-  // The last two locations within their share: one of them is not the location in question.
+  // The last two locations within their share. At least one of them is not the current location.
   let [latest, before] = [
     { locationId: '', at: -Infinity },
     { locationId: '', at: -Infinity },
@@ -49,7 +48,7 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
     const now = performance.now();
     lag = 0.8 * lag + 0.2 * Math.max(0, now - expected);
     expected = now + SAMPLE_EVERY_MS;
-    // While nobody sends, a process that keeps up is not woken for it.
+    // The timer stops while no webhooks come and the process has capacity.
     if (now - askedAt < ACTIVE_MS || lag >= LAG_MS) return;
     clearInterval(sampling);
     sampling = undefined;
@@ -88,11 +87,11 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
       if (!isHeldBack && lag < LAG_MS) return;
       account.heldBackUntil = now + HELD_BACK_MS;
       if (!isHeldBack) onHeldBack(locationId);
-      throw new BeyondShare('others wait for this location');
+      throw new BeyondShare('the location sends more than its share while others wait');
     },
     spend(locationId, bytes) {
       const account = accountOf(locationId, performance.now());
-      // The debt is bounded, or one large body would shut its location out for long.
+      // The debt is bounded. Otherwise one large body would lock its location out for long.
       account.tokens = Math.max(-burst, account.tokens - bytes / BYTES_PER_WEBHOOK);
     },
     distrust(locationId) {

@@ -4,12 +4,12 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 export type Readiness = {
   /** False before start-up is done and while draining. */
   ready: boolean;
-  /** Information for people. An outage of Postgres must not take every instance out of the load balancer at once. */
+  /** For people. An outage of Postgres must not remove every instance from the load balancer at once. */
   database: DatabaseState;
 };
 
 /**
- * - `GET /healthz` `200` while the process answers; depends on nothing else
+ * - `GET /healthz` `200` while the process responds; depends on nothing else
  * - `GET /readyz` `200` or `503` with the readiness as JSON
  */
 export async function health(scope: FastifyInstance, { readiness }: { readiness: () => Readiness }): Promise<void> {

@@ -9,43 +9,43 @@ import {
 } from 'jose';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 
-/** What a key of each kind may be used for. */
+/** The algorithms that each kind of key is for. */
 const ALGORITHMS = new Map<string, readonly string[]>([
   ['EC P-256', ['ES256']],
-  // One algorithm, as RFC 8037 and RFC 9864 call it.
+  // Two names of one algorithm, in RFC 8037 and RFC 9864.
   ['OKP Ed25519', ['EdDSA', 'Ed25519']],
   ['RSA', ['RS256']],
   ['oct', ['HS256']],
 ]);
 export const KEY_KINDS: readonly string[] = [...ALGORITHMS.keys()];
 
-/** @returns the algorithms that a JWK's kind is for; undefined for a kind that we do not take */
+/** @returns the algorithms for a JWK's kind; undefined for a kind that we do not accept */
 export function algorithmsOf({ kty, crv }: Record<string, unknown>): readonly string[] | undefined {
   return ALGORITHMS.get(typeof crv === 'string' ? `${String(kty)} ${crv}` : String(kty));
 }
 
-/** Its keys cannot be fetched, so a token can be neither accepted nor rejected. The sender should retry. */
+/** The issuer's keys cannot be fetched, so a token can be neither accepted nor rejected. The sender should retry. */
 export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }
 
 /** Time to fetch the keys, well below the 10 s or more that Pub/Sub waits for an acknowledgement. */
 const TIMEOUT_MS = 3_000;
-/** Between two requests, successful or not: tokens with invented key ids cost the issuer nothing. */
+/** Pause between two requests, successful or not, so that tokens with invented key ids cause no load on the issuer. */
 const REST_MS = 30_000;
-/** The same while there are no keys at all, and so nobody can be let in. */
+/** The same pause while no keys are known, so no token can be accepted. */
 const REST_WITHOUT_MS = 1_000;
 
 /**
- * An issuer's keys, fetched when they are ten minutes old or a `kid` is unknown. While they cannot be fetched, those
- * that are known go on. It throws CannotVerify, or jose's errors about the token.
+ * An issuer's keys, fetched when they are ten minutes old or a `kid` is unknown. While they cannot be fetched, the known
+ * keys stay valid. Throws CannotVerify, or jose's errors about the token.
  */
 export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
   const send = boundedFetch();
   let askedAt = -Infinity;
   const fetchRarely: FetchImplementation = async (...request) => {
     const rest = keys.jwks() === undefined ? REST_WITHOUT_MS : REST_MS;
-    if (performance.now() - askedAt < rest) throw new Error('they were asked for a moment ago');
+    if (performance.now() - askedAt < rest) throw new Error('the last request for them was too recent');
     askedAt = performance.now();
     return await send(...request);
   };
@@ -59,7 +59,7 @@ export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
       const known = keys.jwks();
       const key = known && (await createLocalJWKSet(known)(...token).catch(() => undefined));
       if (key !== undefined) return key;
-      throw new CannotVerify(`the issuer's keys cannot be had: ${describe(error)}`);
+      throw new CannotVerify(`the issuer's keys cannot be fetched: ${describe(error)}`);
     }
   };
 }

@@ -6,9 +6,9 @@ import type { AuthenticateToken, OldToken, TokenScope } from '../core/locations/
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 
 /**
- * @returns the token's scope; without settings if Postgres does not answer and the token is in the list of those that
- *   were valid; with its `state` if it was valid once; undefined if it never was
- * @throws if nobody can judge it in time
+ * @returns the token's scope; without settings if Postgres does not respond and the list of valid tokens has the token;
+ *   with its `state` if it was valid once; undefined if it never was
+ * @throws if the token cannot be checked in time
  */
 export type JudgeToken = (
   token: string,
@@ -16,7 +16,7 @@ export type JudgeToken = (
   source?: () => string,
 ) => TokenScope | Promise<TokenScope | ListedToken | OldToken | undefined> | undefined;
 
-/** Judges tokens by Postgres, and by the last known list while there is one and Postgres does not answer. */
+/** Checks tokens in Postgres, or in the last known list if there is one and Postgres does not respond. */
 export function tokenJudge(
   authenticateToken: AuthenticateToken,
   watch: Pick<DatabaseWatch, 'isAway' | 'check'>,

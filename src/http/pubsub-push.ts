@@ -18,13 +18,13 @@ class BadPushToken extends Error {
 type PushTokenSettings = {
   jwksUrl: string;
   issuer: string;
-  /** The audience in the subscription's push configuration, exactly. */
+  /** The exact audience in the subscription's push configuration. */
   audience: string;
   /** The e-mail address of the subscription's service account. */
   serviceAccount: string;
 };
 
-/** Verifies a request's `Authorization`. Resolves if the push is Google's for us, throws otherwise. */
+/** Verifies a request's `Authorization`. Throws unless Google sent the push, and for us. */
 export type VerifyPushToken = (authorization: string | undefined) => Promise<void>;
 
 const GOOGLE = 'https://accounts.google.com';
@@ -43,7 +43,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
     const claims = await verify(token, keys, issuer, now());
-    // jose accepts a list of audiences that includes ours. A token for several is not for us alone.
+    // jose accepts a list of audiences that includes ours. A token with several audiences is not for us alone.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
     if (claims['email_verified'] !== true) throw new BadPushToken('email_verified is not true');
@@ -69,7 +69,7 @@ async function verify(
   }
 }
 
-/** The order id of a push. `poison` says why there is none, without any part of the payload. */
+/** The order id of a push. `poison` is the reason why there is none, without any part of the payload. */
 type Signal =
   | { orderId: string; messageId: string | undefined; subscription: string | undefined }
   | { poison: string; messageId: string | undefined };
@@ -82,7 +82,7 @@ type Fields = Record<string, unknown>;
  *
  * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping): wrapped, as `{"message":
  * {"data": base64, "messageId", "attributes"}, "subscription"}`, and unwrapped, where the body is the data and, if
- * metadata is written, attributes are headers beside `x-goog-pubsub-message-id`.
+ * metadata is written, attributes are headers next to `x-goog-pubsub-message-id`.
  */
 function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
@@ -159,11 +159,11 @@ export type PushDeps = {
 /**
  * The forward endpoint, which only makes a signal durable.
  *
- * - `204` recorded, known already, or poison: no redelivery would mend it, so it is logged and acknowledged
+ * - `204` recorded, already known, or poison, which is logged and acknowledged: a redelivery would not fix it
  * - `401` bad OIDC token, answered before the body is read; the connection is closed
  * - `503` not recorded, or the token could not be verified; Pub/Sub sends it again
  *
- * A plugin with a scope of its own, where Content-Type decides nothing.
+ * A plugin with its own scope, which ignores Content-Type.
  */
 export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promise<void> {
   const report = (

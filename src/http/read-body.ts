@@ -3,23 +3,23 @@ import type { FastifyInstance } from 'fastify';
 import { withinShare } from '../core/domain/within-share.ts';
 import { BEGINNING } from '../core/domain/webhook.ts';
 
-/** Too many bytes of bodies are held in memory. The sender may retry. */
-class NoRoom extends Error {
-  override readonly name = 'NoRoom';
+/** Too many bytes of bodies are in memory. The sender may retry. */
+class NoCapacity extends Error {
+  override readonly name = 'NoCapacity';
 }
 
 export type BodyBudget = {
-  /** Starts a body of this location. `take` counts its bytes and throws NoRoom; `release` frees them. */
+  /** Starts a body of this location. `take` counts its bytes and throws NoCapacity; `release` frees them. */
   open(locationId: string): { take(bytes: number): void; release(): void };
 };
 
 /**
- * Bounds the memory of all bodies. One location gets a share of what is free, so floods and slow senders starve
+ * Limits the memory of all bodies. One location gets a share of what is free, so floods and slow senders harm only
  * themselves, however many there are.
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
-  // Nothing is deleted: in a Map that changes with every webhook the garbage collector would keep what is over.
+  // Entries are never deleted: a Map that changes with every webhook would hold on to garbage.
   const heldOf = new Map<string, number>();
   let held = 0;
   return {
@@ -28,7 +28,7 @@ export function bodyBudget(limit: number): BodyBudget {
       return {
         take(bytes) {
           const here = (heldOf.get(locationId) ?? 0) + bytes;
-          if (!withinShare(here, held + bytes, limit)) throw new NoRoom('too many bytes are held already');
+          if (!withinShare(here, held + bytes, limit)) throw new NoCapacity('too many bytes are held already');
           held += bytes;
           mine += bytes;
           heldOf.set(locationId, here);
@@ -44,33 +44,33 @@ export function bodyBudget(limit: number): BodyBudget {
 }
 
 /**
- * Makes a scope's handlers read bodies themselves. Content-Type decides nothing there: a sender must never see the
- * framework's 400, 413 or 415, which it would take for an answer to its payload.
+ * Makes a scope's handlers read bodies themselves and ignore Content-Type. A sender would take the framework's 400, 413
+ * or 415 for an answer to its payload.
  */
 export function takeRawBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   scope.addHook('onRequest', (request, _reply, done) => {
-    // Fastify refuses a malformed content type before it asks any parser.
+    // Fastify refuses a malformed content type before it calls any parser.
     delete request.raw.headers['content-type'];
     done();
   });
 }
 
-/** Bytes of a chunk that is kept as it is. It holds on to no more than what one read of a socket fills, 64 KiB. */
+/** Bytes of a chunk that is stored without a copy. It holds on to at most one read of a socket, 64 KiB. */
 const LARGE = 32 * 1024;
 const BLOCK = 64 * 1024;
-/** Bytes that a chunk counts for at the least. Each chunk costs time, and the sender chooses how many there are. */
+/** Minimum bytes that a chunk counts for. Each chunk costs time, and the sender decides how many there are. */
 export const CHUNK_BYTES = 64;
 
 /**
- * Reads a request's body as bytes, and never holds more than `limit` of them. Over the limit the first `keep` bytes are
- * returned, `truncated` is true, and up to `limit` more are discarded, so that most senders finish and read the answer.
- * The rest is left unread: close the connection of a truncated request.
- * @param limit bytes, of which a chunk counts for 64 at the least
+ * Reads a request's body as bytes, and never holds more than `limit` of them. Over the limit it returns the first `keep`
+ * bytes with `truncated` true, and discards up to `limit` more, so that most senders finish and read the answer.
+ * The rest stays unread: close the connection of a truncated request.
+ * @param limit bytes; a chunk counts for at least 64
  * @param about.keep bytes returned of a body over the limit
- * @param about.onBytes called with every chunk's bytes; an error that it throws ends the reading
- * @throws the stream's error, or one of our own if the sender left before the end
+ * @param about.onBytes called with every chunk's bytes; an error that it throws stops the reading
+ * @throws the stream's error, or our own if the sender left before the end
  */
 export function readBody(
   stream: Readable,
@@ -81,7 +81,6 @@ export function readBody(
   return new Promise((resolve, reject) => {
     let held = gather();
     let cost = 0;
-    /** The beginning of an oversized body. */
     let beginning: Buffer | undefined;
 
     const onData = (chunk: Buffer): void => {
@@ -113,7 +112,7 @@ export function readBody(
     const onClose = (): void => onError(new Error('the sender left before the body ended'));
     const stop = (): void => {
       stream.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
-      // Without a listener, a failing request would end the process.
+      // Without a listener, an error of the request would end the process.
       stream.on('error', () => {});
     };
 
@@ -126,9 +125,9 @@ export function readBody(
 }
 
 /**
- * Collects chunks. Small ones are copied into blocks that double, since the sender chooses their number: a mebibyte in
- * chunks of one byte would take two hundred as a list. Large ones stay as they are: copies of them keep the garbage
- * collector busy, and so everybody waiting.
+ * Collects chunks. Small ones are copied into blocks that double, since the sender decides their number: as a list, a
+ * mebibyte in chunks of one byte would take two hundred. Large ones are not copied: the garbage collector would be busy
+ * with the copies, and all requests would wait.
  */
 function gather(): { add(chunk: Buffer): void; bytes(): Buffer } {
   const full: Buffer[] = [];

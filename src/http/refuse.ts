@@ -5,39 +5,39 @@ import { CannotVerify } from './issuer-keys.ts';
 import { CHUNK_BYTES } from './read-body.ts';
 
 /**
- * Says why jose refuses a token, without any value of it: its messages name claims and headers, but for `crit` the names
- * are values.
- * @throws CannotVerify if the error is one, which says nothing of the token
+ * Why jose refuses a token, without any value of it. Its messages name claims and headers; for `crit` the names are
+ * values, so that message is replaced.
+ * @throws CannotVerify if the error is one, since it says nothing about the token
  */
 export function whyRefused(error: unknown): string {
   if (error instanceof CannotVerify) throw error;
   if (!(error instanceof Error)) return 'unknown';
-  if (error.message.startsWith('Extension Header Parameter')) return 'crit names what is not supported';
+  if (error.message.startsWith('Extension Header Parameter')) return 'crit names an unsupported header';
   return error.message;
 }
 
-/** Time for a sender that still writes to read the answer. */
+/** Time for a sender that is still writing to read the answer. */
 const LINGER_MS = 1_000;
 
-/** Bytes of a body that are cheaper to read and discard than a new connection. */
+/** Bytes of a body up to which reading and discarding is cheaper than a new connection. */
 export const SMALL_BODY = 64 * 1024;
 const BODY = JSON.stringify({ error: 'unauthorized' });
 
 /**
- * Answers 401 before the body is read, and closes the connection. An immediate close would reset it under a sender that
- * still writes, which would never see the answer: so a bounded rest is read and discarded first. A connection that may be
- * kept is, where the rest is small: it may be a load balancer's, with others' webhooks on it.
- * @param limit bytes of the rest, of which a chunk counts for 64 at the least
+ * Answers 401 before the body is read, and closes the connection. An immediate close would reset it while the sender
+ * writes, and the sender would never see the answer: so a limited rest is read and discarded first. With a small rest the
+ * connection stays open if it may: it may be a load balancer's and carry other senders' webhooks.
+ * @param limit bytes of the rest; a chunk counts for at least 64
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
-  const keeps = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;
+  const keepsOpen = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;
   reply.hijack();
   reply.raw.writeHead(401, {
-    ...(!keeps && { connection: 'close' }),
+    ...(!keepsOpen && { connection: 'close' }),
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(BODY),
   });
-  if (keeps) {
+  if (keepsOpen) {
     // Node discards the rest before it reads the next request.
     reply.raw.end(BODY);
     return;
@@ -47,7 +47,7 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
   reply.raw.end();
 }
 
-/** The length of its body; Infinity where its end is not known beforehand. */
+/** The length of the body; Infinity if it is not known beforehand. */
 function bytesOf({ headers }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return Infinity;
   return Number(headers['content-length'] ?? 0);

@@ -4,25 +4,24 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Action } from '../core/operators/audit.ts';
 
-/** @returns the token of `Authorization: Bearer`, undefined where there is none */
 export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
   return /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
 }
 
 type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
 
-/** What the audit says of a request, and the log that says the same. */
+/** What the audit records of a request, and its log. */
 export function actionFrom(request: FastifyRequest): Required<Pick<Action, 'source' | 'requestId' | 'log'>> {
   return { source: addressOf(request), requestId: request.id, log: request.log };
 }
 
-/** The address that a request comes from: its sender's, or what a proxy of TRUSTED_PROXIES says, if that is one. */
+/** The address of a request: its sender's, or the one reported by a proxy of TRUSTED_PROXIES. */
 export function addressOf({ ip, raw }: Sent): string {
   const address = isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-/** Whom wrong credentials are counted for: an address, or of IPv6 its /64, which whoever has one has whole. */
+/** The source for which failed authentications are counted: an address, for IPv6 its /64, which has one owner. */
 export function sourceOf(request: Sent): string {
   const address = addressOf(request);
   const written = isIP(address) === 6 ? URL.parse(`http://[${address.replace(/%.*/s, '')}]`)?.hostname : undefined;
@@ -35,14 +34,14 @@ export function sourceOf(request: Sent): string {
   return `${all.slice(0, 4).join(':')}::/64`;
 }
 
-/** Makes ids of requests, unique across processes. An id from the request is not used: it could hold anything. */
+/** Makes request ids, unique across processes. An id in the request is ignored: it could contain anything. */
 export function requestIds(): () => string {
   const process = randomBytes(6).toString('base64url');
   let count = 0;
   return () => `${process}-${(count += 1)}`;
 }
 
-/** The trace id in `traceparent` (W3C) and in Google's own header. The rest of either is not ours. */
+/** The trace id in `traceparent` (W3C) and in Google's own header. We ignore the rest of both. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 const CLOUD_TRACE = /^([0-9a-f]{32})(?:[/;]|$)/;
 
@@ -54,9 +53,9 @@ export function traceOf(headers: IncomingHttpHeaders): string | undefined {
   return typeof cloud === 'string' ? CLOUD_TRACE.exec(cloud)?.[1] : undefined;
 }
 
-/** The request's headers, names in lower case. Repeated ones are joined as RFC 9110 section 5.3 says. */
+/** The request's headers, names in lower case. Repeated headers are joined as RFC 9110 section 5.3 says. */
 export function flattenHeaders(rawHeaders: readonly string[]): Record<string, string> {
-  // An object that can hold a header named `__proto__`.
+  // Without a prototype it can hold a header named `__proto__`.
   const headers = Object.create(null) as Record<string, string>;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';

@@ -4,26 +4,26 @@ import type { AuthEndpoint, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './request.ts';
 
-/** Wrong credentials of one source that are judged without a pause, and how many more a second. */
+/** Failed authentications of one source that are allowed at once, and how many more per second. */
 export const BURST = 10;
 export const PER_SECOND = 2;
-/** Sources that have a bucket. One is full again, and needs none, five seconds after its last wrong one. */
+/** Maximum number of buckets. A bucket is full again, and can go, five seconds after the last failed authentication. */
 export const MOST_SOURCES = 1_000;
 
-/** Time for which a credential that was right from a source is judged there at once, and how many such there are. */
+/** How long, and for how many credentials, a credential that was valid from a source is checked without throttling. */
 const RIGHT_MS = 15 * 60_000;
 const MOST_RIGHT = 10_000;
 
-/** Nobody looked at the credential: too many wrong ones came from there. */
+/** The credential was rejected unchecked: too many from this source failed. */
 export class TooManyFailures extends Error {
   override readonly name = 'TooManyFailures';
   readonly retryAfterS = 1;
 }
 
 /**
- * Judges what a request shows.
- * @param shown all of it; where there is nothing, nothing is judged
- * @returns what `judge` does: undefined if it is wrong
+ * Checks the credentials of a request.
+ * @param shown all credentials of the request; without any, nothing is checked
+ * @returns the result of `judge`: undefined if they are wrong
  * @throws TooManyFailures
  */
 export type JudgeSlowly = <Judged>(
@@ -36,21 +36,21 @@ export type JudgeSlowly = <Judged>(
 type Bucket = { left: number; at: number; judging: number; settled: PromiseWithResolvers<void> };
 
 /**
- * Makes guessing slow: a source that shows wrong credentials has further ones judged at `PER_SECOND`. Each is taken off
- * before it is judged, and given back if it was right, so that many at once are no way around; what waits for those waits
- * for milliseconds. What was right from there lately is always judged: a source may be many people, and a Prometheus.
+ * Throttles failed authentications: after `BURST` of them, a source's credentials are checked at `PER_SECOND`. Each check
+ * takes a token first, and a valid credential gives it back, so parallel requests cannot avoid the limit. They wait
+ * milliseconds for each other. A credential that was valid from there recently is always checked: one source may be many
+ * people and a Prometheus.
  *
- * A bucket that is not full is never forgotten. Where so many sources guess that there is no room for one more, all
- * further ones share a bucket: then new ones are slow, rather than Postgres busy with guesses.
- *
+ * A bucket is forgotten only when full. If so many sources fail that there are no buckets left, all further sources share
+ * one: new sources are slow then, and Postgres is not busy with failed authentications.
  * @param now milliseconds
  */
 export function throttleFailures(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
-  /** Credentials that were right, by their hash and their source. From elsewhere one would be a guess like any other. */
+  /** Valid credentials by hash and source. From another source the same credential is throttled like any other. */
   const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
-  /** In the order of their last wrong one, so that the first is full first. */
+  /** In order of their last failed authentication, so that the first is full first. */
   const buckets = new Map<string, Bucket>();
   const others = full();
 

@@ -26,86 +26,87 @@ export type WebhookDeps = StoreDeps &
     /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
     accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
     watch: Pick<DatabaseWatch, 'check'>;
-    /** Where webhooks go that Postgres does not take in time. Undefined if there is no such place. */
+    /** Stores webhooks that Postgres does not commit in time. Undefined if there is no spill. */
     spill: SpillWebhook | undefined;
-    /** Undefined if nothing is kept of what is refused for an old token. */
+    /** Undefined if webhooks refused for an old token are not stored. */
     storeRefused: StoreRefused | undefined;
     observe: Observe;
     bodyBudget: number;
-    /** Webhooks a second that one location may always send, however busy the others are. */
+    /** Webhooks per second that one location may always send, however busy the others are. */
     perSecond: number;
     limits: AnswerLimits;
     authenticate: Authenticate;
   };
 
-/** `answerMs`: when a webhook is answered, whatever Postgres does. `commitMs`: Postgres's share of it if there is a spill. */
+/** `answerMs`: when a webhook is answered at the latest. `commitMs`: Postgres's part of that time if there is a spill. */
 export type AnswerLimits = { answerMs: number; commitMs: number };
 /** A sender gets an answer within 1.5 s. */
 export const ANSWER_LIMITS: AnswerLimits = { answerMs: 1_400, commitMs: 800 };
 type Answer =
   | { outcome: WebhookOutcome; webhookId: string | null; [asTheVendorWants: string]: string | null }
   | { outcome: 'accepted'; deliveryId: string };
-/** A listed token has no settings: Postgres is away, or did not answer, and is not asked to commit either. */
+/** A listed token has no settings: Postgres does not respond, so no commit is tried either. */
 type Scope = TokenScope | ListedToken;
-/** What all reports about a request have, with its time so far. */
-type Asked = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
-type Room = ReturnType<BodyBudget['open']>;
+/** Common fields of all reports about a request, with its time so far. */
+type RequestFields = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
+type Reservation = ReturnType<BodyBudget['open']>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the token of a webhook is known to be valid. */
+    /** Set once the token of a webhook was verified. */
     authenticated: { scope: Scope; token: string; spentMs: number } | undefined;
   }
 }
 
 /**
- * The return endpoint: first the token, then the bytes, then the provider verifies and translates, then one commit.
+ * The return endpoint. It checks the token and reads the bytes; the provider verifies and translates; one commit follows.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
- *   ignored or dropped; `webhookId` is null if it was dropped and not kept. With what the vendor wants to read beside it
- *   of one that says whether its kitchen takes orders
+ *   ignored or dropped; `webhookId` is null if it was dropped and not stored. The answer to a POS availability update also
+ *   has the fields that the vendor requires
  * - `200` the webhook is durable in the spill, since Postgres did not take it in time:
  *   `{"outcome": "accepted", "deliveryId"}`
- * - `401` the token is not valid here; the same answer for every reason, before the body is read. Behind that answer, the
- *   body is kept if the token was issued once for this very path
+ * - `401` the token is not valid here; the same answer for every reason, before the body is read. After the answer, the
+ *   body is stored if the token was once issued for exactly this path
  * - `500` neither, or the token could not be checked: the same request may succeed later (`Retry-After`)
  *
- * There is no other answer: vendors interpret others in their own ways.
+ * There is no other answer, since vendors interpret other statuses in their own ways.
  */
 export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
   const endpoint: Endpoint = {
     ...deps,
     budget: bodyBudget(deps.bodyBudget),
     share: fairShare(deps.perSecond, (locationId) =>
-      scope.log.warn({ locationId }, 'location floods: held back for the others'),
+      scope.log.warn({ locationId }, 'location floods: its webhooks are limited so that others do not wait'),
     ),
     databaseMs: deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs,
   };
   scope.addHook('onClose', async () => endpoint.share.stop());
   takeRawBodies(scope);
   scope.decorateRequest('authenticated');
-  // Nothing here logs by the request, and a logger for each costs more than most of what is done for it.
+  // No log line is per request, and a logger for each request costs more than most of its other work.
   scope.setChildLoggerFactory((log) => log);
-  scope.setErrorHandler((error, request, reply) => askToRepeat(endpoint, error, request, reply));
+  scope.setErrorHandler((error, request, reply) => askForRetry(endpoint, error, request, reply));
   const onRequest = authenticator(endpoint);
   scope.post(`${WEBHOOK_PATH}/:integration/:locationId`, { onRequest }, async (request, reply) => {
     const answer = await receive(endpoint, request, reply);
     if (!request.raw.complete) reply.header('connection', 'close');
     return answer;
   });
-  // Any other path is wrong, and is answered like a wrong token.
-  const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> => turnAway(endpoint, request, reply);
+  // Any other path is answered like a wrong token.
+  const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
+    rejectToken(endpoint, request, reply);
   for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) scope.post(path, { onRequest: refuseAll }, () => undefined);
 }
 
 type Endpoint = WebhookDeps & {
   budget: BodyBudget;
   share: ReturnType<typeof fairShare>;
-  /** Time for Postgres. */
+  /** Milliseconds for Postgres. */
   databaseMs: number;
 };
 
-async function askToRepeat(
+async function askForRetry(
   endpoint: Endpoint,
   error: unknown,
   request: FastifyRequest,
@@ -125,7 +126,7 @@ async function askToRepeat(
   return reply.send({ error: 'send it again later' });
 }
 
-function turnAway(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+function rejectToken(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   endpoint.observe(refusedBy(request, reply, 'unauthorized'));
   endpoint.observe({
     what: 'failed authentication',
@@ -136,8 +137,8 @@ function turnAway(endpoint: Endpoint, request: FastifyRequest, reply: FastifyRep
   return refuse(request, reply, endpoint.bodyLimit);
 }
 
-/** Refuses a token that was issued once for this very path, and keeps the body behind the answer. */
-async function turnAwayOld(
+/** Refuses a token that was once issued for exactly this path, and stores the body after the answer. */
+async function rejectOldToken(
   endpoint: Endpoint,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -145,17 +146,17 @@ async function turnAwayOld(
 ): Promise<void> {
   const { storeRefused } = endpoint;
   const { integration, locationId, tokenId, state } = old;
-  // No location has this id: who has an old token takes no room from who has a valid one.
-  const room = endpoint.budget.open(`\0${locationId}`);
+  // No location has this id, so old tokens take no memory from valid ones.
+  const reservation = endpoint.budget.open(`\0${locationId}`);
   const { rawHeaders, url: target = '' } = request.raw;
   const about = { requestId: request.id, trace: traceOf(request.headers) };
   let webhookId: string | null = null;
   let error: unknown;
   try {
-    // It takes what the refusal discards. That takes no longer for it, nor more.
-    const reading = storeRefused && readBody(request.raw, endpoint.bodyLimit, { onBytes: room.take });
+    // Reads the bytes that the refusal discards anyway: no more of them, and no longer.
+    const reading = storeRefused && readBody(request.raw, endpoint.bodyLimit, { onBytes: reservation.take });
     const read = reading?.catch((cause: unknown) => void (error = cause));
-    await turnAway(endpoint, request, reply);
+    await rejectToken(endpoint, request, reply);
     const body = await read;
     if (storeRefused !== undefined && body !== undefined) {
       const headers = flattenHeaders(rawHeaders);
@@ -166,7 +167,7 @@ async function turnAwayOld(
   } catch (cause) {
     error = cause;
   } finally {
-    room.release();
+    reservation.release();
   }
   const milliseconds = reply.elapsedTime;
   endpoint.observe({
@@ -194,8 +195,8 @@ function authenticator(
     const { scope, token, began } = about;
     // guard: own-location
     if (scope?.integration !== integration || scope.locationId !== locationId)
-      return turnAway(endpoint, request, reply);
-    if (isOld(scope)) return turnAwayOld(endpoint, request, reply, { token, old: scope });
+      return rejectToken(endpoint, request, reply);
+    if (isOld(scope)) return rejectOldToken(endpoint, request, reply, { token, old: scope });
     endpoint.authenticate(reply.raw, scope.tokenId);
     request.authenticated = { scope, token, spentMs: performance.now() - began };
     return undefined;
@@ -204,11 +205,11 @@ function authenticator(
   return (request, reply, done) => {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
-    // A token given twice is an array, and not valid.
-    if (typeof token !== 'string') return turnAway(endpoint, request, reply);
+    // A token given twice is an array, which is not valid.
+    if (typeof token !== 'string') return rejectToken(endpoint, request, reply);
     const judged = endpoint.judgeToken(token, endpoint.databaseMs, () => sourceOf(request));
     if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
-    // A token that is known already costs no promise.
+    // A known token needs no promise.
     const refused = admit(request, reply, { scope: judged, token, began });
     if (refused === undefined) done();
     return refused;
@@ -216,13 +217,13 @@ function authenticator(
 }
 
 async function receive(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<Answer> {
-  if (request.authenticated === undefined) throw new Error('a webhook came past its token');
+  if (request.authenticated === undefined) throw new Error('a webhook was not authenticated');
   const { scope, token, spentMs } = request.authenticated;
   const { locationId, integration, tokenId } = scope;
   endpoint.share.enter(locationId);
-  const room = endpoint.budget.open(locationId);
+  const reservation = endpoint.budget.open(locationId);
   const onBytes = (bytes: number): void => {
-    room.take(bytes);
+    reservation.take(bytes);
     endpoint.share.spend(locationId, bytes);
   };
   try {
@@ -234,34 +235,34 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
     // guard: postgres-clock
     const arrived = { id, locationId, integration, receivedAt: endpoint.now(), target, token, headers, ...read };
     const about = { requestId: request.id, trace: traceOf(request.headers) };
-    const asked: Asked = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
+    const requestFields: RequestFields = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
     const put = endpoint.spill;
     let why: unknown;
     if (isOpen(scope)) {
       try {
-        return await commit(endpoint, asked, arrived, { scope, deadline: began + endpoint.databaseMs });
+        return await commit(endpoint, requestFields, arrived, { scope, deadline: began + endpoint.databaseMs });
       } catch (error) {
-        // What Postgres refuses now, it would refuse from the spill.
+        // Postgres would refuse the same webhook from the spill too.
         if (put === undefined || isDataError((error as Error).cause)) throw error;
         void endpoint.watch.check();
         why = error;
       }
     }
-    if (put === undefined) throw new Error('a token was judged by a list, and there is no spill');
+    if (put === undefined) throw new Error('a token was found in the list of valid tokens, but there is no spill');
     const spilled = { ...arrived, ...about, tokenId };
-    return await spill({ put, observe: endpoint.observe }, asked, spilled, {
-      room,
+    return await spill({ put, observe: endpoint.observe }, requestFields, spilled, {
+      reservation,
       deadline: began + endpoint.limits.answerMs,
       why,
     });
   } finally {
-    room.release();
+    reservation.release();
   }
 }
 
 async function commit(
   endpoint: Endpoint,
-  asked: Asked,
+  requestFields: RequestFields,
   arrived: ArrivedWebhook,
   { scope, deadline }: { scope: TokenScope; deadline: number },
 ): Promise<Answer> {
@@ -271,21 +272,21 @@ async function commit(
   if (dropped?.unproven === true) endpoint.share.distrust(scope.locationId);
   const { outcome, serviceOrderIds } = webhook.id === null ? NOT_STORED : await endpoint.accept(webhook, deadline);
   const { tokenId } = scope;
-  endpoint.observe({ what: 'webhook', ...asked(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
+  endpoint.observe({ what: 'webhook', ...requestFields(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
   return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
 }
 
 async function spill(
   { put, observe }: { put: SpillWebhook; observe: Observe },
-  asked: Asked,
+  requestFields: RequestFields,
   spilled: SpilledWebhook,
-  about: { room: Room; deadline: number; why: unknown },
+  about: { reservation: Reservation; deadline: number; why: unknown },
 ): Promise<Answer> {
-  const { room, deadline, why } = about;
+  const { reservation, deadline, why } = about;
   const report = (outcome: 'spilled' | 'refused'): void =>
-    observe({ what: 'spill', ...asked(), outcome, webhookId: spilled.id, why });
+    observe({ what: 'spill', ...requestFields(), outcome, webhookId: spilled.id, why });
   try {
-    await put(spilled, { take: room.take, deadline });
+    await put(spilled, { take: reservation.take, deadline });
   } catch (error) {
     report('refused');
     throw error;
@@ -300,6 +301,6 @@ function isOpen(scope: Scope): scope is TokenScope {
 
 function refusedBy(request: FastifyRequest, reply: FastifyReply, outcome: WebhookRefused['outcome']): WebhookRefused {
   const { integration, locationId } = request.params as { integration?: string; locationId?: string };
-  const asked = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
-  return { what: 'webhook refused', outcome, ...asked, integration, claimedLocationId: locationId };
+  const requestFields = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+  return { what: 'webhook refused', outcome, ...requestFields, integration, claimedLocationId: locationId };
 }

@@ -11,7 +11,7 @@ export function isThing(of: Access['of']): of is Thing {
   return of === 'order' || of === 'webhook' || of === 'location';
 }
 
-/** Finds where the thing is that an input names. @returns undefined where there is no such thing */
+/** Finds the location of the order or location that an input names. @returns undefined if it does not exist */
 export async function findThing(
   pool: Pool,
   of: Thing,
@@ -19,7 +19,7 @@ export async function findThing(
 ): Promise<{ locationId: string | null } | undefined> {
   if (of === 'webhook') return findWebhook(pool, String(webhookId));
   const id = of === 'order' ? serviceOrderId : locationId;
-  // Postgres cannot be asked about a NUL.
+  // A NUL in a query is an error in Postgres.
   if (!Id.safeParse(id).success) return undefined;
   const { rows } = await pool.query<{ locationId: string | null }>(
     of === 'order'
@@ -31,9 +31,9 @@ export async function findThing(
 }
 
 /**
- * What is about to be done that is written down: nothing of a dry run, nor about what is not there.
+ * The action to record before it begins: none for a dry run, nor if its subject does not exist.
  * @param query decides whether member data is revealed
- * @param about what else it is about
+ * @param about more fields of the action
  */
 export async function actOf(
   pool: Pool,
@@ -51,9 +51,9 @@ export async function actOf(
   if (found === undefined) return undefined;
   const { locationId } = found;
   if (tokenId === undefined || locationId === null) return { ...done, locationId };
-  // An id of another location's token is not for those who read of this one.
-  const isTheirs = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
-  return { ...done, locationId, subject: isTheirs ? tokenId : undefined };
+  // Readers of this location must not see ids of another location's tokens.
+  const isOfLocation = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
+  return { ...done, locationId, subject: isOfLocation ? tokenId : undefined };
 }
 
 export function idsOf(params: Options): Pick<Action, 'serviceOrderId' | 'webhookId'> {

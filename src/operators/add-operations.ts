@@ -84,7 +84,7 @@ function optionOf({ flags, about, required, choices, read, conflicts }: CommandO
   return option;
 }
 
-/** Runs an operation once, or for each page of a list, and prints what came of it. */
+/** Runs an operation once, or for each page of a list, and prints the result. */
 async function run(
   operation: Operation,
   typed: Options,
@@ -104,7 +104,7 @@ async function run(
       (output) => ({ done: output, input: read, stopped: undefined }),
       (error: unknown) => {
         if (error instanceof PartlyDone) return { done: error.done, input: read, stopped: describe(error.cause) };
-        throw naming(error, thing, about.cannot);
+        throw nameSubject(error, thing, about.cannot);
       },
     );
   });
@@ -119,14 +119,14 @@ async function run(
     (await operation.print?.(done, input)) ?? '',
   );
   if (stopped !== undefined)
-    throw new Error(`It stopped before the end. Repeat the command to go on. The cause: ${stopped}`);
+    throw new Error(`It stopped before the end. Repeat the command to continue. The cause: ${stopped}`);
   const failed = operation.fails?.(done, input) ?? false;
   if (typeof failed === 'string') throw new Error(failed);
   if (failed) process.exitCode = 1;
 }
 
-/** Says what a refusal is about. */
-function naming(error: unknown, thing: string | undefined, cannot: string | undefined): unknown {
+/** Adds to a refusal what was refused. */
+function nameSubject(error: unknown, thing: string | undefined, cannot: string | undefined): unknown {
   if (!(error instanceof NotDone) || thing === undefined || error.statusCode === 400) return error;
   const verb = error.statusCode === 409 && cannot !== undefined ? ` ${cannot}` : '';
   return new NotDone(error.statusCode, `${thing}${verb}: ${error.message}`);
@@ -152,12 +152,12 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
   print(command, rows, next === undefined ? words : `${words}\n\nThere may be more: --after ${next}`);
 }
 
-/** Reads what was typed as the route reads a request. @throws NotDone */
+/** Validates the typed input with the route's schemas. @throws NotDone */
 function readInput({ params, query, body }: Operation, typed: Options): Options {
   const ids = Object.keys(params?.shape ?? {});
   const given = Object.entries(typed).filter(([, value]) => value !== undefined);
   const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => ids.includes(name))));
-  // What is no id names nothing. It may be a secret in the wrong place, so it is not said.
+  // An invalid id is not repeated: it may be a secret in the wrong place.
   if (inPath?.error !== undefined) throw new NotDone(404, `The id is not valid: ${inPath.error.issues[0]?.message}`);
   const others = Object.fromEntries(given.filter(([name]) => !ids.includes(name)));
   const rest = (query ?? body)?.safeParse(others, { reportInput: true });
@@ -213,7 +213,7 @@ function settingsOf(rules: SettingsRules, { PARK_TTL_S: parkTtlS }: Config): Set
   return { open: settingsOpener(rules), keys, publicUrl, registry, parkTtlS };
 }
 
-/** Performs an operation, and writes it down as an act of whoever runs the command. */
+/** Performs an operation, and records it in the audit as an action of the command's user. */
 async function performAction(operation: Operation, caller: Noting, input: Options): Promise<object> {
   const { pool, by } = caller;
   const { about } = operation;

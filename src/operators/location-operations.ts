@@ -24,7 +24,7 @@ import { LocationParams } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'locationId' };
-/** Time for all calls to its POS together: an operator waits. */
+/** Time for all calls to the POS together, since an operator waits. */
 const CHECK_MS = 8_000;
 
 const list = operation({
@@ -73,7 +73,7 @@ const put = operation({
     { pool, settings: { registry, keys, publicUrl }, pos, note },
     { locationId, integration, settings, country },
   ) {
-    // Loaded here, since nothing else needs its tables.
+    // Imported here, since no other operation needs its tables.
     const { isSupportedCountry } = await import('libphonenumber-js/min');
     if (country !== undefined && !isSupportedCountry(country)) {
       throw new NotDone(400, 'country: must be an ISO 3166-1 code such as DE');
@@ -181,7 +181,6 @@ const check = operation({
   },
   fails: ({ state }) => state === 'failed',
   async print(checked) {
-    // Loaded here, since no other operation needs it.
     const { judgeReach } = await import('../diagnostics/examine-locations.ts');
     return describeCheck(judgeReach(checked));
   },
@@ -315,7 +314,6 @@ encrypted until 90 days after their last renewal: revoke them at the POS.
 
 export const LOCATION_OPERATIONS: readonly Operation[] = [put, list, show, check, connect, pause, resume, remove];
 
-/** A drain has no time for a POS. */
 async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
   const stopped = Promise.withResolvers<never>();
   const stop = (): void =>

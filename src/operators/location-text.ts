@@ -16,7 +16,7 @@ export function locationsTable(rows: readonly LocationRow[]): string {
   );
 }
 
-/** What only a command shows of a location's settings: the names of their fields, and why they cannot be used. */
+/** Settings as a command shows them: the names of their fields, and why they cannot be used. */
 export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
 
 export function locationInWords(shown: ShownLocation & SettingsShown): string {
@@ -34,13 +34,13 @@ export function locationInWords(shown: ShownLocation & SettingsShown): string {
       'connection lasts': grantInWords(shown.grant),
       'cannot be used': settings.problem,
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
-      'fix it by': oldToken && mendOldToken(locationId, oldToken, knows.connect),
+      'fix it by': oldToken && fixOldToken(locationId, oldToken, knows.connect),
     }),
     titled('What operators did', actsTable(actions)),
   );
 }
 
-function mendOldToken(
+function fixOldToken(
   locationId: string,
   { state }: NonNullable<SeenLocation['oldToken']>,
   canConnect: boolean,

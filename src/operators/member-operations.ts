@@ -9,7 +9,7 @@ const erase = operation({
   id: 'eraseMember',
   role: 'admin',
   of: 'all',
-  // Without whose: an id of the member would outlive what is erased.
+  // The audit gets no id of the member, since it would outlive the erased data.
   does: 'erase member',
   body: z.strictObject({ memberId: Id, dryRun: z.boolean().default(false) }),
   async run({ pool, note }, { memberId, dryRun }) {

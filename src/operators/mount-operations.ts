@@ -6,8 +6,8 @@ import { actionFrom } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 
 /**
- * Mounts a route for each operation that has one, behind a door and its guard.
- * @param closing ends what is under way: a drain has no time for it
+ * Mounts a route for each operation that has one, on an authenticated and guarded scope.
+ * @param closing aborts requests in progress at the end of a drain
  */
 export function mountOperations(
   scope: FastifyInstance,
@@ -50,7 +50,7 @@ function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {
   return { method, url };
 }
 
-/** What a schema has read: the rest of a request says nothing. The names of all fields of a route differ. */
+/** The input, from the parts that a schema has validated. The field names of a route are unique. */
 function inputOf({ params, query, body }: Operation, request: FastifyRequest): Options {
   return {
     ...(params && (request.params as Options)),

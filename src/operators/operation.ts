@@ -11,63 +11,63 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
 import type { Config } from '../server/config.ts';
 
-/** Who may use a route, and what is written down of it. */
+/** The role that a route needs, and what the audit records of it. */
 export type Access = {
   role: Role;
   /**
-   * What decides at which location the role is needed:
+   * Where the role is needed:
    *
-   * - `order`, `webhook`, `location`: that of the one in the path. Of others' it is answered as if there were none
-   * - `list`: the route itself leaves out what is elsewhere, by `within`
-   * - `given`: the body's `locations`: at each of them, and without them at all
-   * - `all`: it is about all locations, and takes the role at all of them
-   * - `none`: it is about no location
+   * - `order`, `webhook`, `location`: at the location of the one in the path. Elsewhere the answer is as if it did not exist
+   * - `list`: anywhere. The route leaves out other locations with `within`
+   * - `given`: at each of the body's `locations`, or without them at all locations
+   * - `all`: at all locations
+   * - `none`: at any location
    */
   of: 'order' | 'webhook' | 'location' | 'list' | 'given' | 'all' | 'none';
-  /** It asks Postgres nothing, so whom it was known to be open to may go on while that is away. */
+  /** It sends no query to Postgres, so operators with a cached permission may use it while Postgres is unavailable. */
   whileAway?: true;
-  /** The act's name in the audit. Every operation that changes something has one. */
+  /** The action's name in the audit. Every operation that changes something has one. */
   does?: string;
   /**
-   * Member data in the answer: then it takes `member-data` as well, and the audit names it. The query is looked at
-   * before it was validated and after that, when it has booleans.
+   * Set if the answer may contain member data: it then needs `member-data` as well, and the audit records this action. `when`
+   * gets the query both before and after validation, which turns text into booleans.
    */
   reveals?: { action: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
 };
 
-/** What settings are read with, as the service has it. */
+/** Variables that reading settings needs, as the service has them. */
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
-/** What asks POS systems needs beside them. */
+/** Variables that calling POS systems needs. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry; parkTtlS: number };
 
-/** Who runs an operation, and what it runs with: the same for a request and for a command. */
+/** The caller of an operation and its dependencies, the same for a request and for a command. */
 export type Caller = {
   pool: Pool;
   by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
-  /** The locations that an answer may be about. @returns undefined for all of them */
+  /** The locations that an answer may cover. @returns undefined for all of them */
   within(asked?: string): readonly string[] | undefined;
-  /** Says for the audit what came of it, as a code: by default the state of the order or location. */
+  /** Sets the outcome code in the audit. The default is the state of the order or location. */
   note(after: string): void;
-  /** What settings are read with. Only for an operation that reads `SETTINGS`: a command starts quicker without. */
+  /** Only for an operation that reads `SETTINGS`: other commands start faster without it. */
   settings: Settings;
-  /** What asks POS systems. Only for an operation that reads `POS`. */
+  /** Only for an operation that reads `POS`. */
   pos: LocationDeps;
-  /** Of the variables that the operation reads, those that are set. */
+  /** The variables that the operation reads, where they are set. */
   config: Partial<Config>;
-  /** What the process has beside the database. A command has none of it. */
+  /** Only in the service. A command has none of it. */
   service?: {
-    /** Has everybody looked up again, after this process has changed who may what. */
-    identify: { lookAnew(): void };
+    /** Invalidates cached permissions, after this process has changed some. */
+    identify: { invalidateCache(): void };
     now: Now;
     /** Aborts at the end of a drain. */
     closing: AbortSignal;
     readiness(): { database: DatabaseState };
     spillState(): SpillState;
   };
-  /** True once nobody waits for the answer: who asked has left, or the process ends. */
+  /** True once the answer is not needed: the caller has left, or the process ends. */
   isOver(): boolean;
-  /** Signals work to the workers of this process. A command has none: they hear of it from Postgres. */
+  /** Wakes the workers of this process. In a command it does nothing: Postgres notifies the workers. */
   wake(): void;
 };
 
@@ -77,7 +77,7 @@ export type CommandOption = {
   about: string;
   required?: true;
   choices?: readonly string[];
-  /** `past`: a time, or a while ago. `limit`: rows of a list. Otherwise a function of the text, and of what was there. */
+  /** `past`: a time or a duration ago. `limit`: rows of a list. Otherwise a function of the text and the previous value. */
   read?: 'past' | 'limit' | ((text: string, before?: string[]) => unknown);
   conflicts?: string;
 };
@@ -87,27 +87,27 @@ export type CommandAbout = {
   /** Such as `order show`. */
   name: string;
   about: string;
-  /** Its flags, its help, and the field of the input that it is. */
+  /** Its flags, its help, and the input field that it sets. */
   argument?: { flags: string; about: string; field: string };
   options?: readonly CommandOption[];
   /**
-   * Finds what the route has in its path and nobody types.
-   * @returns why there is none, in a sentence without what was typed, which may be a secret
+   * Finds path parameters of the route that are not typed.
+   * @returns why there are none, in a sentence without the typed text, which may be a secret
    */
   complete?(pool: Pool, typed: Options): Promise<Options | string>;
-  /** Words between what it is about and a refusal, such as `cannot be removed`. */
+  /** Words between the subject and a refusal, such as `cannot be removed`. */
   cannot?: string;
-  /** What stands below the options in its help. */
+  /** Help text below the options. */
   more?: string;
   examples: readonly string[];
   /**
-   * Makes the input of what was typed, as a request would have it: `argument` and options by their names. By default
-   * these are the names of the input's fields.
-   * @returns what another operation is to do, where the options say so
+   * Makes the input of a request from the typed `argument` and options, by their names. By default these are the names of
+   * the input's fields.
+   * @returns the input of another operation, if the options ask for that one
    * @throws NotDone
    */
   read?(typed: Options): Typed | Promise<Typed>;
-  /** The field of the output that holds the rows: these are printed as JSON, and all pages of them are read. */
+  /** The output field that holds the rows. `--json` prints these, and all pages of them are read. */
   rows?: string;
 };
 type Typed = Options | { operation: Operation; input: Options };
@@ -126,33 +126,33 @@ type Api<Output> = {
   summary: string;
   description: string;
   output: Output;
-  /** What the output is, in a sentence. */
+  /** The output, in a sentence. */
   answer: string;
-  /** True if it may not be possible as things are: 409. */
+  /** True if the current state may not allow it: 409. */
   refuses?: true;
 };
 
 type About<S extends Shapes, Input, Result> = Access &
   S & {
     id: string;
-    /** What is said where there is no such thing, if it is none of `noSuch`. */
+    /** The sentence if the subject does not exist, where it is none of `noSuch`. */
     missing?: string;
-    /** What a command needs of the environment, beside the database. */
+    /** Variables that a command needs, besides those of the database. */
     reads?: readonly (keyof Config)[];
-    /** True if it makes work for the workers of this process. */
+    /** True if it creates work for the workers of this process. */
     wakes?: true;
-    /** @returns a refusal, or undefined if there is no such thing */
+    /** @returns a refusal, or undefined if the subject does not exist */
     run(caller: Caller, input: Input): Promise<Result>;
-    /** Says the output in words. */
+    /** Describes the output for people. */
     print?(done: Done<Result>, input: Input): string | Promise<string>;
-    /** Whether a command fails in spite of its output. @returns why, or true where the output says it */
+    /** Whether a command fails despite its output. @returns the reason, or true if the output has it */
     fails?(done: Done<Result>, input: Input): string | boolean;
-    /** What else its act is about. */
+    /** More fields of the action in the audit. */
     about?(caller: Caller, input: Input): Promise<Partial<Action>>;
     command?: CommandAbout;
   };
 
-/** What operators can do: the one place that says it, for the API and for the command line. One has at least one of these. */
+/** An operation of operators, the only definition for the API and the command line. It has at least one of these two. */
 export type Operation = About<Shapes, Options, unknown> & { api?: Api<z.ZodType> };
 
 export function operation<
@@ -163,7 +163,7 @@ export function operation<
   return about as unknown as Operation;
 }
 
-/** Why nothing was done: the status that says it to a program. */
+/** Nothing was done. The status is the reason for programs. */
 export class NotDone extends Error {
   override readonly name = 'NotDone';
   readonly statusCode: 400 | 404 | 409;
@@ -173,7 +173,7 @@ export class NotDone extends Error {
   }
 }
 
-/** What ended half-way. What was done until then stays done. */
+/** The operation stopped half-way. Its changes until then stay. */
 export class PartlyDone extends Error {
   override readonly name = 'PartlyDone';
   readonly done: object;
@@ -183,14 +183,14 @@ export class PartlyDone extends Error {
   }
 }
 
-/** What is said where there is no such thing, or where there is one that the operator may not know of. */
+/** The sentence if something does not exist, or if the operator may not know that it does. */
 export const noSuch = {
   order: 'No order has this id.',
   webhook: 'No stored webhook has this id.',
   location: 'No location has this id.',
 } as const;
 
-/** Runs an operation, the same for both adapters. @throws NotDone */
+/** Runs an operation, for both adapters. @throws NotDone */
 export async function perform(operation: Operation, caller: Caller, input: Options): Promise<object> {
   const done = await operation.run(caller, input).catch((error: unknown) => {
     if (!(error instanceof WrongLocation)) throw error;

@@ -101,7 +101,7 @@ const show = operation({
   async run({ pool, by }, { serviceOrderId, contents = false, ordered = false }) {
     const found = await showOrder(pool, serviceOrderId);
     if (found === undefined) return undefined;
-    // Who has the database itself reads why in the POS's words, which may quote the member, and the link.
+    // The user of a command can read the database anyway, so they see the POS's reason, which may quote the member, and the link.
     const shown = contents || by.kind === 'command_line' ? found : withoutMemberData(found);
     return {
       ...shown,

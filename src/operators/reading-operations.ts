@@ -142,7 +142,7 @@ const spill = operation({
 
 export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
 
-/** One line for each act. @param none said where there is none */
+/** One line for each action. @param none the text if there is none */
 export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
   return table(
     actions.map(

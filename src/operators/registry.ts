@@ -7,7 +7,6 @@ import { READING_OPERATIONS } from './reading-operations.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
-/** All that operators can do. */
 export const OPERATIONS: readonly Operation[] = [
   ...ORDER_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
@@ -18,7 +17,6 @@ export const OPERATIONS: readonly Operation[] = [
   ...READING_OPERATIONS,
 ];
 
-/** Groups of commands, by their names. */
 export const GROUPS: Readonly<Record<string, { about: string; more?: string; examples: readonly string[] }>> = {
   order: {
     about: 'orders on their way to a POS and back',
@@ -93,21 +91,21 @@ const STREAMS: Readonly<Record<string, Access>> = {
   'GET /live': { role: 'viewer', of: 'list' },
 };
 
-/** The path of the operator API for programs. The console has the same routes under its own. */
+/** The path of the operator API for programs. The console has the same routes under its own path. */
 export const API_PATH = '/v1';
 
-/** What programs look for at a path of its own. The console has none of it. */
+/** Routes for programs outside this path. The console has none of them. */
 export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
 };
 
-/** @returns method and path, as programs call the route */
+/** @returns method and path of a route, as programs call it */
 export function publicRoute(route: string): string {
   return route in FOR_PROGRAMS ? route : route.replace(' ', ` ${API_PATH}`);
 }
 
-/** Every route of the operator API, below the prefix of its door. A route that is not here stops the start. */
+/** Every route of the operator API, without its prefix. The service does not start if a route is missing here. */
 export const ACCESS: Readonly<Record<string, Access>> = {
   ...Object.fromEntries(
     OPERATIONS.flatMap(({ api, ...operation }) => (api === undefined ? [] : [[api.route, accessOf(operation)]])),

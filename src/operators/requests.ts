@@ -1,4 +1,4 @@
-/** What operators send: the same for a request and for a command. */
+/** Input of operators, the same for a request and for a command. */
 import { z } from 'zod';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
@@ -6,7 +6,7 @@ import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import type { CommandOption } from './operation.ts';
 
-/** Rows of a page: at most. */
+/** Maximum rows of a page. */
 export const PAGE_MAX = 200;
 
 export const When = z
@@ -24,7 +24,7 @@ export const whether = (description: string): z.ZodType<boolean> =>
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
   z.enum(values).meta({ description });
 
-/** A query has only text. What is no number stays as it is, for the message. */
+/** A query has only text. Text that is no number stays text, for the error message. */
 const numberOf = (given: unknown): unknown =>
   typeof given === 'string' && !Number.isNaN(Number(given)) ? Number(given) : given;
 
@@ -42,7 +42,7 @@ export const LocationParams = z.strictObject({
 
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
-/** The id of what has a secret beside it, which may stand in its place by mistake: no error repeats it. */
+/** The id of something that has a secret, which may be typed in its place by mistake: no error repeats the input. */
 export const idOf = (thing: 'token' | 'session' | 'grant') => {
   const but = thing === 'token' ? ', never the token itself' : '';
   return z.uuid({ error: `must be the id of a ${thing}, such as ${EXAMPLE_ID}${but}` }).meta({
@@ -53,7 +53,7 @@ export const idOf = (thing: 'token' | 'session' | 'grant') => {
 
 export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
-/** Options of commands for the same fields. @param did such as `received` */
+/** Options of commands for the same fields. @param did the verb, such as `received` */
 export const spanOptions = (did: string): CommandOption[] => [
   { flags: '--since <when>', about: `${did} at this time or later`, read: 'past' },
   { flags: '--until <when>', about: `${did} before this time`, read: 'past' },

@@ -45,14 +45,14 @@ const RIGHT: readonly CommandOption[] = [
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
-/** Says in the audit who got or lost what, unless nobody did. It acts at once in this process. @returns `given` */
+/** Records in the audit who got or lost which roles, and invalidates this process's cache. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
   action: Pick<Action, 'action' | 'subject'>,
   given: Given | { refused: string } | undefined,
 ): Promise<Given | { refused: string } | undefined> {
   if (given === undefined || 'refused' in given) return given;
-  service?.identify.lookAnew();
+  service?.identify.invalidateCache();
   note(givenInWords(given));
   const { source, requestId, log } = by;
   await recordAtEach(pool, by, { ...action, source, requestId, log }, given);
@@ -326,7 +326,7 @@ const revokeSession = operation({
   params: SessionParams,
   async run({ pool, service }, { sessionId }) {
     if (!(await endSession(pool, sessionId))) return undefined;
-    service?.identify.lookAnew();
+    service?.identify.invalidateCache();
     return { sessionId, revoked: true as const };
   },
   print: ({ sessionId }) => `${sessionId} is over; it no longer works after five seconds`,

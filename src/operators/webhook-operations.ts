@@ -29,7 +29,7 @@ import {
 import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
 
 const tag = 'Webhooks';
-/** Time for a replay of many by a request, below a usual load balancer's time-out. */
+/** Time for a replay of many in one request, below a usual load balancer's time-out. */
 const REPLAY_MS = 20_000;
 const COUNT_MS = 5_000;
 const COUNT_PAGE = 1_000;
@@ -43,7 +43,7 @@ const FILTERS: readonly CommandOption[] = [
   { flags: '--old-token', about: 'refused with 401, because their token is no longer valid' },
 ];
 
-/** A command goes on to the end: nothing in front of it loses its patience. */
+/** A command has no time limit, since no load balancer is in front of it. */
 const isCommand = ({ kind }: Actor): boolean => kind === 'command_line';
 
 const list = operation({
@@ -60,7 +60,7 @@ const list = operation({
   },
   query: WebhooksQuery,
   async run(caller, { location, order, limit, cursor, ...filter }) {
-    // In the API a list that is empty says nothing of what is elsewhere.
+    // In the API an empty list must not reveal whether the order is at another location.
     if (isCommand(caller.by) && order !== undefined) await mustBeThere(caller.pool, order);
     const locations = caller.within(location);
     const after = await whereFrom(caller, cursor, locations);
@@ -181,7 +181,7 @@ const replayMany = operation({
       }
     } catch (error) {
       note(runInCounts(done));
-      // Webhooks replayed before Postgres went away are committed.
+      // Webhooks replayed before Postgres became unavailable are committed.
       if (!dryRun) caller.wake();
       if (done.replayed.length + done.refused.length === 0) throw error;
       throw new PartlyDone(done, error);

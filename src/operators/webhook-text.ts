@@ -74,7 +74,7 @@ export function replaysInWords({ dryRun, outcomes, replayed, refused }: Replayed
 
 export function webhookInWords(shown: ShownWebhook): string {
   const { today, replays } = shown;
-  const body = legible(shown.body);
+  const body = toText(shown.body);
   return sections(
     facts({
       webhook: shown.webhookId,
@@ -88,7 +88,7 @@ export function webhookInWords(shown: ShownWebhook): string {
       'first received': shown.replayOf === null ? '' : shown.firstReceivedAt,
       'a replay today':
         'events' in today
-          ? `would read ${sayingBusy(today.pausedUntil) ?? `${today.events.length} events`}`
+          ? `would read ${describeAvailability(today.pausedUntil) ?? `${today.events.length} events`}`
           : 'dropped' in today
             ? `would be dropped: ${today.dropped}`
             : `cannot be: ${today.refused}`,
@@ -129,15 +129,15 @@ function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
   };
 }
 
-/** Returns a body as text if it is UTF-8 without characters that steer a terminal. */
-function legible(body: ShownWebhook['body']): { text: string } | { base64: string } | undefined {
+/** Returns a body as text if it is UTF-8 without terminal control characters. */
+function toText(body: ShownWebhook['body']): { text: string } | { base64: string } | undefined {
   if (body === undefined) return undefined;
   const { base64, text } = body;
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 
-/** Whether the kitchen takes orders, where a webhook says so. */
-function sayingBusy(pausedUntil: Date | null | undefined): string | undefined {
+/** The POS availability that a webhook reports. */
+function describeAvailability(pausedUntil: Date | null | undefined): string | undefined {
   if (pausedUntil === undefined) return undefined;
   return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;
 }

@@ -29,7 +29,7 @@ it('a named token opens what its roles say, and is shown this once', async () =>
   expect(listed).toMatch(new RegExp(`^${tokenId} +anna +viewer,operator,member-data at club-1 +valid `, 'm'));
   expect(listed).not.toContain('exo_');
   expect(await outOf('token', 'revoke', tokenId)).toContain('revoked');
-  stage.lookAnew();
+  stage.invalidateCache();
   expect(await statusOf(token, '/v1/locations/club-1')).toBe(401);
 
   const words = await outOf('token', 'issue', '--name', 'ben', '--role', 'admin');
@@ -77,6 +77,6 @@ it('who is signed in is listed, and a browser is shut out', async () => {
   expect(session?.name).toBe('laptop');
   expect(await outOf('session', 'list')).toMatch(/laptop .*127\.0\.0\.1/);
   expect(await outOf('session', 'revoke', session?.sessionId ?? '')).toContain('is over');
-  stage.lookAnew();
+  stage.invalidateCache();
   expect(await opens()).toBe(false);
 });

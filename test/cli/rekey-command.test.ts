@@ -153,7 +153,7 @@ describe('expediter rekey', () => {
     const { code, error } = await runCli(env, ['rekey']);
     expect({ code, error }).toEqual({
       code: 1,
-      error: `error: 2 cannot be decrypted: what lies in locations/club-1, locations/club-2 was sealed for another row\n`,
+      error: `error: 2 cannot be decrypted: the values in locations/club-1, locations/club-2 were encrypted for another row\n`,
     });
     for (const [locationId, other] of [
       ['club-1', 'club-2'],

@@ -157,7 +157,7 @@ describe('expediter doctor', () => {
     expect({ code, parts: findings.map((each) => each.part) }).toEqual({ code: 0, parts: ['topic', 'push'] });
     expect(await runCli(env, ['doctor', '--only', 'weather'])).toMatchObject({
       code: 2,
-      error: expect.stringContaining('Right would be some of environment, database'),
+      error: expect.stringContaining('Use some of environment, database'),
     });
     expect(await wrong('platform', { ORDER_API_URL: 'nonsense' })).toEqual([
       failed('ORDER_API_URL', /is not an http or https URL/, /orders\.example\.com/),

@@ -65,7 +65,7 @@ it('tells every fault in a sentence, and exits 1', async () => {
   const module = { ...env, ORDER_MODULE: await moduleOf('wrong', wrong) };
   const { code, out, error } = await runCli(module, ['platform', 'check', 'B-1001']);
   expect({ code, error }).toEqual({ code: 1, error: '' });
-  expect(out).toContain(`What is wrong with the order that was made of the answer:
+  expect(out).toContain(`Errors in the order that was made from the answer:
 
 items is missing; a list is required
 money.tip is missing; a number is required
@@ -87,7 +87,7 @@ it('tells where a mapper threw, and what it said only where that is asked for', 
     code: 1,
     out: expect.stringMatching(/^It cannot be placed: the mapper of ORDER_MODULE threw TypeError at throwing\.ts:3\n/),
   });
-  expect(out).toContain('With --reveal this also prints what the error says');
+  expect(out).toContain('Add --reveal to print the whole error.');
   expect(out).not.toMatch(PERSONAL);
   const revealed = await runCli(module, ['platform', 'check', 'B-1001', '--reveal']);
   expect(revealed.out).toContain('TypeError: not Ada');
@@ -137,7 +137,12 @@ money.total is 36.60 EUR, and subtotal, tip and fee come to 35.60 EUR, 40.96 EUR
 });
 
 it.each<[string, Record<string, string>, string, object]>([
-  ['there is no such order', {}, 'B-9999', { code: 3, error: 'error: the ordering platform has no such order\n' }],
+  [
+    'there is no such order',
+    {},
+    'B-9999',
+    { code: 3, error: 'error: The ordering platform has no order with this id.\n' },
+  ],
   ['nobody is there', { ORDER_API_URL: 'http://127.0.0.1:9/' }, 'B-1001', { code: 1, out: /gave no usable answer/ }],
   [
     'both are set',

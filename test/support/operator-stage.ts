@@ -37,7 +37,7 @@ export type Stage = Fixtures & {
   /** Posts JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
   /** Forgets who operators are, as the service does after two seconds. */
-  lookAnew(): void;
+  invalidateCache(): void;
   /** Listens, for streams and odd paths. @returns the URL */
   listen(): Promise<string>;
   /** Stops as SIGTERM would. Safe to repeat. */
@@ -153,7 +153,7 @@ export async function startStage(
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body),
       }),
-    lookAnew: () => operator?.identify.lookAnew(),
+    invalidateCache: () => operator?.identify.invalidateCache(),
     listen: () => (url ??= app.listen({ host: '127.0.0.1', port: 0 })),
     drain: () => (drained ??= stop()),
     async stop() {

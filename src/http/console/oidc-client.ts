@@ -7,17 +7,17 @@ import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
 import type { Actor } from '../../core/operators/operator.ts';
 import { seal, type SettingsKeys, unseal } from '../../core/locations/settings-key.ts';
 
-/** Where people sign in, and what of their claims counts. */
+/** Where people sign in, and which of their claims count. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;
-  /** Undefined for a public client: PKCE alone protects the code then. */
+  /** Undefined for a public client, whose code is protected by PKCE only. */
   clientSecret: string | undefined;
-  /** Where the console is, to which the issuer sends people back. */
+  /** The console's URL, to which the issuer redirects people. */
   consoleUrl: string;
   scopes: string;
   groupsClaim: string;
-  /** Who may sign in: addresses of these domains, or members of these groups. */
+  /** Who may sign in: people with an address of these domains, or members of these groups. */
   domains: readonly string[];
   groups: readonly string[];
 };
@@ -25,44 +25,44 @@ export type OidcSettings = {
 type Claims = Readonly<Record<string, unknown>> & { iss: string; sub: string };
 
 type OidcClient = {
-  /** Where the browser is sent to sign in. @throws IssuerAway */
+  /** Where to redirect the browser to sign in. @throws IssuerAway */
   startUrl(about: { state: string; nonce: string; verifier: string; again: boolean }): Promise<URL>;
   /**
-   * Exchanges the code in the callback's query for what the issuer says of the person: signed by it, for this client, now,
-   * and in answer to this sign-in.
-   * @returns the claims of the ID token and, of what it leaves out, those of userinfo
-   * @throws IssuerAway, or whatever the library throws: no error of it is logged, since it quotes tokens
+   * Exchanges the code in the callback's query for claims. It checks that the issuer signed them for this client, recently,
+   * and for this sign-in.
+   * @returns the claims of the ID token, and those of userinfo if the ID token lacks some
+   * @throws IssuerAway, or any error of the library. Its errors quote tokens: never log one
    */
   finish(search: string, about: { state: string; nonce: string; verifier: string }): Promise<Claims[]>;
 };
 
-/** The issuer cannot be asked, or says what no issuer of ours may say. */
+/** The issuer cannot be reached, or its answer is not valid. */
 export class IssuerAway extends Error {
   override readonly name = 'IssuerAway';
 }
 
-/** Under this the issuer sends people back to the console: a client is registered with it. */
+/** The URL to which the issuer redirects people. The client is registered with it. */
 export function redirectUri(consoleUrl: string): string {
   return `${consoleUrl}/console/session/callback`;
 }
 
 const TIMEOUT_S = 10;
 
-/** Makes a client of the issuer. Nothing is loaded, and nobody asked, before somebody wants to sign in. */
+/** Makes a client of the issuer. The first sign-in loads the library and contacts the issuer. */
 export function oidcClient(settings: OidcSettings): OidcClient {
-  let asked: Promise<{ library: typeof import('openid-client'); issuer: Configuration }> | undefined;
+  let discovered: Promise<{ library: typeof import('openid-client'); issuer: Configuration }> | undefined;
   const discover = async () => {
     const library = await import('openid-client');
     return { library, issuer: await discoverIssuer(library, settings) };
   };
   const ask = async () => {
-    const asking = (asked ??= discover());
+    const discovering = (discovered ??= discover());
     try {
-      return await asking;
+      return await discovering;
     } catch (error) {
-      // The next one to sign in asks anew.
-      if (asked === asking) asked = undefined;
-      throw new IssuerAway('The issuer of OIDC_ISSUER cannot be used now. Try again later.', { cause: error });
+      // The next sign-in tries again.
+      if (discovered === discovering) discovered = undefined;
+      throw new IssuerAway('The issuer of OIDC_ISSUER cannot be reached. Try again later.', { cause: error });
     }
   };
   return {
@@ -75,7 +75,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
         nonce,
         code_challenge: await library.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        // With an age it has to say when it saw them (auth_time), whatever the age.
+        // With any max_age the issuer must report when the person authenticated (auth_time).
         ...(again ? { prompt: 'login', max_age: '0' } : { max_age: String(SESSION_S) }),
       });
     },
@@ -92,13 +92,13 @@ export function oidcClient(settings: OidcSettings): OidcClient {
       if (more === undefined || (claims['email'] !== undefined && claims[settings.groupsClaim] !== undefined)) {
         return [claims];
       }
-      const told = await library.fetchUserInfo(issuer, tokens.access_token, claims.sub);
-      return [claims, { ...told, iss: claims.iss }];
+      const userInfo = await library.fetchUserInfo(issuer, tokens.access_token, claims.sub);
+      return [claims, { ...userInfo, iss: claims.iss }];
     },
   };
 }
 
-/** Asks the issuer where its doors are. Plain http is for one on this machine. */
+/** Discovers the issuer's endpoints. Plain http is allowed only for an issuer on this machine. */
 async function discoverIssuer(
   library: typeof import('openid-client'),
   { issuer, clientId, clientSecret }: OidcSettings,
@@ -109,15 +109,16 @@ async function discoverIssuer(
     timeout: TIMEOUT_S,
     [library.customFetch]: ((at, init) => send(at, init as RequestInit)) satisfies CustomFetch,
     execute: [
-      // By itself the library believes an ID token for the connection that it came by.
+      // By default the library trusts an ID token because of its TLS connection, and does not check the signature.
       library.enableNonRepudiationChecks,
       ...(isLoopback(url.hostname) ? [library.allowInsecureRequests] : []),
     ],
   });
-  const { issuer: itself, authorization_endpoint: door, token_endpoint: exchange } = found.serverMetadata();
-  // The library lets a vendor's address for many tenants pass, whose people are anybody.
-  if (new URL(itself).href !== url.href) throw new Error('it says that it is another issuer');
-  if (door === undefined || exchange === undefined) throw new Error('it has no authorization code flow');
+  const { issuer: itself, authorization_endpoint: authorize, token_endpoint: exchange } = found.serverMetadata();
+  // The library accepts a vendor's address for many tenants, where anyone may have an account.
+  if (new URL(itself).href !== url.href) throw new Error('its metadata names another issuer');
+  if (authorize === undefined || exchange === undefined)
+    throw new Error('it does not offer the authorization code flow');
   return found;
 }
 
@@ -136,7 +137,6 @@ function clientAuthentication(
 
 const GOOGLE = 'https://accounts.google.com';
 
-/** Who signed in at the issuer. */
 export type OidcPerson = Actor & {
   kind: 'person';
   /** Verified by the issuer. */
@@ -146,23 +146,23 @@ export type OidcPerson = Actor & {
 };
 
 /**
- * Reads who somebody is, and whether they may sign in at all. What they may do is given to their address and groups.
- * @param said what the issuer says, what counts most first
+ * Reads the identity of a person, and whether they may sign in at all. Their address and groups decide their permissions.
+ * @param allClaims the issuer's claims, the most trusted first
  */
-export function readPerson(said: readonly Claims[], settings: OidcSettings): OidcPerson {
-  const [{ iss, sub } = { iss: '', sub: '' }] = said;
-  const first = (name: string): unknown => said.find((claims) => claims[name] !== undefined)?.[name];
-  // An address counts with the word of the same answer that it is theirs.
-  const told = said.find((claims) => claims['email'] !== undefined);
-  const address = told?.['email_verified'] === true ? told['email'] : undefined;
-  // Letters of other alphabets may become an ASCII one, and the address somebody else's.
+export function readPerson(allClaims: readonly Claims[], settings: OidcSettings): OidcPerson {
+  const [{ iss, sub } = { iss: '', sub: '' }] = allClaims;
+  const first = (name: string): unknown => allClaims.find((claims) => claims[name] !== undefined)?.[name];
+  // An address counts only if the same claims say that it is verified.
+  const withEmail = allClaims.find((claims) => claims['email'] !== undefined);
+  const address = withEmail?.['email_verified'] === true ? withEmail['email'] : undefined;
+  // Other alphabets have letters that lower-case to an ASCII letter, which would give another person's address.
   const email = isName(address) && /^[\x21-\x7e]+$/.test(address) ? address.toLowerCase() : undefined;
   const groups = [first(settings.groupsClaim)].flat().filter(isName);
   const username = first('preferred_username');
   return {
     kind: 'person',
     id: `${iss} ${sub}`,
-    // A name that somebody may have chosen is not taken for an address.
+    // People may choose their own username: it must not look like an address.
     name: email ?? (isName(username) ? `${username} (${sub})` : sub),
     email,
     groups,
@@ -170,13 +170,12 @@ export function readPerson(said: readonly Claims[], settings: OidcSettings): Oid
   };
 }
 
-/** Whether it is a text that fits a line. */
 function isName(text: unknown): text is string {
   return typeof text === 'string' && text !== '' && text.length <= 255 && !/\p{C}/u.test(text);
 }
 
 /**
- * At Google anybody may have an account with an address of any domain; only `hd` says that the domain's owner manages it:
+ * At Google anyone may have an account with an address of any domain. Only `hd` proves that the domain's owner manages it:
  * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
  */
 function isOfDomain(email: string | undefined, hd: unknown, { issuer, domains }: OidcSettings): boolean {
@@ -185,35 +184,35 @@ function isOfDomain(email: string | undefined, hd: unknown, { issuer, domains }:
   return new URL(issuer).origin !== GOOGLE || (typeof hd === 'string' && hd.toLowerCase() === domain);
 }
 
-/** Seconds that somebody has to sign in at the issuer. */
+/** Seconds in which a person must finish signing in at the issuer. */
 export const FLOW_S = 600;
 
 const Flow = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
-  /** Milliseconds, by Postgres's clock. */
+  /** In milliseconds, by Postgres's clock. */
   startedAt: z.number(),
-  /** Where on the console to go then. */
+  /** The console page to open after the sign-in. */
   to: z.string(),
-  /** The id of the session that it opens, so that it opens no second one. */
+  /** The id of the session to open. It is fixed, so one sign-in cannot open two. */
   opens: z.uuid(),
-  /** The session that the browser had, and that the new one replaces. */
+  /** The browser's previous session, which the new one replaces. */
   replaces: z.uuid().optional(),
-  /** The actor who signs in again: nobody else may, and only as somebody who is there. */
+  /** Set if an actor signs in again: only this actor may finish, and must authenticate at the issuer. */
   again: z.string().optional(),
 });
-/** A sign-in under way. It is in the browser's cookie alone, so that any process can finish it. */
+/** A sign-in in progress. It is stored only in the browser's cookie, so that any process can finish it. */
 export type Flow = z.infer<typeof Flow>;
 
-/** Binds what is sealed to its use: nothing else that SETTINGS_KEY sealed opens as a sign-in. */
+/** Binds the encrypted cookie to its use: no other value encrypted with SETTINGS_KEY is accepted as a sign-in. */
 const PLACE = 'console/sign-in';
 
 export function sealFlow(keys: SettingsKeys, flow: Flow): Promise<string> {
   return seal(keys, flow, PLACE);
 }
 
-/** @returns undefined of one that is not ours, or is over */
+/** @returns undefined if the cookie is not ours, or expired */
 export async function openFlow(keys: SettingsKeys, cookie: string | undefined, now: Date): Promise<Flow | undefined> {
   if (cookie === undefined) return undefined;
   const opened = await unseal(keys, cookie, PLACE).catch(() => undefined);
@@ -221,7 +220,7 @@ export async function openFlow(keys: SettingsKeys, cookie: string | undefined, n
   return data !== undefined && now.getTime() - data.startedAt < FLOW_S * 1000 ? data : undefined;
 }
 
-/** Lax, where the session's is Strict: the issuer sends the browser back from another site. */
+/** `Lax`, unlike the session's `Strict`: the issuer redirects the browser from another site. */
 export function flowCookie(consoleUrl: string): { name: string; attributes: CookieSerializeOptions } {
   const secure = consoleUrl.startsWith('https:');
   const name = secure ? '__Host-expediter_sign_in' : 'expediter_sign_in';
@@ -230,9 +229,9 @@ export function flowCookie(consoleUrl: string): { name: string; attributes: Cook
 
 const TO_MAX = 1_000;
 
-/** The page of the console that somebody wants to go to; its first one where that is no page of it. */
+/** The requested page of the console, or the first page if `to` is not a page of the console. */
 export function consolePath(to: string | undefined): string {
-  // A URL parser reads backslashes as slashes, and leaves out line ends.
+  // URL parsers treat backslashes as slashes, and ignore line ends.
   if (to === undefined || !/^\/console(?![^/?#])[\x21-\x5b\x5d-\x7e]*$/.test(to)) return '/console/';
   const { pathname, search, hash } = new URL(to, 'https://console.invalid');
   const path = `${pathname}${search}${hash}`;

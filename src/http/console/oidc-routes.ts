@@ -32,9 +32,9 @@ const Start = z.object({ to: z.string().optional(), again: z.literal('1').option
 /** Milliseconds by which the issuer's clock may differ from ours. */
 const CLOCK_MS = 60_000;
 
-/** What the console says to somebody who was not let in. */
+/** The problem that the console shows after a refused sign-in. */
 type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
-/** Why, for the audit and the log. */
+/** The exact reason, for the audit and the log. */
 type Why =
   | 'no_flow'
   | 'state'
@@ -55,17 +55,17 @@ type Deps = {
   settings: OidcSettings;
 };
 
-/** Refused sign-ins of one person that are written down in an hour. */
+/** Refused sign-ins of one person that are recorded per hour. */
 const MOST_REFUSALS = 30;
 
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
  *
- * - `start`: `GET /session/oidc?to=&again=1` `302` to the issuer, `503` while it is away. With `again` somebody who is
- *   signed in proves once more that they are there
- * - `callback`: `GET /session/callback` `303` to where they wanted to go, or to `/console/?problem=`
+ * - `start`: `GET /session/oidc?to=&again=1` `302` to the issuer, `503` while it is unavailable. With `again` a person
+ *   who is signed in proves their identity again
+ * - `callback`: `GET /session/callback` `303` to the page they wanted, or to `/console/?problem=`
  *
- * Only the callback may be opened by another site: what is there without the cookie of `start` does nothing.
+ * Only the callback accepts requests from another site. Without the cookie of `start` it does nothing.
  */
 export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps): {
   start(scope: FastifyInstance): void;
@@ -95,7 +95,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
           again: again !== undefined && current?.kind === 'person' ? current.id : undefined,
         };
         const url = await client.startUrl({ ...flow, again: flow.again !== undefined }).catch((error: unknown) => {
-          request.log.warn({ why: codeOf(error) }, 'nobody can sign in by OIDC: the issuer cannot be used');
+          request.log.warn({ why: codeOf(error) }, 'sign-in by OIDC failed: the issuer cannot be reached');
           throw scope.httpErrors.serviceUnavailable(
             'The issuer where people sign in cannot be reached. Try again, or sign in with a token.',
           );
@@ -110,11 +110,11 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
       scope.get('/session/callback', { exposeHeadRoute: false }, async (request, reply) => {
         const search = /\?.*/s.exec(request.url)?.[0] ?? '';
         const flow = await openFlow(keys, request.cookies[flowName], now());
-        // Any page may send a browser here: what it did not begin itself is no guess of its, and asks nobody.
+        // Any page may send a browser here. Without our cookie it is no failed authentication, and no request to the issuer.
         if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
         if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
         let wrong: [Why, code?: string] = ['not_valid'];
-        // Whoever sends codes that nobody was given would have us ask the issuer, each time.
+        // Limits senders of invented codes, since each code costs a request to the issuer.
         const finished = await judge(request, 'oidc', [search], async () => {
           try {
             return { said: await client.finish(search, flow) };
@@ -127,7 +127,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
           if (!(error instanceof TooManyFailures)) throw error;
           return 'slowed' as const;
         });
-        // The way back stays open: nobody has looked at it.
+        // The sign-in cookie stays valid: the code was not checked.
         if (finished === 'slowed') return refuse(request, reply, 'failed', 'slowed');
         reply.clearCookie(flowName, flowAttributes);
         const { said } = finished ?? {};
@@ -159,7 +159,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   };
 }
 
-/** @returns the session's cookie; undefined if this sign-in opened one before */
+/** @returns the session's cookie; undefined if this sign-in has opened a session before */
 async function signIn(
   request: FastifyRequest,
   person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
@@ -177,7 +177,7 @@ async function signIn(
       { action: 'sign in', subject: flow.opens, ...actionFrom(request) },
       open,
     );
-    identify.lookAnew();
+    identify.invalidateCache();
     return cookie;
   } catch (error) {
     if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;
@@ -186,8 +186,8 @@ async function signIn(
 }
 
 /**
- * Makes what refuses somebody. Of whom the issuer named it is in the audit, some times in an hour: anybody may have an
- * account there.
+ * Makes the function that refuses sign-ins. If the issuer named the person, the refusal is recorded in the audit, up to a
+ * limit per hour: anyone may have an account there.
  */
 function refuser(pool: Pool) {
   const isWritten = withinBound(MOST_REFUSALS, 60 * 60_000);
@@ -214,20 +214,20 @@ function refuser(pool: Pool) {
 
 const UNIQUE_VIOLATION = '23505';
 
-/** When an issuer saw somebody that does not say so. */
+/** Used where the issuer does not report when the person authenticated. */
 const LONG_AGO = new Date(0);
 
-/** When the issuer saw them, which not every issuer says. */
+/** When the person authenticated at the issuer. Not every issuer reports it. */
 function timeOf(authTime: unknown): Date | undefined {
   return typeof authTime === 'number' && authTime >= 0 && authTime < 1e11 ? new Date(authTime * 1000) : undefined;
 }
 
-/** Whether the issuer saw them since they were sent there. */
+/** Whether the person authenticated at the issuer after this sign-in began. */
 function isRecent(authTime: unknown, { startedAt }: Flow): boolean {
   return (timeOf(authTime) ?? LONG_AGO).getTime() >= startedAt - CLOCK_MS;
 }
 
-/** The code of an error of the library, or its cause's: their messages may quote tokens. */
+/** The code of a library error or of its cause. The messages may quote tokens. */
 function codeOf(error: unknown): string {
   const { code, cause, name } = error as { code?: unknown; cause?: unknown; name?: unknown };
   if (typeof code === 'string') return code;

@@ -4,12 +4,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fastifyStatic from '@fastify/static';
 
 /**
- * Tells whether our own page made the request, by `Sec-Fetch-Site`, which no script can set. An old browser, or plain
- * http, has only `Origin`. Every browser sends one of them with a request that changes something. A request with
+ * Whether our own page made the request, by `Sec-Fetch-Site`, which no script can set. An old browser, or one on plain
+ * http, sends only `Origin`. Every browser sends one of them with a request that changes something. A request with
  * neither comes from a program and is refused: programs use the API with a bearer token. A read may have neither, but
- * must not come from another page, since a neighbour on the same site is sent our cookie.
+ * must not come from another page, since pages of a neighbouring subdomain send our cookie too.
  *
- * @param publicOrigin CONSOLE_URL's or else PUBLIC_URL's, for a load balancer that changes the Host
+ * @param publicOrigin of CONSOLE_URL or else PUBLIC_URL, for a load balancer that changes the Host
  */
 export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;
@@ -24,9 +24,9 @@ export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: 
 export const CONSOLE_PATHS = /^\/console(?:[/?]|$)/;
 
 /**
- * Headers of every answer under `/console`. The page may load and call only what is ours, runs no inline script or
- * style, posts no form, is in nobody's frame, and no other page may read it. Whether the browser must use https is left
- * to the load balancer.
+ * Headers of every response under `/console`. The page loads and calls only our own URLs, runs no inline script or
+ * style, submits no form, and cannot be framed or read by other pages. The load balancer decides whether https is
+ * enforced.
  */
 export const secureHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -49,14 +49,11 @@ export const secureHeaders: Readonly<Record<string, string>> = {
 
 /** The folder that `npm run build:console` writes. The path is the same from `src` and from `dist`. */
 export const BUILT = fileURLToPath(new URL('../../../dist/console', import.meta.url));
-/** The path of a file beside the page. */
 const FILE = /^[\w-]+\.\w+$/;
 
 /**
- * Serves the page and its files. Files that Vite named by their contents are cached for good; all others are
- * revalidated. The page routes by path, so any path that names no file gets the page.
- *
- * @param built the folder
+ * Serves the page and its files. Files with a hash in their name are cached for a year; all others are revalidated. The
+ * page routes by path, so any path that names no file gets the page.
  */
 export async function pageFiles(scope: FastifyInstance, built: string): Promise<void> {
   await scope.register(fastifyStatic, {
@@ -69,7 +66,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
     suppressWarning: true,
   });
 
-  // The path is fixed: the request's own may include a host or be encoded.
+  // The redirect has a fixed path, since the request's own may include a host or be encoded.
   scope.get('', async ({ url }, reply) => reply.redirect(`/console/${/\?.*/s.exec(url)?.[0] ?? ''}`, 308));
 
   scope.get<{ Params: { '*': string } }>('/*', async (request, reply) => {

@@ -12,10 +12,8 @@ import { sessionCookies } from './session-cookie.ts';
 import { sessionRoutes } from './session-routes.ts';
 
 /**
- * Mounts the operators' door for people: the console's page, for anybody; a session in exchange for a
- * token; and the API again, under `/api`, for a session. Neither door accepts the other's credentials.
- *
- * @param mountApi from `mountRoutes`
+ * Mounts the console: its page, which is public; a session in exchange for a token; and the API again, under `/api`,
+ * for a session. The API for programs accepts no session, and this one no bearer token.
  */
 export async function sessionAuth(
   scope: FastifyInstance,
@@ -42,7 +40,7 @@ export async function sessionAuth(
   await scope.register((page) => pageFiles(page, BUILT));
 
   if (oidc !== undefined) {
-    // The one route that another site sends a browser to.
+    // The only route to which another site may redirect a browser.
     await scope.register(async (entry) => {
       speakJson(entry);
       oidc.callback(entry);
@@ -74,7 +72,7 @@ export async function sessionAuth(
         });
         guardRoutes(api, { pool, now });
         mountApi(api);
-        // Without this route the answer would be the page.
+        // Without this route the page would be sent.
         api.get('/*', async () => {
           throw api.httpErrors.notFound(NOTHING_HERE);
         });

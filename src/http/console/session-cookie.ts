@@ -8,7 +8,7 @@ import { openSession, SESSION_S, type SignedIn } from '../../core/operators/oper
 import type { Identify } from '../operator/identify.ts';
 import { actionFrom, addressOf } from '../request.ts';
 
-/** With its prefix a browser takes it from this host alone, over https, so no neighbour of the domain can set another. */
+/** Its prefix makes browsers accept it only from this host over https, so no neighbouring subdomain can set it. */
 const NAME = 'expediter_session';
 const SECURE_NAME = `__Host-${NAME}`;
 
@@ -18,14 +18,13 @@ export function sessionCookie(plain: boolean): { name: string; attributes: Cooki
   return { name, attributes: { path: '/', httpOnly: true, sameSite: 'strict', secure: !plain } };
 }
 
-/** Of more, somebody tries many sessions with one request. */
+/** With more cookies, one request could try many sessions. */
 const MOST = 4;
 const VALUE = /^[\w-]{43}$/;
 
 /**
- * The values that may be a session's. There may be two: a neighbour of the domain may have set one without the prefix.
- * Without it they are taken only where a browser may have come over plain http.
- *
+ * The values that may be a session's. There may be several: a neighbouring subdomain can set the cookie without prefix.
+ * That one is accepted only where the browser may use plain http.
  * @param publicOrigin where people open the console
  */
 export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string | undefined): string[] {
@@ -36,14 +35,14 @@ export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string
   return all.filter((value) => VALUE.test(value)).slice(0, MOST);
 }
 
-/** Whether a browser is on the machine that it asks, or on one that forwards a port. */
+/** Whether the browser is on this machine, or forwards a port to it. */
 export function isOwnMachine(at: URL | null): boolean {
   return at !== null && isLoopback(at.hostname.replaceAll(/[[\]]/g, ''));
 }
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
 
-/** Gives a browser a session of whoever signed in there. One that it had is over, whosever it was. */
+/** Opens a session for the person who signed in. The browser's previous session ends, whoever it belonged to. */
 export async function giveSession(
   { pool, identify, publicOrigin }: GiveSessionDeps,
   request: FastifyRequest,
@@ -56,12 +55,11 @@ export async function giveSession(
   const cookie = await audited(pool, who, { action: 'sign in', subject: sessionId, ...actionFrom(request) }, () =>
     openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
   );
-  identify.lookAnew();
+  identify.invalidateCache();
   const { name, attributes } = sessionCookie(plain);
   reply.setCookie(name, cookie, { ...attributes, maxAge: SESSION_S });
 }
 
-/** The sessions that cookies are of. */
 async function sessionsOf(identify: Identify, cookies: readonly string[]): Promise<string[]> {
   const found = await Promise.all(cookies.map((cookie) => identify.bySession([cookie])));
   return found.flatMap((operator) => operator?.session?.sessionId ?? []);

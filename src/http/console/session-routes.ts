@@ -14,14 +14,14 @@ import { giveSession, type GiveSessionDeps, isOwnMachine, sessionCookie, session
 const Login = z.object({ token: z.string() });
 
 /**
- * Mounts the routes of a browser's session, and of the others of whoever has it.
+ * Mounts the routes of a browser's session, and of the operator's other sessions.
  *
  * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named one: `204` and a cookie, `401` wrong token, `403` plain http.
- *   Also to sign in once more: the session that the browser had is over
- * - `GET /session` `200` who it is, what they may, its end, and the service's version; `401` no session
- * - `DELETE /session` `204` the session is over, and the browser deletes the cookie
- * - `GET /sessions` `200` the open sessions of whoever it is; `DELETE` `204` all of them are over
- * - `DELETE /sessions/:sessionId` `204` it is over; `404` it is not theirs
+ *   Also to sign in again: the browser's previous session ends
+ * - `GET /session` `200` the operator, their permissions, the session's end, the service's version; `401` no session
+ * - `DELETE /session` `204` the session has ended, and the browser deletes the cookie
+ * - `GET /sessions` `200` the operator's open sessions; `DELETE` `204` all of them have ended
+ * - `DELETE /sessions/:sessionId` `204` it has ended; `404` the operator has no such session
  */
 export function sessionRoutes(
   scope: FastifyInstance,
@@ -33,8 +33,8 @@ export function sessionRoutes(
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
-    // Only the browser knows its own scheme, since a proxy may end TLS, and names it in each POST. Plain http is
-    // allowed on the machine itself, where not every browser stores a Secure cookie, and where PUBLIC_URL is http.
+    // A proxy may end TLS, so only the browser knows its scheme. It sends it in each POST. Plain http is allowed on the
+    // machine itself, where not every browser stores a Secure cookie, and where PUBLIC_URL is http.
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
@@ -66,7 +66,7 @@ export function sessionRoutes(
       if (operator === undefined || sessionId === undefined) continue;
       await audited(pool, operator, { action: 'sign out', ...actionFrom(request) }, () => endSession(pool, sessionId));
     }
-    identify.lookAnew();
+    identify.invalidateCache();
     return forgetCookies(reply).code(204).send();
   });
 
@@ -84,7 +84,7 @@ export function sessionRoutes(
     await audited(pool, operator, { action: 'sign out everywhere', ...actionFrom(request) }, () =>
       endSessionsOf(pool, operator),
     );
-    identify.lookAnew();
+    identify.invalidateCache();
     return forgetCookies(reply).code(204).send();
   });
 
@@ -96,7 +96,7 @@ export function sessionRoutes(
     if (!(await audited(pool, operator, action, () => endSession(pool, sessionId, operator)))) {
       throw scope.httpErrors.notFound('You have no session with this id.');
     }
-    identify.lookAnew();
+    identify.invalidateCache();
     return reply.code(204).send();
   });
 }

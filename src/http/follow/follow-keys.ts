@@ -2,18 +2,18 @@ import { createPublicKey, createSecretKey, type JsonWebKeyInput, type KeyObject 
 import { base64url } from 'jose';
 import { KEY_KINDS, algorithmsOf } from '../issuer-keys.ts';
 
-/** A key that follow tokens are verified with, and what it may be used for. */
+/** A key that verifies follow tokens, and its algorithms. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
 
-/** The least for HS256: a shorter one may be guessed from a single token. */
+/** Minimum for HS256: a shorter secret can be found from a single token. */
 const SECRET_BYTES = 32;
-/** As jose asks of RS256. */
+/** The minimum of jose for RS256. */
 const RSA_BITS = 2048;
 
 /**
- * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. An algorithm follows from the kind of a key,
- * so that no public key serves as a secret.
- * @throws Error that says which key is wrong, and nothing of any
+ * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. The kind of a key decides its algorithm, so
+ * that no public key is used as a secret.
+ * @throws Error that says which key is wrong, and quotes no key
  */
 export function parseFollowKeys(text: string): readonly FollowKey[] {
   const jwks = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
@@ -61,7 +61,7 @@ function publicKey(jwk: JsonWebKeyInput['key']): KeyObject {
   return key;
 }
 
-/** Without the error: those of JSON and of keys quote what they read. */
+/** Drops the error: errors about JSON and keys quote their input. */
 function attempt<Value>(work: () => Value): Value | undefined {
   try {
     return work();

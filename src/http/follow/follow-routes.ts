@@ -16,7 +16,7 @@ export type FollowDeps = {
   verify: VerifyFollowToken;
   follow: OrderFeed['follow'];
   streams: Pick<MemberStreams, 'admit'>;
-  /** Those of pages that may read a stream: MEMBER_ORIGINS. */
+  /** Origins of pages that may read a stream: MEMBER_ORIGINS. */
   origins: readonly string[];
   now: Now;
   observe: Observe;
@@ -31,12 +31,12 @@ const PREFLIGHT = {
 };
 
 /**
- * The member's endpoint: an order, followed as server-sent events by whoever has a token that the platform signed.
+ * The member's endpoint: follows one order as server-sent events, with a token that the platform signed.
  *
  * - `200` the stream: `snapshot`, `orderStatusChanged`, then `end` or `expired`
- * - `204` the order has ended, and `Last-Event-ID` is its last message: tells an EventSource not to come back
+ * - `204` the order has ended, and `Last-Event-ID` is its last message: an EventSource does not reconnect after it
  * - `401` the token is not valid; the same answer for every reason
- * - `503` no room, or the platform's keys cannot be fetched (`Retry-After`)
+ * - `503` too many streams, or the platform's keys cannot be fetched (`Retry-After`)
  */
 export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Promise<void> {
   scope.addHook('onRequest', async (request, reply) => {
@@ -60,7 +60,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       });
       return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
     }
-    // Among others that Postgres has not told the time yet.
+    // For example, the database clock has no time yet.
     const why = error instanceof CannotVerify ? 'no_keys' : 'error';
     deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
     return tryLater(reply);
@@ -70,7 +70,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
 
   scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
-    // Its reader has left meanwhile, or asks once more on a connection whose answer is not over.
+    // The reader has left, or sent another request on a connection whose response has not ended.
     if (reply.raw.destroyed || reply.raw.socket === null) {
       request.raw.socket.destroy();
       return reply.hijack();
@@ -83,7 +83,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       onClose: () => unfollow(),
     });
     if (typeof stream === 'string') {
-      deps.observe({ what: 'follow', action: 'refuse', why: stream, detail: 'its places are taken' });
+      deps.observe({ what: 'follow', action: 'refuse', why: stream, detail: 'too many streams are open' });
       return tryLater(reply);
     }
     deps.authenticate(reply.raw, serviceOrderId);
@@ -95,7 +95,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
   });
 }
 
-/** Writes an order's news into its stream, none of them twice. */
+/** Writes an order's messages into its stream, each once. */
 function writeNews(
   stream: MemberStream,
   last: number | undefined,
@@ -122,7 +122,7 @@ function writeNews(
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
       if (!wasFirst) observe({ what: 'follow', action: 'tell', milliseconds });
     }
-    // At the beginning, and where messages in between are not kept.
+    // At the beginning, and where earlier messages are no longer stored.
     if (sent === undefined || snapshot.sequence > sent) {
       sent = snapshot.sequence;
       events += formatEvent({ event: 'snapshot', data: snapshot, id: sent });
@@ -132,13 +132,13 @@ function writeNews(
   };
 }
 
-/** @returns undefined where there is none, or more than one */
+/** @returns undefined if there is no token, or more than one */
 function tokenOf({ headers, query }: FastifyRequest): string | undefined {
   const token = bearerOf(headers) ?? (query as { token?: unknown }).token;
   return typeof token === 'string' && token !== '' ? token : undefined;
 }
 
-/** @returns undefined where it is none that we gave: the stream begins anew */
+/** @returns undefined if the id is not one of ours: the stream starts from the beginning */
 function lastOf({ headers }: FastifyRequest): number | undefined {
   const last = headers['last-event-id'];
   return typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : undefined;
@@ -149,7 +149,7 @@ function corsFor({ headers: { origin = '' } }: FastifyRequest, origins: readonly
   return { vary: 'origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': 'retry-after' };
 }
 
-/** Spread, so that many who are turned away together do not come back together. */
+/** The delay is random, so that clients refused together do not reconnect together. */
 function tryLater(reply: FastifyReply): FastifyReply {
   return reply
     .code(503)

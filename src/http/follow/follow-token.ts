@@ -12,23 +12,23 @@ export class BadFollowToken extends Error {
 
 export type FollowTokenSettings = { audience: string } & ({ jwksUrl: string } | { keys: readonly FollowKey[] });
 
-/** What a token lets its bearer do: follow one order, until then. */
+/** The permission of a token: to follow one order until it expires. */
 export type Follow = { serviceOrderId: string; expiresAt: Date };
 export type VerifyFollowToken = (token: string | undefined) => Promise<Follow>;
 
 export const NO_TOKEN = 'no token';
-/** Of the platform's clock and ours. */
+/** Allowed difference between the platform's clock and ours. */
 const TOLERANCE_S = 30;
 const LIFETIME_S = 24 * 3600;
-/** Many times what a token takes, and all that is read of one. */
+/** Many times the length of a real token. Longer ones are not parsed. */
 const TOKEN_MAX = 4096;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-/** Of an issuer's keys, which anybody may read: never HS256. */
+/** The algorithms for an issuer's keys. Those keys are public, so HS256 is never one of them. */
 export const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
 
 /**
- * Makes a verifier of follow tokens, with which a platform lets a member follow an order: signature, audience, order and
- * time. The verifier throws BadFollowToken or CannotVerify, neither with any part of the token.
+ * Makes a verifier of follow tokens, with which a platform lets a member follow an order. It checks signature, audience,
+ * order and time. It throws BadFollowToken or CannotVerify, neither with any part of the token.
  */
 export function createFollowTokenVerifier(settings: FollowTokenSettings, now: Now): VerifyFollowToken {
   const [keys, algorithms] =
@@ -41,14 +41,14 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
     const currentDate = now();
     const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
-    // A list of audiences that has ours is not for us alone.
+    // A token with several audiences is not for us alone.
     // guard: follow-audience
     if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
     if (exp > currentDate.getTime() / 1000 + LIFETIME_S + TOLERANCE_S) {
-      throw new BadFollowToken('exp is missing, or more than a day ahead');
+      throw new BadFollowToken('exp is missing, or more than a day away');
     }
     const id = Id.safeParse(sub);
-    if (!id.success) throw new BadFollowToken('sub is no id of an order');
+    if (!id.success) throw new BadFollowToken('sub is not an order id');
     return { serviceOrderId: id.data, expiresAt: new Date((exp + TOLERANCE_S) * 1000) };
   };
 }
@@ -67,7 +67,7 @@ async function verify(
   }
 }
 
-/** The one key that a token may be of, by its algorithm and, where it has one, its `kid`. */
+/** Selects the one key for a token, by its algorithm and, if it has one, its `kid`. */
 function keysAtHand(keys: readonly FollowKey[]): JWTVerifyGetKey {
   return ({ alg, kid }) => {
     const [key, another] = keys.filter(

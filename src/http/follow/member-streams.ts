@@ -4,30 +4,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FollowObserved, Observe } from '../../core/domain/observed.ts';
 
 export type MemberStream = {
-  /** Whether its head is sent: from then on it is a stream. */
   isOpen(): boolean;
-  /** Sends the head, unless it is sent, and events. */
+  /** Sends events, after the head if it was not sent yet. */
   write(events: string): void;
-  /** Answers that nothing is to come, in place of a head. */
+  /** Answers 204 instead of a stream: no messages will come. */
   endUnopened(): void;
-  /** Sends the last events, and closes. */
+  /** Sends the last events, then closes. */
   end(why: Closed, events?: string): void;
 };
 
 export type MemberStreams = {
   /**
-   * Takes an answer as a stream, which is opened by its first write, or by itself if that takes long.
-   * @param about.livesMs time until its token is over
-   * @param about.onClose is called once, however it ends
-   * @returns why not, if there are too many
+   * Accepts a response as a stream. Its first write opens it; without one it is opened after two seconds.
+   * @param about.livesMs milliseconds until its token expires
+   * @param about.onClose is called once, whatever closed it
+   * @returns the reason, if there are too many
    */
   admit(
     raw: ServerResponse,
     about: { serviceOrderId: string; headers: OutgoingHttpHeaders; livesMs: number; onClose: () => void },
   ): MemberStream | 'too_many' | 'too_many_of_order';
-  /** The orders that are followed here. */
+  /** The orders that are followed in this process. */
   followed(): ReadonlySet<string>;
-  /** Closes all streams, spread over this time, and any new one at once. */
+  /** Closes all streams, spread over this time, and any later one immediately. */
   drain(milliseconds: number): Promise<void>;
 };
 
@@ -38,44 +37,44 @@ type Open = {
   socket: Socket;
   serviceOrderId: string;
   headers: OutgoingHttpHeaders | undefined;
-  /** Times of the monotonic clock. */
+  /** By the monotonic clock. */
   beatAt: number;
   expiresAt: number;
   agesAt: number;
-  /** Why and when it was ended; its reader may not have read the rest. */
+  /** Why and when the stream was ended. Its reader may still be reading the rest. */
   ended: { why: Closed; at: number } | undefined;
 };
 
 const STREAM = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-/** Streams of one order: whoever has its token takes no places from other members. */
+/** Streams of one order, so that the holder of one token cannot use up all streams. */
 const ORDER_MAX = 20;
 const SWEEP_MS = 1_000;
-/** Below the idle time-out of any proxy, which is 30 s at the least. */
+/** Below the idle time-out of any proxy, which is at least 30 s. */
 const BEAT_MS = 20_000;
-/** A stream that has no news by then, since Postgres is away, is opened without. */
+/** A stream opens without news after this time, for example while Postgres is unavailable. */
 const FIRST_NEWS_MS = 2_000;
-/** A reader whose machine died is noticed late, so that every stream ends some time. It comes back and misses nothing. */
+/** Every stream ends at this age, since a dead reader is detected late. A live one reconnects and misses nothing. */
 const MAX_AGE_MS = 30 * 60_000;
-/** Bytes that wait for a slow reader: more than all events of an order. */
+/** Unread bytes at which a slow reader is cut off: more than all events of an order. */
 const BEHIND_MAX = 64 * 1024;
-/** Time to read the rest. */
+/** Time for the reader to read the rest. */
 const FLUSH_MS = 10_000;
 const RETRY_MS = 1_000;
 const RETRY_SPREAD_MS = 3_000;
-/** The shortest time between two steps of a drain. */
+/** Minimum pause between two steps of a drain. */
 const DRAIN_STEP_MS = 50;
 
 /**
- * The streams to members' clients: heartbeats, the ends that come with time, and what becomes of a reader that does not
- * read. One timer serves them all, and each writes into its connection directly: there may be ten thousand.
- * @param most the most at a time
+ * The streams to members' clients: heartbeats, expiry, and cutting off readers that do not read. One timer serves all
+ * streams, and each writes to its connection directly: there may be ten thousand.
+ * @param most the maximum number of streams
  */
 export function memberStreams({ most, observe }: { most: number; observe: Observe }): MemberStreams {
   const streams = new Set<Open>();
   const countOf = new Map<string, number>();
   let isDraining = false;
 
-  /** From here on nobody follows by it, though its reader may read the rest. @returns false if that is so already */
+  /** Frees the stream's place, though its reader may still read the rest. @returns false if that was done before */
   const conclude = (stream: Open, why: Closed): boolean => {
     if (stream.ended !== undefined) return false;
     stream.ended = { why, at: performance.now() };
@@ -91,7 +90,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
     if (headers !== undefined) {
       stream.headers = undefined;
       stream.beatAt = performance.now() + BEAT_MS * Math.random();
-      // Fastify's, which would keep its request and reply: this answer comes to no end of its own.
+      // Fastify's listeners would hold on to its request and reply for as long as the stream is open.
       stream.raw.removeAllListeners('finish').removeAllListeners('error');
       socket.write(`${headOf({ ...headers, ...STREAM })}${retry()}${events}`);
       observe({ what: 'follow', action: 'open' });
@@ -114,7 +113,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   };
 
   const beat = (stream: Open, now: number): void => {
-    // What was written twenty seconds ago still waits for its reader.
+    // Bytes written twenty seconds ago are still unread.
     if (stream.socket.writableLength > 0) cutOff(stream, 'slow');
     else write(stream, ':\n\n');
     stream.beatAt = now + BEAT_MS;
@@ -184,16 +183,15 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
 }
 
 /**
- * The head of a stream that its connection's end ends. Node would keep the pieces of its own for as long as the stream, write
- * three times for every event, and so much more for the collector to mark that webhooks beside 10,000 streams were a sixth
- * fewer.
+ * The head of a stream that ends with its connection. Node's own would stay in memory as long as the stream, write three
+ * times for every event, and give the collector so much to mark that webhooks next to 10,000 streams were a sixth fewer.
  */
 function headOf(headers: OutgoingHttpHeaders): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
   return ['HTTP/1.1 200 OK', ...lines, `date: ${new Date().toUTCString()}`, 'connection: close', '', ''].join('\r\n');
 }
 
-/** Clients that are cut together come back spread. */
+/** Random, so that clients that are cut off together do not reconnect together. */
 function retry(): string {
   return `retry: ${Math.round(RETRY_MS + Math.random() * RETRY_SPREAD_MS)}\n\n`;
 }

@@ -12,7 +12,7 @@ const LOST =
   /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
 
-/** True if Postgres cannot be used now, or is overloaded: the same request may succeed later. */
+/** True if Postgres is unavailable or overloaded: the same request may succeed later. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
   if (!(error instanceof Error)) return false;
@@ -21,7 +21,7 @@ export function isDatabaseAway(error: unknown): boolean {
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }
 
-/** Bytes of the largest body. No operator needs more. */
+/** Maximum body, in bytes. No operator needs more. */
 export const BODY_LIMIT = 64 * 1024;
 
 /** Makes a scope accept JSON of a modest size, or no body. */
@@ -39,7 +39,7 @@ export function takeJson(scope: FastifyInstance): void {
   );
 }
 
-/** What Fastify itself refuses, in our words: its own messages may change. */
+/** Our sentences for errors of Fastify, whose own messages may change. */
 const SENTENCES: Record<string, string> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
@@ -47,7 +47,6 @@ const SENTENCES: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
 };
 
-/** A request that does not fit the schema of its route. */
 class WrongFields extends Error {
   override readonly name = 'WrongFields';
   readonly statusCode = 400;
@@ -60,7 +59,7 @@ class WrongFields extends Error {
   }
 }
 
-/** Reads requests by zod, and says which fields are wrong, without their values. */
+/** Parses requests with zod. Its errors name the wrong fields, without their values. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema }) =>
   (data) => {
@@ -70,7 +69,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
 
 const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 'query' };
 
-/** Answers errors as problems: says what is wrong with the request, and nothing about failures of ours. */
+/** Answers errors as problems. Errors of the request are explained; internal errors are not. */
 export function answerErrors(scope: FastifyInstance): void {
   scope.setErrorHandler<FastifyError>((error, request, reply) => {
     if (error instanceof WrongFields) {
@@ -79,12 +78,12 @@ export function answerErrors(scope: FastifyInstance): void {
       return sendProblem(reply, 400, `The request is not valid: ${issues.map(issueInWords).join('; ')}.`, { issues });
     }
     if (error instanceof TooManyFailures) {
-      // The body may be on its way, and nobody will read it.
+      // The body may still be arriving, and will not be read.
       reply.headers({ 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' });
       return sendProblem(reply, 429, error.message);
     }
     if (isDatabaseAway(error)) {
-      request.log.warn({ err: error }, 'operator not answered: Postgres is away');
+      request.log.warn({ err: error }, 'operator request failed: the database is unavailable');
       reply.header('retry-after', '2');
       return sendProblem(reply, 503, 'The database is unavailable. Try again later.');
     }
@@ -94,7 +93,7 @@ export function answerErrors(scope: FastifyInstance): void {
       return sendProblem(reply, 503, error.message);
     }
     if (status < 400 || status >= 500) {
-      request.log.error({ err: error }, 'operator not answered');
+      request.log.error({ err: error }, 'operator request failed');
       return sendProblem(reply, 500, 'The request failed because of an error in the service. Its log has the details.');
     }
     const more = (status === 403 || status === 409) && error.cause !== undefined ? { cause: error.cause } : {};

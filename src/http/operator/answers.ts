@@ -5,7 +5,6 @@ import { RefusalCause } from '../../core/domain/placement-cause.ts';
 import { ShapeIssue } from '../../core/domain/shape-issues.ts';
 import { PROBLEM_JSON, PROBLEMS, typeOf, type ProblemStatus } from './problem.ts';
 
-/** Why a 403. */
 export const AccessCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('role_missing'), roles: z.array(Role) }),
   z.object({
@@ -40,7 +39,6 @@ export const Problem = z
     examples: [{ type: typeOf(404), title: PROBLEMS[404].title, status: 404, detail: 'No order has this id.' }],
   });
 
-/** Describes one JSON answer of a route. */
 export function json<Schema extends z.ZodType>(
   description: string,
   schema: Schema,
@@ -51,7 +49,7 @@ export function json<Schema extends z.ZodType>(
 type Described = { description: string; content: { [PROBLEM_JSON]: { schema: typeof Problem } } };
 const ALWAYS = [400, 401, 403, 429, 500, 503] as const;
 
-/** Describes the problems of a route: those of every route, and these. */
+/** Describes a route's problems: the common ones and those given. */
 export function failures<Also extends ProblemStatus>(
   ...also: Also[]
 ): Record<Also | (typeof ALWAYS)[number], Described> {

@@ -14,7 +14,7 @@ const LiveQuery = z.strictObject({
   integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
 });
 
-/** Mounts `GET /live`: the board of all processes as server-sent events, orders open or ended within a day. */
+/** Mounts `GET /live`: the board of all processes as server-sent events. */
 export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/live',
@@ -66,7 +66,6 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
   );
 }
 
-/** An event of the stream: its name, and the shape of its data. */
 function asEvent<Name extends string, Data extends z.ZodType>(event: Name, data: Data) {
   return z.object({ event: z.literal(event), data });
 }

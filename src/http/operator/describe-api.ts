@@ -19,8 +19,8 @@ import { version } from '../../core/domain/version.ts';
 import type { Access } from '../../operators/operation.ts';
 
 /**
- * The shapes of core's words, by their names in the document. They have none where they stand: a provider's own copy of
- * the kit brings them again, and zod's registry knows a name once in a process.
+ * Shapes of the core that the document names. They are not named where they are defined: a provider's own copy of the
+ * kit defines them again, and zod's registry allows a name only once per process.
  */
 const WORDS: Record<string, z.ZodType> = {
   Status,
@@ -51,7 +51,7 @@ const ABOUT = `The API of operators: people on call, and their programs. Every r
 Times are RFC 3339. Every error answer is a \`Problem\` (RFC 9457). Every change, and every read of member data, is recorded
 in the audit with its operator.`;
 
-/** Where a route takes its role. */
+/** Where a caller needs the route's role. */
 const WHERE: Record<Access['of'], string> = {
   order: "at the order's location",
   webhook: "at the webhook's location",
@@ -62,7 +62,7 @@ const WHERE: Record<Access['of'], string> = {
   none: 'at any location',
 };
 
-/** A route's schema, with who may use it. */
+/** A route's schema, with the role that it needs. */
 function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
   const access = config?.access;
   if (access === undefined) return schema;
@@ -72,13 +72,13 @@ function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 
-/** Makes the OpenAPI 3.1 document of routes. The generator is loaded only here, since loading would delay the start. */
+/** Makes the OpenAPI 3.1 document of the routes. The generator is imported only here, since it would slow the start. */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger');
   name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
   for (const [id, word] of Object.entries(WORDS)) name(word, { ...z.globalRegistry.get(word), id });
 
-  // The generator reads the routes of an application, so they are mounted on one that is never called.
+  // The generator reads an application's routes, so they are mounted on an application that is never called.
   const described = fastify({ exposeHeadRoutes: false });
   described.setValidatorCompiler(validatorCompiler);
   described.setSerializerCompiler(serializerCompiler);
@@ -98,7 +98,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
     transform: jsonSchemaTransform,
     transformObject(about) {
       const api = jsonSchemaTransformObject(about) as { components?: { schemas?: Record<string, object> } };
-      // The generator adds a second copy of each shape for input. None is used.
+      // The generator adds a second copy of each shape for input. No route uses it.
       const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
       return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
     },

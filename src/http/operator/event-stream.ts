@@ -12,37 +12,36 @@ import type { Attention } from '../../core/orders/sample-attention.ts';
 export type EventStream = {
   readonly body: Readable;
   send(event: { id?: number; event: string; data: unknown }): void;
-  /** True if the reader does not read. More events would only wait in memory. */
+  /** True if the reader is slow: more events would only wait in memory. */
   isBehind(): boolean;
   /** Calls back whenever a slow reader has caught up. */
   onDrain(drained: () => void): void;
   /** Ends the stream. A reader that does not read the rest is cut off soon. */
   end(): void;
   cutOff(): void;
-  /** Calls back once, however the stream ended. */
+  /** Calls back once, whatever closed the stream. */
   onClose(closed: () => void): void;
 };
 
-/** What all doors to the API share, so that each limit counts once. */
+/** State that both mounts of the API share, so that each limit applies to them together. */
 export type Shared = {
   /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
   closing: AbortSignal;
   now: Now;
-  /** The open event streams, and who reads each. */
   streams: Map<EventStream, Operator>;
 };
 
 /** Time after which a reader reconnects. */
 const RETRY_MS = 2_000;
 const HEARTBEAT_MS = 15_000;
-/** The longest life of a stream. A reader whose machine died is never noticed, and would hold its place for hours. */
+/** Maximum age of a stream. A reader whose machine died is never noticed, and would hold its stream for hours. */
 const MAX_AGE_MS = 15 * 60_000;
-/** Time to send the rest. */
+/** Time for the reader to read the rest. */
 const FLUSH_MS = 10_000;
 
 /**
- * Makes a stream of server-sent events, with a regular comment that stops proxies from closing it. Every stream ends
- * some time: a reader reconnects and misses nothing.
+ * Makes a stream of server-sent events, with a regular comment that stops proxies from closing it. Every stream ends at
+ * its maximum age: its reader reconnects and misses nothing.
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
@@ -82,15 +81,15 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
 
 /** Streams of one process. Each holds a connection, and the board's some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
-/** Those of all operators who have some locations alone, and of one of them: they leave room for the others. */
+/** Streams of all operators who have only some locations, and of a single one of them. The rest is for the others. */
 const OF_SOME_MAX = STREAMS_MAX / 2;
 const OF_ONE_MAX = 40;
 
-/** Time after which a stream's reader is looked at again: who may no longer read it is cut off within five seconds. */
-const LOOK_MS = 2_000;
+/** Pause between two checks of a reader's permissions: a reader who lost them is cut off within five seconds. */
+const RECHECK_MS = 2_000;
 
 /**
- * Opens a stream, for either door, for as long as its reader may what they may now, and no longer than their session.
+ * Opens a stream, by token or session. It ends when the reader's present permissions change, or with the session.
  * @throws 503 if there are too many
  */
 export function openStream(
@@ -106,36 +105,36 @@ export function openStream(
     throw scope.httpErrors.serviceUnavailable('This process has too many open streams. Close one, or try again later.');
   const stream = eventStream();
   streams.set(stream, reader);
-  const look = async (): Promise<void> => {
-    // Who cannot be asked for any more is nobody.
+  const recheck = async (): Promise<void> => {
+    // If the reader cannot be identified any more, the stream ends.
     const operator = await request.identifyAgain().catch(() => undefined);
     if (!isDeepStrictEqual(operator?.rights, reader.rights)) stream.cutOff();
   };
-  const looking = setInterval(() => void look(), LOOK_MS).unref();
+  const rechecking = setInterval(() => void recheck(), RECHECK_MS).unref();
   const { session } = reader;
   const expiry = session && setTimeout(stream.cutOff, session.expiresAt.getTime() - now().getTime()).unref();
   stream.onClose(() => {
     streams.delete(stream);
-    clearInterval(looking);
+    clearInterval(rechecking);
     clearTimeout(expiry);
   });
-  // A stream requested before the shutdown is opened and ended: a refusal would stop an EventSource from reconnecting.
+  // A stream requested before the shutdown is opened and ended: after a refusal an EventSource would not reconnect.
   if (closing.aborted) setImmediate(() => stream.end());
   return stream;
 }
 
 /** Orders per event. Small, so that little waits for a slow reader. */
 const ORDERS_MAX = 200;
-/** Orders waiting at which a reader is cut off. It reconnects and gets the board anew. */
+/** Waiting orders at which a reader is cut off. It reconnects and gets the whole board again. */
 const BEHIND_MAX = 50_000;
 
 /**
  * Writes the board's events into a stream, as fast as its reader reads. For a slow reader only the newest state of each
- * order waits, and the newest attention list.
+ * order and the newest attention list wait.
  */
 export function writeBoardEvents(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
-  /** Orders of the whole board, sent before later changes. An array: a Map for each of many readers is large. */
+  /** Orders of the whole board, sent before later changes. An array, since a Map per reader would be large. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
   let attention: Attention | undefined;

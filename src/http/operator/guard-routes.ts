@@ -12,31 +12,31 @@ import type { AccessCause } from './answers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the door knows who it is. */
+    /** Set once the request is authenticated. */
     operator: Operator | undefined;
-    /** Who it is by now: undefined once that may nothing any more. */
+    /** Authenticates the operator again: undefined once they have no permissions any more. */
     identifyAgain: () => Promise<Operator | undefined>;
-    /** What is under way, and written down: a route may say how it ended. */
+    /** The action in progress, which the audit has recorded. A route may add how it ended. */
     action: (Action & { id: string; after?: string }) | undefined;
   }
   interface FastifyContextConfig {
-    /** Undefined for what is not there, and so nobody's. */
+    /** Undefined for an unknown path, which needs no permission. */
     access?: (Access & { route: string }) | undefined;
-    /** What else a request's act is about, by its body. */
+    /** More about a request's action, from its body. */
     about?: (request: FastifyRequest) => Promise<Partial<Action>>;
   }
 }
 
-/** Time for which somebody who proved who they are may change permissions in a browser. Later they prove it again. */
+/** How long after proving their identity a person may change permissions in a browser. */
 const PROVED_MS = 15 * 60_000;
-/** Time for which a session reads member data. Later it takes a new one. */
+/** How long a session may read member data. After that it needs a new sign-in. */
 const READS_MEMBER_DATA_MS = 60 * 60_000;
-/** Refusals of one operator, token or person, that are written down in a minute. */
+/** Refusals of one operator, token or person, that are recorded per minute. */
 const MOST_REFUSALS = 1_000;
 
 /**
- * Lets each route only be used by whom `ACCESS` says, where it says, and writes down what they do, and what they were
- * refused. Behind a hook that sets `request.operator`.
+ * Checks each request against the permissions in `ACCESS`, and records actions and refusals in the audit. A hook must set
+ * `request.operator` before.
  */
 export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool; now: Now }): void {
   scope.addHook('onRoute', (route) => {
@@ -87,9 +87,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         roles,
       );
     }
-    const action = await actOfRequest(pool, request);
+    const action = await actionOfRequest(pool, request);
     if (action === undefined) return;
-    // Its body may have taken long to come.
+    // The body may have taken long to arrive.
     const again = await request.identifyAgain();
     if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
       throw scope.httpErrors.forbidden('Your permissions changed while this request was running. Try again.');
@@ -103,7 +103,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const { statusCode } = reply;
     const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
     await endAction(pool, operatorOf(request), action, { outcome, after: action.after }).catch((error: unknown) => {
-      request.log.warn({ err: error, auditId: action.id }, 'how an act ended was not written down');
+      request.log.warn({ err: error, auditId: action.id }, 'the outcome of an action was not recorded in the audit');
     });
   });
 
@@ -113,7 +113,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     may: boolean,
     request: FastifyRequest,
     roles: readonly Role[],
-    /** Where what it is about is, if that is there. */
+    /** Location of the request's subject, if the subject exists. */
     locationId?: string | null,
   ): Promise<void> {
     const operator = operatorOf(request);
@@ -124,7 +124,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
     if (may && !isProofOld && !isSessionOld) return;
     const subject = request.routeOptions.config.access?.route;
-    // What is not there is named by nothing but what was typed.
+    // If the subject does not exist, the audit gets none of the ids that were typed.
     const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
     const action = { action: 'be refused', subject, ...about };
     if (isWritten(operator.id))
@@ -140,7 +140,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
   }
 }
 
-/** Tells whether somebody is within a bound in this while. Who asks again and again for what they may not fills no audit. */
+/** Limits events per id and time, so that repeated forbidden requests do not fill the audit. */
 export function withinBound(most: number, whileMs: number): (id: string) => boolean {
   const counts = new Map<string, number>();
   let current = 0;
@@ -154,26 +154,25 @@ export function withinBound(most: number, whileMs: number): (id: string) => bool
   };
 }
 
-/** The operator of a request behind a door. */
 export function operatorOf({ operator }: FastifyRequest): Operator {
-  if (operator === undefined) throw new Error('a request came past its door');
+  if (operator === undefined) throw new Error('a request was not authenticated');
   return operator;
 }
 
 /**
- * The locations that an answer may be about.
- * @param asked the `location` that it is asked about: a route of `list` names it so, in its query or its body
- * @returns undefined for all of them
+ * The locations that an answer may cover.
+ * @param asked the requested `location`, in the query or the body of a `list` route
+ * @returns undefined for all locations
  */
 export function locationsWithin(request: FastifyRequest, asked?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
   if (asked === undefined) return locationsOf(operator, role) ?? undefined;
-  // The guard has refused what is elsewhere.
+  // The guard has refused other locations.
   return has(operator, role, asked) ? [asked] : [];
 }
 
-/** The location that a list is asked about; the locations where something is given, null for all. */
+/** The requested location of a list; the locations where a permission is given, null for all. */
 function askedOf(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
   if (of === 'given') return (body as { locations: Right['locations'] }).locations ?? [null];
   const asked = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
@@ -188,9 +187,9 @@ function accessOf({
   if (routePath === '/*') return undefined;
   const route = `${method === 'HEAD' ? 'GET' : String(method)} ${routePath ?? url}`;
   const access = ACCESS[route];
-  if (access === undefined) throw new Error(`nothing says who may use ${route}: add it to ACCESS`);
+  if (access === undefined) throw new Error(`no permission is defined for ${route}: add it to ACCESS`);
   if (method !== 'GET' && method !== 'HEAD' && access.does === undefined) {
-    throw new Error(`nothing says what ${route} does, for the audit: add it to ACCESS`);
+    throw new Error(`no audit action is defined for ${route}: add it to ACCESS`);
   }
   return { ...access, route };
 }
@@ -203,11 +202,11 @@ function isAnywhere(operator: Operator, role: Role): boolean {
   return locationsOf(operator, role)?.length !== 0;
 }
 
-/** What a request is about to do that is written down. */
-async function actOfRequest(pool: Pool, request: FastifyRequest): Promise<Action | undefined> {
+/** The action of a request that the audit must record. */
+async function actionOfRequest(pool: Pool, request: FastifyRequest): Promise<Action | undefined> {
   const { access, about } = request.routeOptions.config;
   if (access === undefined) return undefined;
-  // Of a route that takes no body it says nothing.
+  // On a route that takes no body, a body has no meaning.
   const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (request.body ?? {})) as Options;
   const action = await actOf(
     pool,

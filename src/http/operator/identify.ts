@@ -1,73 +1,73 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-// What a credential is known by here: none is kept.
+// The key of a credential here. The credentials themselves are not stored.
 import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken, isAnyoneAdmin } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './answer-errors.ts';
 
-/** Finds out who somebody is by what they show. Undefined for nobody, whatever the reason. */
+/** Authenticates an operator by a credential. Undefined if that fails, whatever the reason. */
 export type Identify = {
   /** By OPERATOR_TOKEN or a named token. */
   byToken(given: string | undefined): Promise<Operator | undefined>;
-  /** By a session's cookie, of which there may be several under its name: the first that is right. */
+  /** By a session's cookie. There may be several of that name: the first valid one counts. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
-  /** Has everybody looked up anew, after this process has changed who may what. */
-  lookAnew(): void;
+  /** Invalidates the cache, after this process has changed permissions. */
+  invalidateCache(): void;
 };
 
-/** Time for which who it is is not asked again. With an open stream's `LOOK_MS` it is below five seconds. */
+/** How long a result is reused. Together with an open stream's `RECHECK_MS` it is below five seconds. */
 const FRESH_MS = 2_000;
-/** Time for which what was known of a credential holds while Postgres is away: nothing can be done then, and is measured. */
+/** How long a known credential stays valid while Postgres is unavailable. It can only read metrics then. */
 const KNOWN_MS = 24 * 60 * 60_000;
-/** Credentials that are known at once, those that came last. */
+/** Maximum number of known credentials. The newest stay. */
 const KNOWN_MAX = 1_000;
 
-type Known = { operator: Operator; lookedAt: number };
+type Known = { operator: Operator; checkedAt: number };
 
 /**
- * @param operatorToken OPERATOR_TOKEN. The time to compare it shows neither the first difference nor the length
- * @param hasIssuer whether people sign in by OIDC: then OPERATOR_TOKEN ends once one of them is an admin
+ * @param operatorToken OPERATOR_TOKEN. The comparison takes the same time whatever differs
+ * @param hasIssuer whether people sign in by OIDC: then OPERATOR_TOKEN is refused once one of them is an admin
  */
 export function identifier(pool: Pool, operatorToken: string | undefined, now: Now, hasIssuer = false): Identify {
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
-  // Only what was right is kept, so no guess takes room.
+  // Only valid credentials are stored, so failed authentications take no memory.
   const known = new LRUCache<string, Known>({
     max: KNOWN_MAX,
     ttl: KNOWN_MS,
     ttlResolution: 0,
     perf: { now: () => performance.now() },
   });
-  const looking = new Map<string, { began: number; found: Promise<Operator | undefined> }>();
-  let anewSince = -Infinity;
+  const pending = new Map<string, { began: number; found: Promise<Operator | undefined> }>();
+  let invalidatedAt = -Infinity;
 
-  const look = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
-    const lookedAt = performance.now();
+  const lookUp = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
+    const checkedAt = performance.now();
     try {
       const operator = await find();
       if (operator === undefined) known.delete(key);
-      else known.set(key, { operator, lookedAt });
+      else known.set(key, { operator, checkedAt });
       return operator;
     } catch (error) {
       const seen = known.get(key);
       if (seen === undefined || !isDatabaseAway(error)) throw error;
       const operator = { ...seen.operator, isStale: true as const };
-      known.set(key, { operator, lookedAt }, { noUpdateTTL: true });
+      known.set(key, { operator, checkedAt }, { noUpdateTTL: true });
       return operator;
     }
   };
   const identify = async (key: string, find: () => Promise<Operator | undefined>): Promise<Operator | undefined> => {
     const seen = known.get(key);
-    const since = Math.max(anewSince, performance.now() - FRESH_MS);
-    if (seen !== undefined && seen.lookedAt > since) return seen.operator;
-    const under = looking.get(key);
-    if (under !== undefined && under.began > anewSince) return under.found;
-    const found = look(key, find).finally(() => {
-      if (looking.get(key)?.found === found) looking.delete(key);
+    const since = Math.max(invalidatedAt, performance.now() - FRESH_MS);
+    if (seen !== undefined && seen.checkedAt > since) return seen.operator;
+    const running = pending.get(key);
+    if (running !== undefined && running.began > invalidatedAt) return running.found;
+    const found = lookUp(key, find).finally(() => {
+      if (pending.get(key)?.found === found) pending.delete(key);
     });
-    looking.set(key, { began: performance.now(), found });
+    pending.set(key, { began: performance.now(), found });
     return found;
   };
 
@@ -84,13 +84,13 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
     async bySession(cookies) {
       for (const cookie of cookies) {
         const operator = await identify(keyOf(cookie), () => findBySession(pool, cookie, operatorToken, hasIssuer));
-        // While Postgres is away nobody else would say that it is over.
+        // While Postgres is unavailable, this is the only check that the session has not expired.
         if (operator?.session !== undefined && operator.session.expiresAt > now()) return operator;
       }
       return undefined;
     },
-    lookAnew() {
-      anewSince = performance.now();
+    invalidateCache() {
+      invalidatedAt = performance.now();
     },
   };
 }

@@ -65,7 +65,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       let sent = last ?? 0;
       const send = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {
-          // An order that was not sent yet may go elsewhere.
+          // An order that was not sent yet may move to another location.
           if (locations?.includes(message.locationId ?? '') === false) return stream.cutOff();
           sent = message.sequence;
           const { reason: _ofThePos, ...data } = message;

@@ -10,10 +10,9 @@ import type { OperatorDeps } from './operator-deps.ts';
 import { sendProblem } from './problem.ts';
 
 /**
- * The operator API, for programs and the console. The door decides who may use it, and under which prefix. Every error
+ * The operator API, for programs and the console. The caller authenticates requests and chooses the prefix. Every error
  * answer is one of `PROBLEMS`.
- *
- * @returns a function that mounts the routes behind a door, on a scope with a prefix of its own
+ * @returns a function that mounts the routes on an authenticated scope with its own prefix
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();
@@ -31,10 +30,9 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
   };
 }
 
-/** What is said of a path that no route has. */
 export const NOTHING_HERE = 'Nothing has this path.';
 
-/** Makes a scope speak JSON that zod validates, with errors that say what is wrong, and without caches. */
+/** Makes a scope accept and send JSON that zod validates, explain its errors, and forbid caches. */
 export function speakJson(scope: FastifyInstance): void {
   scope.setValidatorCompiler(validatorCompiler);
   scope.setSerializerCompiler(serializerCompiler);

@@ -14,13 +14,12 @@ import type { RenderMetrics } from './metrics-route.ts';
 
 export type OperatorDeps = {
   identify: Identify;
-  /** Has whoever guesses judged slowly. */
   judge: JudgeSlowly;
-  /** OPERATOR_TOKEN, of which a session knows that it was opened by it. */
+  /** OPERATOR_TOKEN. A session stores whether it opened the session. */
   operatorToken: string | undefined;
-  /** CONSOLE_URL, where it is not PUBLIC_URL at which people open the console. */
+  /** CONSOLE_URL, if people open the console elsewhere than at PUBLIC_URL. */
   consoleUrl: string | undefined;
-  /** Undefined where nobody signs in by OIDC. */
+  /** Undefined without sign-in by OIDC. */
   oidc: OidcSettings | undefined;
   pool: Pool;
   /** The time by Postgres's clock. */
@@ -28,16 +27,15 @@ export type OperatorDeps = {
   translating: RetranslateDeps;
   registry: Registry;
   credentialsFor: (integration: string) => Credentials;
-  /** Asks POS systems. */
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
-  /** Seconds for which an unknown POS id may still become ours. */
+  /** Seconds for which an event with an unknown POS id waits for its order. */
   parkTtlS: number;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;
   readiness: () => Readiness;
   spillState: () => SpillState;
-  /** Signals work to the workers of this process. */
+  /** Wakes the workers of this process. */
   wake(): void;
 };

@@ -50,13 +50,13 @@ export const PROBLEMS = {
 } as const;
 export type ProblemStatus = keyof typeof PROBLEMS;
 
-/** The stable identifier of a problem: an absolute URI, the same for both doors and at every host. */
+/** The stable identifier of a problem: an absolute URI, the same at every host. */
 export function typeOf(status: ProblemStatus): string {
   return `urn:expediter:problem:${PROBLEMS[status].type}`;
 }
 
 /**
- * Answers with a problem: the one place that makes its body.
+ * Answers with a problem. Only this function makes its body.
  * @param detail a sentence for people: what happened, then what to do
  * @param more `issues` and `cause`, where there are any
  */

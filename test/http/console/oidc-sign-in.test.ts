@@ -98,10 +98,10 @@ describe('a person', () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     const { cookie } = await signIn('kim');
     await grant({ email: 'kim@club.example' }, ['viewer'], ['club-2']);
-    stage.lookAnew();
+    stage.invalidateCache();
     expect((await ask('/console/api/locations/club-2', cookie)).status).toBe(200);
     await stage.query('DELETE FROM operator_grants');
-    stage.lookAnew();
+    stage.invalidateCache();
     expect((await ask('/console/api/locations/club-1', cookie)).status).toBe(401);
   });
 
@@ -337,7 +337,7 @@ describe('the ways to sign in', () => {
 it('OPERATOR_TOKEN and its sessions end with the first admin, and are back where nobody is one', async () => {
   const session = await logIn(stage.app);
   const opened = async (): Promise<number[]> => {
-    stage.lookAnew();
+    stage.invalidateCache();
     const byToken = { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } };
     return [
       (await sendAsIs(stage.app, '/v1/locations/club-1', byToken)).status,

@@ -331,7 +331,7 @@ describe('a session', () => {
       /^expediter_session=; Max-Age=0; Path=\/; .*__Host-expediter_session=; Max-Age=0; Path=\/; .*Secure/,
     );
     expect(await opens(cookie)).toBe(false);
-    other.lookAnew();
+    other.invalidateCache();
     expect(await opens(cookie, other)).toBe(false);
     const actions = (await actsOf('leaver')).map(({ action, outcome }) => [action, outcome]);
     expect(actions).toEqual([
@@ -389,7 +389,7 @@ describe('signing in again', () => {
     await age(59);
     expect((await reads(old, 'contents=true')).status).toBe(200);
     await age(61);
-    stage.lookAnew();
+    stage.invalidateCache();
     expect(await reads(old, 'contents=true')).toMatchObject({
       status: 403,
       body: { cause: { code: 'sign_in_again', proof: false } },

@@ -189,7 +189,9 @@ describe('from the middle', () => {
       expect((await operator.post('/locations/club-1/resume')).status).toBe(200);
     });
     expect((await audit('action=resume&location=club-1'))[0]).toMatchObject({ outcome: null });
-    expect(stage.logged.some((line) => line.includes('how an act ended was not written down'))).toBe(true);
+    expect(stage.logged.some((line) => line.includes('the outcome of an action was not recorded in the audit'))).toBe(
+      true,
+    );
   });
 
   it('what cannot be written down is not done, nor shown', async () => {

@@ -73,7 +73,7 @@ describe('who somebody is', () => {
 
   it('is asked anew by whoever changed it, also while it is being asked', async () => {
     await identify.byToken(token);
-    identify.lookAnew();
+    identify.invalidateCache();
     answer = wrong;
     vi.advanceTimersByTime(1);
     expect(await identify.byToken(token)).toBeUndefined();
@@ -82,7 +82,7 @@ describe('who somebody is', () => {
     answer = () => slow.promise;
     const before = identify.byToken(token);
     vi.advanceTimersByTime(1);
-    identify.lookAnew();
+    identify.invalidateCache();
     vi.advanceTimersByTime(1);
     answer = wrong;
     expect(await identify.byToken(token)).toBeUndefined();

@@ -40,7 +40,7 @@ it('a token that cannot be looked up does nothing and reads nothing, and metrics
   await stage.query('CREATE POLICY away ON operator_tokens USING (fail())');
   try {
     await stage.query('ALTER TABLE operator_tokens ENABLE ROW LEVEL SECURITY');
-    stage.lookAnew();
+    stage.invalidateCache();
     expect(await statusOf(token, '/v1/locations/club-1/pause', 'POST')).toBe(503);
     expect(await statusOf(token, '/v1/locations')).toBe(503);
     expect(await statusOf(token, '/metrics')).toBe(200);
@@ -48,7 +48,7 @@ it('a token that cannot be looked up does nothing and reads nothing, and metrics
     await stage.query('ALTER TABLE operator_tokens DISABLE ROW LEVEL SECURITY');
   }
   expect(await isPaused('club-1')).toBe(false);
-  stage.lookAnew();
+  stage.invalidateCache();
   expect(await statusOf(token, '/v1/locations')).toBe(200);
 });
 
@@ -70,7 +70,7 @@ it('a request that was begun before a token was revoked does nothing once its bo
       ).length > 0,
   );
   await revoke(token);
-  stage.lookAnew();
+  stage.invalidateCache();
   socket.write('{}');
   expect(await text(socket)).toMatch(/^HTTP\/1.1 403 /);
   expect(await isPaused('club-1')).toBe(false);

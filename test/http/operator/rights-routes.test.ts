@@ -40,7 +40,7 @@ async function issue(body: object, by = admin): Promise<Issued> {
 }
 /** At the other process, which has forgotten who it was. */
 const statusOf = async (token: string, path = '/v1/locations'): Promise<number> => {
-  other.lookAnew();
+  other.invalidateCache();
   return (await sendAsIs(other.app, path, { headers: { authorization: `Bearer ${token}` } })).status;
 };
 const tokensSeenBy = async (by: Operator): Promise<Named[]> =>
@@ -258,7 +258,7 @@ describe('a grant', () => {
     const cookie = await openSession(stage.pool, { ...who, source: '127.0.0.1', userAgent: undefined });
     const headers = { cookie: `__Host-expediter_session=${cookie}`, 'sec-fetch-site': 'same-origin' };
     return async (path) => {
-      other.lookAnew();
+      other.invalidateCache();
       return (await sendAsIs(other.app, `/console/api${path}`, { headers })).status;
     };
   }
