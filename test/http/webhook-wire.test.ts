@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -158,7 +159,7 @@ describe('too much at once', () => {
   });
 });
 
-it('at the end of a drain a webhook under way is answered, and its connection, which is kept alive, holds nothing up', async () => {
+it('at the end of a drain a webhook under way is answered, and no idle connection holds up the stop, used or not', async () => {
   await system.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
   const holder = await system.pool.connect();
@@ -173,6 +174,8 @@ it('at the end of a drain a webhook under way is answered, and its connection, w
         )
       ).length > 0,
   );
+  const unused = connect(Number(new URL(system.urls[0] ?? '').port), '127.0.0.1');
+  await once(unused, 'connect');
   const drained = system.drain(0);
   await until(() => system.logged.some((line) => line.includes('draining')));
   await sleep(200);
@@ -180,5 +183,6 @@ it('at the end of a drain a webhook under way is answered, and its connection, w
   holder.release();
   expect(await answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
   await drained;
+  unused.destroy();
   expect(system.logged.join('')).not.toContain('running calls were abandoned');
 });
