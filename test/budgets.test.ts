@@ -36,17 +36,17 @@ const pages = find('**/*.md', 'CHANGELOG.md', '.*/**');
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 37_740, goal: 31_000 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 38_000, goal: 31_000 },
   { measure: 'files of src', is: source.length, budget: 330 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 63_850, goal: 56_000 },
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 64_200, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   {
     measure: 'words of documentation',
     is: sum(pages.map((file) => read(file).split(/\s+/).length)),
-    budget: 63_900,
+    budget: 61_700,
     goal: 50_000,
   },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 58, goal: 50 },

@@ -826,7 +826,11 @@ describe('of PUBLIC_URL', () => {
   it('a door that leads to operators is told, where they have a port of their own', async () => {
     const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
     expect(await wrong('public-url', change)).toEqual([
-      failed('operator routes', /answers at \/metrics, \/v1\/orders, \/openapi.json, \/console\/session$/, /OPERATOR_PORT/),
+      failed(
+        'operator routes',
+        /answers at \/metrics, \/v1\/orders, \/openapi.json, \/console\/session$/,
+        /OPERATOR_PORT/,
+      ),
     ]);
     expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
   });
