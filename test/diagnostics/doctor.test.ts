@@ -485,7 +485,11 @@ describe('of the ordering platform', () => {
     expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
       failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
       failed('schema', /Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
-      failed('shape', /does not query order\.serviceOrderId, which every order needs; .* and \d+ more$/, /ORDER_MODULE/),
+      failed(
+        'shape',
+        /does not query order\.serviceOrderId, which every order needs; .* and \d+ more$/,
+        /ORDER_MODULE/,
+      ),
       warning('shape', /queries order\.orderNumber, which no order has/),
     ]);
   });
@@ -778,7 +782,9 @@ describe('of pushes', () => {
   });
 
   it('nobody there is told, and that anybody can push', async () => {
-    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([failed('PUSH_JWKS_URL', /no service listens there/)]);
+    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([
+      failed('PUSH_JWKS_URL', /no service listens there/),
+    ]);
     expect(await wrong('push', { PUSH_AUTH: 'off' })).toEqual([warning('PUSH_JWKS_URL', /PUSH_AUTH is "off"/)]);
   });
 });
@@ -826,7 +832,11 @@ describe('of PUBLIC_URL', () => {
   it('a door that leads to operators is told, where they have a port of their own', async () => {
     const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
     expect(await wrong('public-url', change)).toEqual([
-      failed('operator routes', /answers at \/metrics, \/v1\/orders, \/openapi.json, \/console\/session$/, /OPERATOR_PORT/),
+      failed(
+        'operator routes',
+        /answers at \/metrics, \/v1\/orders, \/openapi.json, \/console\/session$/,
+        /OPERATOR_PORT/,
+      ),
     ]);
     expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
   });
