@@ -12,15 +12,15 @@ const TIMEOUT_MS = 5_000;
 
 /**
  * Sends one request and follows no redirect.
- * @param limit bytes read of the answer
- * @returns the answer, or why there is none, in a few words
+ * @param limit maximum bytes to read of the answer
+ * @returns the answer, or in a few words why there is none
  */
 export async function askHttp(url: string, init: RequestInit = {}, limit?: number): Promise<HttpAnswer | string> {
   try {
     const response = await boundedFetch(limit)(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
     return { status: response.status, headers: response.headers, json: parsed(await response.text()) };
   } catch (error) {
-    return whyNot(error);
+    return describeFailure(error);
   }
 }
 
@@ -33,13 +33,13 @@ function parsed(text: string): unknown {
 }
 
 /** Explains a failed request by its cause, since fetch itself says only "fetch failed". */
-function whyNot(error: unknown): string {
+function describeFailure(error: unknown): string {
   if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
   if (error instanceof AnswerTooLarge) return error.message;
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
   const { code, message } = cause ?? {};
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
-  if (code === 'ECONNREFUSED') return 'nobody listens there (ECONNREFUSED)';
+  if (code === 'ECONNREFUSED') return 'no service listens there (ECONNREFUSED)';
   if (typeof code === 'string') return `no connection (${code})`;
   return typeof message === 'string' && message !== '' ? 'no connection' : 'no usable answer';
 }

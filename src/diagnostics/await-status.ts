@@ -6,57 +6,57 @@ import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { listWebhooks, type WebhookKey } from '../core/replay/list-webhooks.ts';
 import { readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';
 
-/** Pause between two looks. */
-const LOOK_MS = 200;
+/** Pause between two reads. */
+const PAUSE_MS = 200;
 /** Outcomes of webhooks that reached no order. */
 const IN_VAIN: readonly WebhookOutcome[] = ['dropped', 'ignored', 'parked', 'unmatched'];
-/** More than a location sends in the minutes of a test. */
+/** More webhooks than a location sends in the minutes of a test. */
 const MOST = 200;
-/** The time in an id is by a machine's own clock. */
-const MACHINES_MS = 60_000;
+/** The time in a webhook id is by the clock of the process that stored it. */
+const CLOCKS_MS = 60_000;
 
-/** A status of the order that came in a webhook. */
+/** A status of the order that a webhook or polling brought. */
 type ArrivedStatus = {
   status: Status;
   nativeStatus: string;
   outcome: WebhookOutcome;
   webhookId: string;
-  /** True if no webhook brought it: the service asked the POS. */
+  /** True if no webhook brought it: the service polled the POS. */
   polled: boolean;
-  /** True if it waited in the spill, and so was not answered 500. */
+  /** True if it was spilled, and so was not answered 500. */
   spilled: boolean;
 };
 
-/** Where webhooks are looked for, and what tells that one is about the order. */
+/** Where to find webhooks, and how to recognize that one is about the order. */
 export type Sought = {
   pool: Pool;
   keys: SettingsKeys;
   locationId: string;
   since: Date;
   serviceOrderId: string;
-  /** The POS's own, as far as it has named any. */
+  /** Ids of the POS for the ticket, as far as it has named any. */
   ticketIds: readonly string[];
-  /** Those that certify itself sent. */
+  /** Webhooks that certify itself sent. */
   ours: ReadonlySet<string>;
 };
 
 export type Awaited =
   | { came: ArrivedStatus }
-  /** No webhook brought it, and the service asked the POS. */
+  /** No webhook brought it: the service polled the POS. */
   | { polled: ArrivedStatus }
-  /** It came behind a higher one. */
+  /** It came after a higher status. */
   | { behind: ArrivedStatus; first: ArrivedStatus | undefined }
-  /** Only a higher one came. */
+  /** Only a higher status came. */
   | { skippedFor: ArrivedStatus }
-  /** Something came, and moved nothing. */
+  /** A webhook about the order came, but changed nothing. */
   | { inVain: StoredWebhook }
   | { silent: true };
 
 /**
- * Waits for a status of an order. Once something else has come, it waits for a short while only.
+ * Waits for a status of an order. Once something else has come, it waits only for a short while longer.
  * @param about.until when the waiting ends, in milliseconds by the monotonic clock
- * @param about.graceMs how much longer, once something else has come
- * @param about.known webhooks that came in vain before
+ * @param about.graceMs the wait after something else has come
+ * @param about.known earlier webhooks that changed nothing
  */
 export async function awaitStatus(
   sought: Sought,
@@ -72,7 +72,7 @@ export async function awaitStatus(
     const above = statuses.find((each) => isAbove(each, status) && each.outcome === 'applied');
     const inVain = (await findInVain(sought)).filter(({ webhookId }) => !about.known.has(webhookId));
     if (came !== undefined) {
-      // What came before it was no obstacle. Ids are in the order of their arrival.
+      // Webhooks before it did not prevent it. Ids are in order of arrival.
       for (const { webhookId } of inVain) if (webhookId < came.webhookId) about.known.add(webhookId);
       return came.polled ? { polled: came } : { came };
     }
@@ -85,11 +85,11 @@ export async function awaitStatus(
       return above === undefined ? { silent: true } : { skippedFor: above };
     }
     if (above !== undefined || inVain.length > 0) otherSince ??= performance.now();
-    await sleep(LOOK_MS, undefined, { signal: about.signal });
+    await sleep(PAUSE_MS, undefined, { signal: about.signal });
   }
 }
 
-/** Reads the statuses that POS and bridge have sent of an order, in their order. */
+/** Reads the statuses that POS and bridge have sent for an order, in order of arrival. */
 export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<ArrivedStatus[]> {
   const { rows } = await pool.query<ArrivedStatus>(
     `SELECT e.status, e.native_status AS "nativeStatus", e.outcome, e.webhook_id AS "webhookId",
@@ -108,12 +108,12 @@ export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<
   return rows;
 }
 
-/** Whether the POS said more than this status. */
+/** Whether the POS reported a higher status than this. */
 function isAbove({ status }: ArrivedStatus, than: Status): boolean {
   return STATUSES.includes(status) && rankOf(status) > rankOf(than);
 }
 
-/** Finds webhooks of the location that are about the order, as far as anybody can tell, and moved nothing. */
+/** Finds webhooks of the location that seem to be about the order, and changed nothing. */
 async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   const { pool, keys, locationId, since, ours } = sought;
   const page = { oldestFirst: true, after: justBefore(sought), limit: MOST };
@@ -122,21 +122,21 @@ async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   for (const webhook of webhooks) {
     if (webhook.polled || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;
     const stored = await readWebhook({ pool, keys }, webhook);
-    // A parked one names an id that only an order of this moment can have.
+    // A parked webhook names an unknown POS id, which only a very recent order can have.
     if (stored !== undefined && (webhook.outcome === 'parked' || names(stored, sought))) found.push(stored);
   }
   return found;
 }
 
-/** Where a list begins, so that nothing older has to be read. */
+/** The start of a list, so that older webhooks are not read. */
 function justBefore({ locationId, since }: Sought): WebhookKey {
-  const from = new Date(since.getTime() - MACHINES_MS);
+  const from = new Date(since.getTime() - CLOCKS_MS);
   const time = from.getTime().toString(16).padStart(12, '0');
   const webhookId = `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
   return { day: from.toISOString().slice(0, 10), locationId, webhookId };
 }
 
-/** Finds another location at which a webhook about the order came. Looked for once: it reads those of all locations. */
+/** Finds another location at which a webhook about the order came. Slow: it reads the webhooks of all locations. */
 export async function findElsewhere(sought: Sought): Promise<string | undefined> {
   const { pool, keys, locationId, since } = sought;
   for (const outcome of ['unmatched', 'dropped'] as const) {
@@ -144,14 +144,14 @@ export async function findElsewhere(sought: Sought): Promise<string | undefined>
     for (const webhook of webhooks) {
       if (webhook.locationId === locationId) continue;
       const stored = await readWebhook({ pool, keys }, webhook);
-      // Another location's POS has tickets of the same number.
+      // Another location's POS may have a ticket with the same number.
       if (stored !== undefined && names(stored, { ...sought, ticketIds: [] })) return webhook.locationId;
     }
   }
   return undefined;
 }
 
-/** Whether a body has our id anywhere, or one of the POS's, which may be short, as a value. */
+/** Whether a body contains our id anywhere, or one of the POS's ids, which may be short, as a value. */
 function names({ body }: StoredWebhook, { serviceOrderId, ticketIds }: Sought): boolean {
   const text = body.toString();
   if (text.includes(serviceOrderId)) return true;

@@ -3,19 +3,19 @@ import type { PosContext } from '../core/domain/provider.ts';
 import { askPos, type PosDeps } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 
-/** Time for the end of a body, once its status is there. */
+/** Time for the end of a body after its status. */
 const BODY_MS = 2_000;
 
-/** What may be told of an exchange: one line without secrets, and the kind of an id that ought to be a string. */
+/** A summary of an exchange without secrets: one line, and the type of an id that should be a string. */
 export type Exchange = { line: string; status?: number; idKind?: string };
 
-/** The end of a call to a POS, and its last exchange, if there was any. */
+/** The result of a call to a POS, and its last exchange, if there was any. */
 export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | undefined } & (
   | { given: Result }
   | { error: unknown }
 );
 
-/** Makes one call to the POS, and remembers what it last sent and got. */
+/** Makes one call to the POS, and records its last exchange. */
 export async function callWatched<Result>(
   deps: PosDeps,
   location: Pick<Location, 'integration' | 'settings'>,
@@ -36,7 +36,6 @@ export async function callWatched<Result>(
   }
 }
 
-/** @returns a fetch that does the same as `send` */
 function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: () => Promise<Exchange | undefined> } {
   let last: Promise<Exchange> | undefined;
   return {
@@ -45,7 +44,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
       const { origin, pathname } = new URL(url);
       const request = `${method} ${origin}${pathname}`;
       const began = performance.now();
-      last = Promise.resolve({ line: `${request}, which was not answered` });
+      last = Promise.resolve({ line: `${request}, which got no answer` });
       const response = await send(input, init);
       const milliseconds = Math.round(performance.now() - began);
       const said = `${request}, answered ${response.status} in ${milliseconds} ms`;
@@ -53,7 +52,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
         .clone()
         .text()
         .then(describeBody, () => ({ line: 'a body that was cut off' }));
-      // Whoever called does not read on where the status says it all.
+      // The caller does not read the body if the status is enough.
       last = Promise.race([text, sleep(BODY_MS, { line: 'a body that does not end' }, { ref: false })]).then(
         (body) => ({ ...body, status: response.status, line: `${said}: ${body.line}` }),
       );
@@ -63,7 +62,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
   };
 }
 
-/** Names fields and no values: the answer may be to a login. */
+/** Names fields but no values: the answer may be to a login. */
 function describeBody(text: string): Exchange {
   if (text.trim() === '') return { line: 'an empty body' };
   try {

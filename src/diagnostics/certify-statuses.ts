@@ -18,7 +18,7 @@ type Run = CertifyOptions & {
   ticketIds: readonly string[];
 };
 
-/** What somebody does at a till, or a bridge by itself. */
+/** The action at the till for each status, unless a bridge does it automatically. */
 const WANTED: Partial<Record<Status, string>> = {
   received: 'confirm the order at the till',
   in_progress: 'begin to prepare it',
@@ -28,8 +28,8 @@ const WANTED: Partial<Record<Status, string>> = {
 };
 
 /**
- * Waits for each status of the order, sends the POS's own webhooks again while they are fresh, and refuses the last one
- * once, which has to come again.
+ * Waits for each status of the order, sends the POS's webhooks again while they are fresh, and refuses the last webhook
+ * once, which the POS must repeat.
  */
 export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): Promise<void> {
   const { pool } = deps;
@@ -60,7 +60,7 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
     const refusing = isLast && run.repeats ? await refuseOnce(deps, run) : undefined;
     const began = performance.now();
     tell.wants(
-      `${status}: ${WANTED[status] ?? 'send it'}, unless that goes by itself (up to ${limits.statusMs / 1000} s)`,
+      `${status}: ${WANTED[status] ?? 'send it'}, unless that happens automatically (up to ${limits.statusMs / 1000} s)`,
     );
     let awaited: Awaited;
     try {
@@ -74,9 +74,9 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
       await refusing?.end();
     }
     const refusedAt = refusing?.refusedAt();
-    // An answer to a question may have been what was kept waiting.
+    // The answer to a poll may have delayed it.
     if (!('came' in awaited) && !('polled' in awaited) && refusedAt !== undefined) {
-      tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next'));
+      tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next check'));
       tell.found(notRepeated(limits.statusMs));
       continue;
     }
@@ -100,12 +100,12 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
     } else if ('silent' in awaited) {
       hopeless = `not waited for, since ${status} did not come`;
     } else if ('inVain' in awaited && awaited.inVain.outcome !== 'ignored') {
-      hopeless = `not waited for: what was wrong with ${status} would be wrong with it, too`;
+      hopeless = `not waited for: it would have the same problem as ${status}`;
     }
   }
 }
 
-/** Begins to refuse webhooks about the order, until one was. `refusedAt` is by the monotonic clock. */
+/** Refuses webhooks about the order until one was refused. `refusedAt` is by the monotonic clock. */
 async function refuseOnce(
   { pool }: CertifyDeps,
   { order, signal }: Run,
@@ -117,7 +117,6 @@ async function refuseOnce(
   const holding = refuseNextStatus(pool, order.serviceOrderId, held.resolve, signals).then((wasRefused) => {
     if (wasRefused) refusedAt = performance.now();
   });
-  // Whatever ends it.
   holding.then(held.resolve, held.reject);
   await held.promise;
   return {
@@ -137,55 +136,58 @@ async function describe(
   known: ReadonlySet<string>,
 ): Promise<Check> {
   if ('came' in awaited) return ok(status, `came as ${awaited.came.nativeStatus}, answered 200 applied`);
-  const expected = `a webhook that says ${status} of ${run.order.serviceOrderId}, answered 200 applied`;
+  const expected = `a webhook with status ${status} of ${run.order.serviceOrderId}, answered 200 applied`;
   const wrong = (found: string, toDo: string): Check => failed(status, found, toDo, { expected });
   if ('inVain' in awaited) return explainInVain(status, expected, awaited.inVain, run.location);
   if ('polled' in awaited) {
     return wrong(
-      `no webhook brought it: the service had to ask the POS, which said ${awaited.polled.nativeStatus}`,
-      'see whether the POS still knows our webhook URL, and what it was answered there',
+      `no webhook brought it: the service had to poll the POS, which reported ${awaited.polled.nativeStatus}`,
+      'check that the POS still has our webhook URL, and which answers it got there',
     );
   }
   if ('behind' in awaited) {
     const before = awaited.first === undefined ? 'a later one' : awaited.first.nativeStatus;
-    const found = `${awaited.behind.nativeStatus} came behind ${before}: the member was never told`;
-    const toDo = 'send statuses in their order, each once the one before was answered 200';
+    const found = `${awaited.behind.nativeStatus} came after ${before}: the member was never notified`;
+    const toDo = 'send statuses in order, each after the previous one was answered 200';
     return failed(status, found, toDo, { expected: `${expected}, before any later status` });
   }
   if ('skippedFor' in awaited) {
     return wrong(
-      `it never came, and ${awaited.skippedFor.nativeStatus} did: the member was never told`,
-      `send it, or say that this POS does not have it: --without ${status}`,
+      `it never came, and ${awaited.skippedFor.nativeStatus} did: the member was never notified`,
+      `send it; if this POS does not have it, add: --without ${status}`,
     );
   }
   if (known.size > 0) {
-    const found = 'no webhook that says it came: what came about the order before moved nothing';
-    return wrong(found, 'mend first what is said above');
+    const found = 'no webhook with this status came; earlier webhooks about the order changed nothing';
+    return wrong(found, 'first fix the problems above');
   }
   const elsewhere = await findElsewhere(sought);
   if (elsewhere !== undefined) {
     return wrong(
-      `a webhook about the order came to the location "${elsewhere}", by its URL and its token`,
-      `give each restaurant the webhook URL of its own: expediter token issue --location ${run.locationId}`,
+      `a webhook about the order came to the location "${elsewhere}", with its URL and token`,
+      `give each restaurant its own webhook URL: expediter token issue --location ${run.locationId}`,
     );
   }
   const { endpoint } = run;
   return wrong(
-    `no webhook about the order came to ${endpoint.publicUrl}${webhookPath(endpoint)} with a token that is valid`,
-    'look at what your request was answered: 401 is a wrong or cut token in the URL; without any answer it did not get ' +
+    `no webhook about the order came to ${endpoint.publicUrl}${webhookPath(endpoint)} with a valid token`,
+    'check the answer to your request: 401 means a wrong or incomplete token in the URL; without an answer it did not get ' +
       `here. If this POS does not have that status: --without ${status}`,
   );
 }
 
 const REPEATED = 'after a 500';
-const UNTRIED = skipped(REPEATED, 'this POS sends nothing again: what meets a time without Postgres is lost');
+const UNTRIED = skipped(
+  REPEATED,
+  'this POS does not repeat webhooks: those sent while Postgres is unavailable are lost',
+);
 
 function notRepeated(waitedMs: number): Check {
   return failed(
     REPEATED,
     `a webhook was answered 500, and did not come again within ${waitedMs / 1000} s`,
-    'keep a status until it was answered 200, and send it again after 5 s, 30 s, 5 min and so on; or say: --without repeats',
-    { expected: 'the same again, after some seconds, until it is answered 200' },
+    'store a status until it is answered 200, and send it again after 5 s, 30 s, 5 min and so on; if the POS cannot: --without repeats',
+    { expected: 'the same webhook again, after some seconds, until it is answered 200' },
   );
 }
 
@@ -200,16 +202,16 @@ function repeated(about: {
     return skipped(
       REPEATED,
       hasFailed
-        ? 'no later status was left to answer 500; mend the above and run again'
-        : 'no webhook could be answered 500: they all came at once',
+        ? 'no later status was left to answer 500; fix the problems above and run it again'
+        : 'no webhook could be answered 500: all came at the same time',
     );
   }
   if (spilled) return skipped(REPEATED, 'no webhook was answered 500: Pub/Sub took it (SPILL_TOPIC)');
   if (twice) {
     return failed(
       REPEATED,
-      'each status came as two webhooks of different ids: what came after the 500 may be another than was answered 500',
-      'make the id of a webhook once, keep it with the status, and see whether there are two tickets',
+      'each status came as two webhooks with different ids: the one after the 500 may not be the one that was answered 500',
+      'make the id of a webhook once, store it with the status, and check whether there are two tickets',
       { expected: 'one webhook for each status, and the same webhook-id whenever it is sent again' },
     );
   }
@@ -218,8 +220,8 @@ function repeated(about: {
 }
 
 /**
- * Whether each status before the last came in several webhooks, none of which is another sent again: so the one that was
- * answered 500 need not be the one that came. Once may be somebody at the till. Of other POS systems it may be in order.
+ * Whether each status before the last came in several webhooks with different ids. Then the webhook that came after the
+ * 500 may not be the one that got it. If only some did, a person may have pressed twice. Other POS systems may do it.
  */
 async function sendsAllTwice(sought: Sought, { provider }: Location, last: Status): Promise<boolean> {
   const { idHeader } = provider.builtForUs ?? {};

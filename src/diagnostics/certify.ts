@@ -15,16 +15,16 @@ import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Tell } from 
 export type Certification = { order: KitchenOrder | undefined; checks: Check[] };
 
 const LABEL = 'certify';
-/** The longest run, after which its token lets nobody in. */
+/** The longest run. Its token expires after it. */
 const TOKEN_MS = 24 * 3_600_000;
-/** What two processes' clocks may be apart, each by Postgres's: longer than the answer by which they set it. */
+/** Maximum difference of two processes' clocks, each set by Postgres: longer than the answer by which they set it. */
 const CLOCKS_MS = 5_000;
 const DEADLINE_S = 1_800;
 const NEVER_SENT = why({ code: 'pos_unreachable' });
 
 /**
- * Drives a location through its life with a test order, which its POS really gets. The service has to run: the POS's
- * webhooks come to its door, and are looked for in Postgres.
+ * Sends a location's POS a real test order, and follows it to its end. The service must run: the POS sends its webhooks
+ * to the service, and they are read from Postgres.
  * @throws WrongLocation if there is no such location
  */
 export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Tell): Promise<Certification> {
@@ -46,7 +46,7 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Te
   });
   try {
     const endpoint: Endpoint = { publicUrl, integration, locationId, token };
-    report(await knock(endpoint));
+    report(await probeUrl(endpoint));
     if (checks.at(-1)?.state === 'failed') return { order: undefined, checks };
     const order = await run(deps, { ...about, location, endpoint }, { wants: tell.wants, found: report });
     return { order, checks };
@@ -69,21 +69,21 @@ async function openLocation(
     return location;
   } catch (error) {
     if (!(error instanceof WrongLocation)) throw error;
-    const toDo = `put them again: expediter location put --location ${locationId}`;
+    const toDo = `store them again: expediter location put --location ${locationId}`;
     const expected = `settings that ${stored.integration} can use`;
     report(failed('settings', error.message, toDo, { expected }));
     return undefined;
   }
 }
 
-/** Asks whether PUBLIC_URL leads to the service, with a token that nobody has. */
-async function knock(endpoint: Endpoint): Promise<Check> {
+/** Checks with an unknown token whether PUBLIC_URL leads to the service. */
+async function probeUrl(endpoint: Endpoint): Promise<Check> {
   const check = 'wrong token';
   const request = `POST ${endpoint.publicUrl}${webhookPath(endpoint)}, with a token that was never issued`;
   const answer = await postWebhook({ ...endpoint, token: makeToken('exw_') }, { headers: {}, body: Buffer.from('{}') });
   if (typeof answer !== 'string' && answer.status === 401) return ok(check, 'answered 401', { request });
   const toDo =
-    'start the service, or set PUBLIC_URL to where the POS reaches it; expediter doctor --only public-url says more';
+    'start the service, or set PUBLIC_URL to where the POS reaches it; expediter doctor --only public-url shows more';
   const expected = '401: the service itself answers at PUBLIC_URL';
   const found = typeof answer === 'string' ? answer : `answered ${answer.status}`;
   return failed(check, found, toDo, { request, expected });
@@ -109,7 +109,7 @@ async function run(
     }
     await certifyStatuses(deps, { ...about, order, since, ticketIds: placed.ids }, tell);
     tell.found(await namesTicket(pool, location.provider, order, placed));
-    // Behind the order's own webhooks, which those of a ticket that should not be cannot disturb any more.
+    // After the order's own webhooks, so that those of a forged order cannot disturb them.
     const forged = await forgeOrder(deps, location, order, answerMs);
     if (forged !== undefined) tell.found(forged);
     const read = await readTicket(deps, location, order);

@@ -11,19 +11,19 @@ import { askMapper, type CodedError, orderDataFetcher, variablesOf } from '../co
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
 
-/** What tells of a member. A country or the kind of a fulfillment does not. */
+/** Member data. A country or the kind of a fulfillment is none. */
 const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|items\.\d+\.notes)$/;
 
-/** What is odd about a field of an order that can be placed. */
+/** A remark on a field of an order that can be placed. */
 type Remark = { path: string; says: string };
 
-/** An integration whose POS takes no such order, whatever a location's settings are. */
+/** An integration whose POS refuses such an order, whatever a location's settings are. */
 type Refusal = { integration: string; problem: string };
 
-/** One field of an answer: where it is, and what is there, without its value. */
+/** One field of an answer: its path and type, without its value. */
 export type ShapeLine = { path: string; kind: string };
 
-/** What the service would make of an order. */
+/** The order as the service would read it. */
 export type CheckedOrder =
   | {
       state: 'ok';
@@ -35,7 +35,7 @@ export type CheckedOrder =
     }
   /** The platform has no such order. */
   | { state: 'missing' }
-  /** `thrown` is what a mapper threw, with its message, which may quote the order, as may those of `errors`. */
+  /** `thrown` is a mapper's error. Its message may quote the order, and so may the messages of `errors`. */
   | {
       state: 'failed';
       problem: string;
@@ -46,8 +46,8 @@ export type CheckedOrder =
     };
 
 /**
- * Fetches one order and reads it, as the service would, and stores nothing.
- * @param about.warn told if the module's `errorCode` throws
+ * Fetches one order and reads it as the service would. Stores nothing.
+ * @param about.warn called if the module's `errorCode` throws
  */
 export async function checkOrder(
   about: {
@@ -97,8 +97,8 @@ export async function checkOrder(
 }
 
 /**
- * Says which sums of an order do not add up, in words that follow the field's name. Items and subtotal may each include
- * the tax or not. Items are not added up where one has no price.
+ * Names the sums of an order that do not add up, in words that follow the field's name. Items and subtotal may each
+ * include the tax or not. Items are not added up if one has no price.
  */
 export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   const { subtotal, discount = 0, tax, tip, fee, total, currency } = money;
@@ -107,20 +107,20 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   const ordered = sumItems(items);
   const arePriced = items.every(({ unitPrice }) => unitPrice !== undefined);
   if (arePriced && ordered !== subtotal && Math.abs(ordered - subtotal) !== tax) {
-    const says = `is ${inWords(subtotal)}, and the items with their modifiers come to ${inWords(ordered)}`;
+    const says = `is ${inWords(subtotal)}, but the items with their modifiers add up to ${inWords(ordered)}`;
     remarks.push({ path: 'money.subtotal', says });
   }
   const due = subtotal - discount + tip + fee;
   if (total !== due && total !== due + tax) {
     const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
     const less = discount > 0 ? ' less the discount' : '';
-    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee come to ${inWords(due)}${taxed}`;
+    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}`;
     remarks.push({ path: 'money.total', says });
   }
   return remarks;
 }
 
-/** Asks all providers whether they would refuse an order before they ask their POS. */
+/** Collects the providers that would refuse an order before they call their POS. */
 function listRefusals(order: CanonicalOrder, registry: Registry): Refusal[] {
   return [...registry].flatMap(([integration, provider]) => {
     try {
@@ -132,14 +132,14 @@ function listRefusals(order: CanonicalOrder, registry: Registry): Refusal[] {
   });
 }
 
-/** Describes all fields of an answer, those of a list's entries together. Values may be a member's, so none is told. */
+/** Describes all fields of an answer, with a list's entries together. Values may be a member's, so none is shown. */
 function describeShape(data: unknown): ShapeLine[] {
   const kinds = new Map<string, Set<string>>();
   const look = (value: unknown, path: string): void => {
     if (path !== '') kinds.set(path, (kinds.get(path) ?? new Set()).add(kindOf(value)));
     if (typeof value !== 'object' || value === null || kinds.size > LINES_MAX) return;
     for (const [key, each] of Object.entries(value)) {
-      // A scalar of the platform's own may have any text for a name.
+      // A custom scalar of the platform may have any text as a name.
       const name = Array.isArray(value) ? '*' : /^\w{1,64}$/.test(key) ? key : '?';
       look(each, path === '' ? name : `${path}.${name}`);
     }
@@ -155,7 +155,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'string' ? kindOfText(value) : typeof value;
 }
 
-/** An amount, a time and an enum are told by their form. */
+/** Describes the format of an amount, a time or an enum. */
 function kindOfText(text: string): string {
   if (text === '') return 'empty text';
   if (text.length <= PATTERN_MAX && /\d/.test(text) && /^[-+\d.,:/TZ ]+$/.test(text)) {
@@ -164,7 +164,7 @@ function kindOfText(text: string): string {
   return /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/.test(text) ? 'text in capitals' : 'text';
 }
 
-/** Copies an order with the lengths of what tells of its member in place of the texts. */
+/** Copies an order, and replaces its member's texts by their lengths. */
 export function maskOrder(order: CanonicalOrder): unknown {
   return mask(order, '');
 }

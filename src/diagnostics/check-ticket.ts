@@ -11,7 +11,7 @@ import { callWatched } from './call-watched.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** Whether operators can find the ticket at the POS, and it is no other order's. */
+/** Whether operators can find the ticket at the POS by an id that no other order has. */
 export async function namesTicket(
   pool: Pool,
   { builtForUs }: Location['provider'],
@@ -32,15 +32,15 @@ export async function namesTicket(
   const { id = null, takenId = null, namedIds = [] } = rows[0] ?? {};
   if (takenId !== null) {
     const toDo =
-      'answer with the id by which the POS stores the ticket, and not with a number that begins anew each day' +
+      'answer with the id under which the POS stores the ticket, not with a number that starts again each day' +
       (builtForUs === undefined ? '' : '. If your test database was emptied: delete .certify, or use --dir');
-    const expected = 'an id that no other ticket of this restaurant has, or ever had';
+    const expected = 'an id that no other ticket of this restaurant has or had';
     const found = `the id "${takenId}" is another order's, which this POS had before`;
     return failed(check, found, toDo, { request, expected });
   }
   if (builtForUs !== undefined && namedIds.length > 1) {
     const found = `webhooks named the order by ${namedIds.length} ids: ${namedIds.map((each) => `"${each}"`).join(', ')}`;
-    const toDo = 'see whether the kitchen has two tickets of it: store the id of each order with its ticket';
+    const toDo = 'check whether the kitchen has two tickets of it; store the id of each order with its ticket';
     return failed(check, found, toDo, { expected: 'one ticket for an order, and its id in each webhook' });
   }
   if (id !== null) return ok(check, `the POS calls the order "${id}"`);
@@ -50,8 +50,8 @@ export async function namesTicket(
 }
 
 /**
- * Sends another order, signed by a secret that nobody has: its POS must refuse it. Only to one that is built for us: what
- * others do with wrong credentials is theirs, and may lock an account.
+ * Sends another order, signed with an unknown secret: its POS must refuse it. Only for a POS that is built for us: others
+ * may handle wrong credentials differently, or lock an account.
  */
 export async function forgeOrder(
   deps: PlaceDeps,
@@ -63,7 +63,8 @@ export async function forgeOrder(
   if (provider.builtForUs === undefined) return undefined;
   const check = 'forged order';
   const settings = provider.builtForUs.forge(location.settings);
-  if (settings === undefined) return skipped(check, 'nothing signs orders: whoever knows the URL for orders can order');
+  if (settings === undefined)
+    return skipped(check, 'orders are not signed: anyone who knows the URL for orders can order');
   const forged = { ...order, serviceOrderId: `certify-${randomBytes(8).toString('hex')}` };
   const call = await callWatched(deps, { integration, settings }, answerMs, (context) =>
     provider.createOrder(forged, context),
@@ -72,8 +73,8 @@ export async function forgeOrder(
   const { line: request, status } = call.exchange ?? {};
   const expected = '401 for an order with a wrong signature';
   if ('given' in call) {
-    const found = `anybody who knows the URL can order: an order with a wrong signature was taken, ${forged.serviceOrderId}`;
-    const toDo = `throw the ticket of ${forged.serviceOrderId} away, and verify the signature: ${page}`;
+    const found = `anyone who knows the URL can order: an order with a wrong signature was accepted, ${forged.serviceOrderId}`;
+    const toDo = `discard the ticket of ${forged.serviceOrderId}, and verify the signature: ${page}`;
     return failed(check, found, toDo, { request, expected });
   }
   const { error } = call;
@@ -81,13 +82,13 @@ export async function forgeOrder(
     return ok(check, `an order with a wrong signature was answered ${status}`, { request });
   }
   const found = `an order with a wrong signature was not refused: ${(error as Error).message}`;
-  const toDo = `answer 401 before anything else is done with the order: ${page}`;
+  const toDo = `answer 401 before doing anything else with the order: ${page}`;
   return failed(check, found, toDo, { request, expected });
 }
 
 /**
- * Asks the POS for the order's status, where it can be asked, and compares with what its webhooks said. It may say less:
- * not every POS keeps all that it reports.
+ * Polls the POS for the order's status, if it can be polled, and compares it with its webhooks. It may report an earlier
+ * one: not every POS stores all that it reports.
  */
 export async function readTicket(deps: PlaceDeps, location: Location, order: KitchenOrder): Promise<Check | undefined> {
   const check = 'can be asked';
@@ -98,22 +99,22 @@ export async function readTicket(deps: PlaceDeps, location: Location, order: Kit
     [order.serviceOrderId],
   );
   const { rank = 0, id = null } = rows[0] ?? {};
-  const told = statusAt(rank);
+  const notified = statusAt(rank);
   const ref = id === null ? {} : { providerOrderId: id };
   const wrong = (found: string): Check =>
-    failed(check, found, 'see which of the two is right at the till: we ask where webhooks stay away', {
-      expected: `what its webhooks told, or an earlier status: ${told ?? 'none'}`,
+    failed(check, found, 'check at the till which of the two is right: we poll when webhooks do not come', {
+      expected: `the status from its webhooks, or an earlier one: ${notified ?? 'none'}`,
     });
   try {
     const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: false }, async (context) =>
       provider.readStatus?.(ref, order, context),
     );
-    // These settings name nobody to ask.
+    // With these settings there is no POS to poll.
     if (events === undefined) return undefined;
     const says = events.map((event) => event.status);
-    const found = `asked for the order, it says ${says.join(', ') || 'nothing'}`;
+    const found = `polled for the order, it reports ${says.join(', ') || 'nothing'}`;
     const isRight = says.length > 0 && says.every((status) => rankOf(status) <= rank);
-    return isRight || told === null ? ok(check, found) : wrong(found);
+    return isRight || notified === null ? ok(check, found) : wrong(found);
   } catch (error) {
     return wrong(classifyError(error).problem);
   }

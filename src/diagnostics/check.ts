@@ -1,18 +1,18 @@
-/** The outcome of one check. No secret, no URL's query; of a member only the test order's, who is made up. */
+/** The outcome of one check. No secret, no query of a URL, and no member data but that of the made-up test member. */
 export type Check = {
   /** A few words, such as `takes it once`; for a location its id, for a status its name. */
   check: string;
   /** `skipped` means not examined, for the reason in `found`. */
   state: 'failed' | 'warning' | 'skipped' | 'ok';
   found: string;
-  /** The remedy of a failure or a warning. */
+  /** How to fix a failure or a warning. */
   toDo?: string;
 } & Details;
 
 type Details = {
-  /** What was sent or came, as far as there was anything. */
+  /** What was sent or received, if anything. */
   request?: string | undefined;
-  /** Of a failure: what would have been right. */
+  /** For a failure: the correct result. */
   expected?: string;
 };
 

@@ -17,16 +17,16 @@ import {
 import { z } from 'zod';
 import { CanonicalOrder } from '../core/domain/order.ts';
 
-/** What stands between a document and the canonical shape. Each is a few words. */
+/** Differences between a document and the canonical shape, each in a few words. */
 type ShapeComparison = {
-  /** No order can come of it. */
+  /** With these no order can be read. */
   wrong: string[];
-  /** Orders come of it, without something. */
+  /** With these orders are read, but lack something. */
   odd: string[];
 };
 
 type Field = { type: GraphQLOutputType | undefined; fields: Map<string, Field> | undefined };
-/** A JSON Schema, as far as it is read here. */
+/** The parts of a JSON Schema that are read here. */
 type Wanted = {
   type?: string;
   const?: unknown;
@@ -38,7 +38,7 @@ type Wanted = {
   anyOf?: Wanted[];
 };
 
-/** GraphQL's own scalars by what JSON Schema calls their values. Of others nobody knows what they are. */
+/** GraphQL's own scalars, with the JSON Schema types of their values. Other scalars may be anything. */
 const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
   ['Int', ['integer', 'number']],
   ['Float', ['number']],
@@ -48,22 +48,22 @@ const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Compares the response keys of a document with the canonical order, and their types as far as a schema tells them.
+ * Compares the response keys of a document with the canonical order, and their types if a schema has them.
  * @param query a document that is GraphQL
  */
 export function compareShape(query: string, schema: GraphQLSchema | undefined): ShapeComparison {
   const found: ShapeComparison = { wrong: [], odd: [] };
   const order = responseOf(query, schema).get('order');
-  if (order === undefined) return { wrong: ['it asks for no field "order"'], odd: [] };
+  if (order === undefined) return { wrong: ['it does not query a field "order"'], odd: [] };
   compare(order, z.toJSONSchema(CanonicalOrder, { io: 'input', unrepresentable: 'any' }) as Wanted, 'order', true);
   return found;
 
   function compare(field: Field, wanted: Wanted, path: string, isRequired: boolean): void {
-    const tell = (words: string): void => void (isRequired ? found.wrong : found.odd).push(words);
+    const report = (words: string): void => void (isRequired ? found.wrong : found.odd).push(words);
     const { properties, required, items, kinds, values } = merged(wanted);
     const type = field.type && getNullableType(field.type);
     if (items !== undefined) {
-      if (type !== undefined && !isListType(type)) return tell(`${path} is no list there`);
+      if (type !== undefined && !isListType(type)) return report(`${path} is no list there`);
       return compare(
         { ...field, type: type && (type as { ofType: GraphQLOutputType }).ofType },
         items,
@@ -71,17 +71,17 @@ export function compareShape(query: string, schema: GraphQLSchema | undefined): 
         isRequired,
       );
     }
-    if (type !== undefined && isListType(type)) return tell(`${path} is a list there`);
-    if (properties === undefined) return compareLeaf(type && getNamedType(type), kinds, values, path, tell);
+    if (type !== undefined && isListType(type)) return report(`${path} is a list there`);
+    if (properties === undefined) return compareLeaf(type && getNamedType(type), kinds, values, path, report);
     for (const [key, each] of Object.entries(properties)) {
       const below = field.fields?.get(key);
       const mustBe = isRequired && required.includes(key);
       if (below !== undefined) compare(below, each, `${path}.${key}`, mustBe);
-      else if (mustBe) tell(`it asks for no ${path}.${key}, which every order needs`);
+      else if (mustBe) report(`it does not query ${path}.${key}, which every order needs`);
     }
     for (const key of field.fields?.keys() ?? []) {
       if (!Object.hasOwn(properties, key) && key !== '__typename') {
-        found.odd.push(`it asks for ${path}.${key}, which no order has`);
+        found.odd.push(`it queries ${path}.${key}, which no order has`);
       }
     }
   }
@@ -92,24 +92,24 @@ function compareLeaf(
   kinds: readonly string[],
   values: readonly unknown[],
   path: string,
-  tell: (words: string) => void,
+  report: (words: string) => void,
 ): void {
   if (isEnumType(type)) {
     const names = type.getValues().map(({ name }) => name);
     const isApt = values.length === 0 ? kinds.includes('string') : names.some((name) => values.includes(name));
     if (!isApt)
-      tell(`${path} is one of ${names.slice(0, 5).join(', ')} there, not ${values.join(' or ') || kinds.join()}`);
+      report(`${path} is one of ${names.slice(0, 5).join(', ')} there, not ${values.join(' or ') || kinds.join()}`);
   } else if (isScalarType(type) && kinds.length > 0) {
     const own = KINDS.get(type.name);
     if (own !== undefined && !own.some((kind) => kinds.includes(kind))) {
-      tell(`${path} is ${type.name} there, and has to be ${kinds.join(' or ')}`);
+      report(`${path} is ${type.name} there, and must be ${kinds.join(' or ')}`);
     }
   } else if (isObjectType(type)) {
-    tell(`${path} is an object there`);
+    report(`${path} is an object there`);
   }
 }
 
-/** Merges the alternatives of a schema: what all of them require, and what any of them has. */
+/** Merges the alternatives of a schema: the fields that all require, and the fields that any has. */
 function merged(wanted: Wanted): {
   properties: Record<string, Wanted> | undefined;
   required: string[];
@@ -136,7 +136,7 @@ function alternatives(wanted: Wanted): Wanted[] {
   return [wanted, ...[...(wanted.oneOf ?? []), ...(wanted.anyOf ?? [])].flatMap(alternatives)];
 }
 
-/** Reads the fields that the answer to a document has, by their response keys. */
+/** Reads the fields of the answer to a document, by their response keys. */
 function responseOf(query: string, schema: GraphQLSchema | undefined): Map<string, Field> {
   const { definitions } = parse(query);
   const fragments = new Map(

@@ -13,13 +13,13 @@ import { examineSpill, examineTopic } from './examine-pubsub.ts';
 const CONNECTIONS = 4;
 
 /**
- * Examines all that a deployment needs, in parallel where possible. It changes nothing, except that it may renew an
- * access token of a POS. It ends within 30 s.
+ * Examines everything that a deployment needs, in parallel where possible. It changes nothing, except that it may renew
+ * an access token of a POS. It ends within 30 s.
  */
 export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
-  // Loading takes 300 ms, on a busy machine seconds, and other answers would come too late meanwhile.
+  // The import takes 300 ms, or seconds on a busy machine, and would delay the other checks.
   if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
-  // The platform's answer serves the clock as well.
+  // The clock check uses the platform's answer too.
   let asked: Promise<AskedPlatform> | undefined;
   const ask = (): Promise<AskedPlatform> => (asked ??= askPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
@@ -77,8 +77,8 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
 }
 
 /**
- * Runs the checks of one part. A wrong variable or an unexpected error ends this part only.
- * @param environmentToo true if the environment is examined by itself, and reports a wrong variable
+ * Runs the checks of one part. A wrong variable or an unexpected error ends only this part.
+ * @param environmentToo true if the environment is examined separately, and reports a wrong variable
  */
 async function runPart(part: Part, environmentToo: boolean, work: () => Promise<Check[]>): Promise<Finding[]> {
   const checks = await work().catch((error: unknown) => {
@@ -89,7 +89,7 @@ async function runPart(part: Part, environmentToo: boolean, work: () => Promise<
       }
       return [skipped('all of it', `${wrong.map(({ name }) => name).join(', ')}: see environment`)];
     }
-    // The error's message may quote what was read.
+    // The error's message may quote its input.
     const { name, code } = error as { name?: string; code?: unknown };
     const found = `unexpected ${[name ?? typeof error, ...(typeof code === 'string' ? [code] : [])].join(' ')}`;
     return [failed('all of it', found, `run it again: expediter doctor --only ${part}`)];
@@ -118,7 +118,7 @@ async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Check[]> {
     ),
     await loadProviders(PROVIDER_MODULES).then(
       (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),
-      (error: Error) => failed('PROVIDER_MODULES', error.message, 'install the module, or take it out'),
+      (error: Error) => failed('PROVIDER_MODULES', error.message, 'install the module, or remove it'),
     ),
   ];
 }

@@ -12,23 +12,23 @@ const PUBLIC = 'PUBLIC_URL';
 const PUSH_KEYS = 'PUSH_JWKS_URL';
 const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
 const ISSUER = 'OIDC_ISSUER';
-/** One route of each operators' endpoint: without a token it answers with our realm. */
+/** One route of each operator endpoint: without a token it answers with our realm. */
 const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
 
 /**
- * Checks that the service answers at the URL that POS vendors call, and operators' doors do not where they have a port of
- * their own, as seen from this machine, not from theirs.
+ * Checks from this machine that the service answers at the URL for POS vendors, and that operator endpoints with their own
+ * port do not.
  */
 export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');
   if (PUBLIC_URL === undefined) {
     const toDo = 'set it: https://expediter.example.com';
-    return [warning(PUBLIC, 'it is unset, so no POS can be told where to call', toDo)];
+    return [warning(PUBLIC, 'it is unset, so no POS can get a webhook URL', toDo)];
   }
   const { protocol, hostname } = new URL(PUBLIC_URL);
   const isPlain = protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname);
   const plain = isPlain
-    ? [warning(PUBLIC, 'it is not https, and webhook tokens are part of its URLs', 'put TLS before the service')]
+    ? [warning(PUBLIC, 'it is not https, and its URLs contain webhook tokens', 'put TLS before the service')]
     : [];
   const apart = OPERATOR_PORT === undefined ? [] : [operatorRoutes(PUBLIC_URL)];
   return [...plain, ...(await Promise.all([answering(PUBLIC_URL), ...apart]))];
@@ -45,19 +45,19 @@ async function operatorRoutes(publicUrl: string): Promise<Check> {
   return failed(
     'operator routes',
     `${host} answers at ${open.join(', ')}`,
-    'let what is public lead to PORT alone, not to OPERATOR_PORT, and start the service with both',
+    'expose only PORT to the public, not OPERATOR_PORT, and start the service with both',
   );
 }
 
 async function answering(publicUrl: string): Promise<Check> {
   const host = hostOf(publicUrl);
   const answer = await askHttp(`${publicUrl}/readyz`);
-  const toDo = 'start the service, and look at DNS, the load balancer and its certificate';
+  const toDo = 'start the service, and check DNS, the load balancer and its certificate';
   if (typeof answer === 'string') return failed('readyz', `${host}: ${answer}`, toDo);
   const { ready } = (answer.json ?? {}) as { ready?: unknown };
   if (answer.status === 200 && ready === true) return ok('readyz', `${host} is ready`);
   if (answer.status === 503 && ready === false) {
-    return warning('readyz', `${host} is starting or stopping`, 'wait, and look at the log of the service');
+    return warning('readyz', `${host} is starting or stopping`, 'wait, and check the log of the service');
   }
   return failed('readyz', `${host} answers ${kindOf(answer)}: that is not this service`, toDo);
 }
@@ -87,46 +87,44 @@ function isFor(algorithm: string, key: unknown): boolean {
   );
 }
 
-/** Checks that tokens of pushes can be verified. */
 export async function examinePush(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { PUSH_AUTH, PUSH_JWKS_URL: url } = readConfigOf(env, 'PUSH_AUTH', PUSH_KEYS);
   if (PUSH_AUTH === 'off') {
-    const found = 'PUSH_AUTH is "off": whoever reaches this machine can push';
+    const found = 'PUSH_AUTH is "off": anyone who reaches this machine can push';
     return [warning(PUSH_KEYS, found, 'leave it unset in production')];
   }
-  const toDo = 'look at PUSH_JWKS_URL and the way out of this network; until then every push is answered 401 or 503';
+  const toDo = 'check PUSH_JWKS_URL and the egress of this network; until it works, every push is answered 401 or 503';
   return [await examineKeySet(PUSH_KEYS, url, ['RS256'], toDo)];
 }
 
-/** Checks that tokens of those who follow an order can be verified. */
 export async function examineFollow(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { FOLLOW_TOKEN_JWKS_URL: url, FOLLOW_TOKEN_KEYS: keys } = readConfigOf(env, FOLLOW_KEYS, 'FOLLOW_TOKEN_KEYS');
   if (keys !== undefined) return [ok('FOLLOW_TOKEN_KEYS', `keys: ${keys.length}`)];
   if (url === undefined) return [ok(FOLLOW_KEYS, `unset, and FOLLOW_TOKEN_KEYS too: there is no /follow`)];
   const { protocol, hostname } = new URL(url);
-  const toDo = `look at ${FOLLOW_KEYS} and the way out of this network; until then /follow answers 401 or 503`;
+  const toDo = `check ${FOLLOW_KEYS} and the egress of this network; until it works, /follow answers 401 or 503`;
   const found = await examineKeySet(FOLLOW_KEYS, url, PUBLIC_ALGORITHMS, toDo);
   if (protocol === 'https:' || isLoopback(hostname)) return [found];
-  const plain = 'it is not https: whoever is in between can follow every order with a key of his own';
-  return [found, warning(FOLLOW_KEYS, plain, 'have the platform serve it by https')];
+  const plain = 'it is not https: an attacker on the network can follow every order with their own key';
+  return [found, warning(FOLLOW_KEYS, plain, 'let the platform serve it over https')];
 }
 
-/** Checks that people can sign in at the console by OIDC, as far as that shows without a person. */
+/** Checks that people can sign in at the console by OIDC, as far as possible without a person. */
 export async function examineOidc(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { OIDC_ISSUER: issuer, CONSOLE_URL: consoleUrl } = readConfigOf(env, ISSUER, 'CONSOLE_URL');
   if (issuer === undefined || consoleUrl === undefined) {
-    return [ok(ISSUER, 'unset: at the console people sign in with tokens')];
+    return [ok(ISSUER, 'unset: people sign in at the console with tokens')];
   }
   const isPlain = isPlainElsewhere(consoleUrl);
   const place = isPlain
-    ? failed('CONSOLE_URL', 'it is not https: a browser keeps no session there', 'put TLS before the console')
-    : ok('CONSOLE_URL', `to register at the issuer: ${redirectUri(consoleUrl)}`);
+    ? failed('CONSOLE_URL', 'it is not https: a browser stores no session there', 'put TLS before the console')
+    : ok('CONSOLE_URL', `register this at the issuer: ${redirectUri(consoleUrl)}`);
   return [...(await examineIssuer(issuer)), place];
 }
 
 async function examineIssuer(issuer: string): Promise<Check[]> {
   const host = hostOf(issuer);
-  const toDo = `compare ${ISSUER} with the issuer's own documentation, and look at the way out of this network`;
+  const toDo = `compare ${ISSUER} with the issuer's own documentation, and check the egress of this network`;
   const answer = await askHttp(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   if (typeof answer === 'string') return [failed(ISSUER, `${host}: ${answer}`, toDo)];
   const said = (answer.json ?? {}) as Record<string, unknown>;
@@ -135,12 +133,12 @@ async function examineIssuer(issuer: string): Promise<Check[]> {
     return [failed(ISSUER, `${host} answers ${kindOf(answer)}, not as an OpenID issuer`, toDo)];
   }
   if (URL.parse(itself)?.href !== new URL(issuer).href) {
-    return [failed(ISSUER, `${host} says that it is another issuer`, `${toDo}; one for all tenants is no issuer`)];
+    return [failed(ISSUER, `${host} names another issuer`, `${toDo}; a URL for all tenants is not an issuer`)];
   }
   const missing = [
     ...['authorization_endpoint', 'token_endpoint'].filter((name) => typeof said[name] !== 'string'),
     ...(includes(said['response_types_supported'], 'code') ? [] : ['the authorization code flow']),
-    // Not every issuer that has it says so.
+    // Some issuers support it without listing it.
     ...(includes(said['code_challenge_methods_supported'] ?? ['S256'], 'S256') ? [] : ['PKCE with S256']),
   ];
   const found = missing.length > 0 ? `${host} does without ${missing.join(', ')}` : undefined;
@@ -154,7 +152,7 @@ function includes(list: unknown, word: string): boolean {
   return Array.isArray(list) && list.includes(word);
 }
 
-/** Checks that somebody may do something, and that not everybody may do everything. */
+/** Checks that there is an admin, and that OPERATOR_TOKEN is not a second way in. */
 export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
   const config = readConfigOf(env, 'OIDC_ISSUER', 'OPERATOR_TOKEN', 'OPERATOR_PORT');
   const { OIDC_ISSUER, OPERATOR_TOKEN } = config;
@@ -172,7 +170,7 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
     checks.push(
       failed(
         'admins',
-        'nobody can be one: there is no OPERATOR_TOKEN, and no token or grant with the role admin at all locations',
+        'there is none: no OPERATOR_TOKEN, and no token or grant with the role admin at all locations',
         'expediter operator token issue --name you --role admin',
       ),
     );
@@ -183,16 +181,16 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
         ? ok('grants', `${grants}, of them ${admins} of admins`)
         : warning(
             'grants',
-            grants === 0 ? 'nothing was granted to anybody: nobody can sign in' : 'nobody was made an admin',
+            grants === 0 ? 'there are no grants, so no one can sign in' : 'no grant has the role admin',
             'expediter operator grant add --email you@example.com --role admin',
           ),
     );
   }
   if (OPERATOR_TOKEN !== undefined && (tokens > 0 || isEnded)) {
     const found = isEnded
-      ? 'it opens nothing any more, since an admin signs in by name'
-      : 'it is set beside operators with names: whoever has it may do everything, and nobody knows who it was';
-    checks.push(warning('OPERATOR_TOKEN', found, 'give each program a token of its own, then unset it'));
+      ? 'it is refused, since an admin signs in by name'
+      : 'it is set although there are named operators: its holder may do everything, and the audit cannot name them';
+    checks.push(warning('OPERATOR_TOKEN', found, 'give each program its own token, then unset it'));
   }
   return checks;
 }

@@ -9,16 +9,15 @@ import { FUNCTIONS, RIGHTS } from '../database/grant-rights.ts';
 import { failed, ok, warning, type Check } from './check.ts';
 
 const OLDEST_VERSION = 15;
-const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/path/ca.pem where the CA is your own';
+const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/path/ca.pem if you have your own CA';
 /** Days ahead for which partitions must exist. They are made a week ahead, every hour. */
 const DAYS_AHEAD = 2;
 /** Days that retention may be late. It runs every hour. */
 const LATE_DAYS = 1;
 const COUNTED = 1_000;
-/** Rights that are named. */
 const NAMED = 5;
 
-/** Connects and checks the schema. What is stored can be examined only if nothing failed. */
+/** Connects and checks the schema. Stored data can be examined only if nothing failed. */
 export async function reachDatabase(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
   const reached = await reach(pool, env);
   return reached.some(({ state }) => state === 'failed') ? reached : [...reached, await examineSchema(pool)];
@@ -38,11 +37,11 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
                 (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
       );
       const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
-      // As the connection was made, whether by the URL or by PGSSLMODE. The process id from its start is that of whoever
-      // accepted it.
+      // The values of the connection as it was made, from the URL or PGSSLMODE. A pooler reports its own process id at the
+      // start.
       const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
       if (pid !== processID || arrived !== true) {
-        return [pooler('the settings that a connection asks for are not those of its session')];
+        return [pooler('the settings that a connection requests are not those of its session')];
       }
       return [
         ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`),
@@ -59,8 +58,8 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
 function pooler(found: string): Check {
   return failed(
     'connection',
-    `a connection pooler stands between: ${found}`,
-    'let DATABASE_URL name Postgres itself; the service keeps few connections, POOL_SIZE a process',
+    `there is a connection pooler: ${found}`,
+    'set DATABASE_URL to Postgres itself; the service holds few connections, POOL_SIZE per process',
   );
 }
 
@@ -73,34 +72,34 @@ async function examineSchema(pool: Pool): Promise<Check> {
     return failed(
       'schema',
       (error as Error).message,
-      'expediter migrate, with OWNER_DATABASE_URL set, gives the role of DATABASE_URL what it needs',
+      'expediter migrate, with OWNER_DATABASE_URL set, grants the role of DATABASE_URL what it needs',
     );
   }
 }
 
-/** One connection to Postgres: what its client was told, and whether it is encrypted. */
+/** One connection to Postgres: its client's options, and whether it is encrypted. */
 type Link = {
   /** A name, an address, or the folder of a socket. */
   host: string;
-  /** As in the options of `pg`, which verifies unless it is told not to. */
+  /** As in the options of `pg`, which verifies by default. */
   ssl: boolean | { rejectUnauthorized?: boolean; checkServerIdentity?: unknown };
   encrypted: boolean;
 };
 
-/** Judges whether somebody on the way to Postgres could read, or be taken for Postgres. */
+/** Judges whether an attacker on the network could read the connection or impersonate Postgres. */
 export function judgeEncryption({ host, ssl, encrypted }: Link, env: NodeJS.ProcessEnv): Check {
   if (host.startsWith('/')) return ok('encryption', 'by a socket of this machine');
   if (isLoopback(host)) return ok('encryption', 'on this machine');
   if (!encrypted)
-    return warning('encryption', `none on the way to ${host}: whoever is there reads and writes`, ENCRYPT);
+    return warning('encryption', `none on the way to ${host}: anyone on the network can read and write`, ENCRYPT);
   const options = typeof ssl === 'object' ? ssl : {};
   if (options.rejectUnauthorized === false || env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    return warning('encryption', `nobody verifies the certificate of ${host}: anybody can be it`, ENCRYPT);
+    return warning('encryption', `the certificate of ${host} is not verified: any server can claim to be it`, ENCRYPT);
   }
   if (options.checkServerIdentity !== undefined) {
-    return warning('encryption', `nobody looks whether the certificate is that of ${host}`, ENCRYPT);
+    return warning('encryption', `the host name in the certificate of ${host} is not checked`, ENCRYPT);
   }
-  return ok('encryption', `TLS, and ${host} is who it says`);
+  return ok('encryption', `TLS, and the identity of ${host} is verified`);
 }
 
 type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
@@ -136,16 +135,16 @@ async function server(pool: Pool): Promise<Check[]> {
   return [
     version >= OLDEST_VERSION
       ? ok('version', `Postgres ${version}`)
-      : failed('version', `Postgres ${version}`, `it takes Postgres ${OLDEST_VERSION} or newer`),
+      : failed('version', `Postgres ${version}`, `use Postgres ${OLDEST_VERSION} or newer`),
     encoding === 'UTF8'
       ? ok('encoding', encoding)
       : failed(
           'encoding',
-          `${encoding}: orders and webhooks with other signs are refused`,
+          `${encoding}: orders and webhooks with other characters are refused`,
           'move to a database that was made with ENCODING UTF8',
         ),
     replica || readonly === 'on'
-      ? failed('writing', 'it can only be read', 'let DATABASE_URL name the primary, and a role that may write')
+      ? failed('writing', 'it is read-only', 'set DATABASE_URL to the primary, with a role that may write')
       : fsync === 'off' || pages === 'off'
         ? failed('writing', 'fsync or full_page_writes is off: an answered webhook can be lost', 'turn both on')
         : ok('writing', 'commits are on disk before they are answered'),
@@ -165,12 +164,12 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Check> {
   );
   const { most = 0, used = 0, ours = 0 } = rows[0] ?? {};
   const found = `${used} of ${most} in use, ${ours} of them ours; one process takes up to ${POOL_SIZE}`;
-  // A rollout needs room for one more process.
+  // A rollout needs the connections of one more process.
   if (most - used >= POOL_SIZE) return ok('connections', found);
   return warning(
     'connections',
     found,
-    'raise max_connections, or lower POOL_SIZE: a rollout needs room for one process more',
+    'raise max_connections, or lower POOL_SIZE: a rollout needs the connections of one more process',
   );
 }
 
@@ -191,14 +190,14 @@ async function partitions(pool: Pool, { WEBHOOK_RETENTION_DAYS }: Limits): Promi
       : (today ? warning : failed)(
           'partitions',
           made,
-          'expediter migrate makes them; a running service does every hour',
+          'run expediter migrate, or a service, which makes them every hour',
         ),
     late === 0
       ? ok('webhook retention', `nothing is older than ${WEBHOOK_RETENTION_DAYS} days`)
       : warning(
           'webhook retention',
           `days whose webhooks are older than ${WEBHOOK_RETENTION_DAYS} days: ${late}`,
-          'see that a service runs, and look in its log for "dropping of partitions"',
+          'make sure that a service runs, and search its log for "dropping of partitions"',
         ),
   ];
 }
@@ -216,11 +215,11 @@ async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Chec
   return warning(
     'member retention',
     `orders that should have been erased: ${late === COUNTED ? `${late} or more` : late}`,
-    'see that a service runs, and look in its log for "erasure of member data"',
+    'make sure that a service runs, and search its log for "erasure of member data"',
   );
 }
 
-/** Compares what the role may do with what the service does. */
+/** Compares the role's rights with the rights that the service needs. */
 async function examineRights(pool: Pool): Promise<Check[]> {
   const rights = Object.entries(RIGHTS).flatMap(([table, all]) => all.map((right) => ({ table, right })));
   const { rows } = await pool.query<{ lacking: string[]; beyond: string[] }>(COMPARE, [
@@ -231,18 +230,18 @@ async function examineRights(pool: Pool): Promise<Check[]> {
   const { lacking = [], beyond = [] } = rows[0] ?? {};
   return [
     lacking.length === 0
-      ? ok('privileges', 'the role may do all that it has to')
+      ? ok('privileges', 'the role has all required rights')
       : failed(
           'privileges',
           `the role lacks ${some(lacking)}`,
-          'expediter migrate, with OWNER_DATABASE_URL set, gives it what it needs',
+          'expediter migrate, with OWNER_DATABASE_URL set, grants what it needs',
         ),
     beyond.length === 0
-      ? ok('least privilege', 'the role may do nothing else')
+      ? ok('least privilege', 'the role has no other rights')
       : warning(
           'least privilege',
-          `the role ${some(beyond)}: whoever gets hold of the service may, too`,
-          'let another role own the tables, and be OWNER_DATABASE_URL of expediter migrate',
+          `the role ${some(beyond)}: an attacker who controls the service may do this too`,
+          'let another role own the tables, and set OWNER_DATABASE_URL to it for expediter migrate',
         ),
   ];
 }
@@ -252,8 +251,8 @@ function some(all: readonly string[]): string {
 }
 
 /**
- * A right on one column is written `UPDATE (reason)`. What the roles may that it is a member of, it may as well. Whoever
- * owns a table, or is a superuser, has every right on it.
+ * A right on one column is written `UPDATE (reason)`. A role also has the rights of the roles that it is a member of. The
+ * owner of a table and a superuser have every right on it.
  */
 const COMPARE = `
   WITH rights AS (
@@ -282,8 +281,8 @@ const COMPARE = `
         ('may make roles', roles),
         ('may make databases', databases),
         ('may replicate', replication),
-        ('passes by row security', rows),
-        ('reaches files of the server', server),
+        ('bypasses row security', rows),
+        ('can access files of the server', server),
         ('may create in the schema ' || nspname, NOT is_owner AND has_schema_privilege(home.oid, 'CREATE'))
       ) AS has(power, is_so) WHERE is_so
       UNION ALL

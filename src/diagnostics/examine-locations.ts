@@ -12,7 +12,7 @@ import { failed, ok, skipped, warning, type Check } from './check.ts';
 const KEYS = 'SETTINGS_KEY';
 const AT_A_TIME = 8;
 const CHECK_MS = 5_000;
-/** Time for all locations. Those left then are reported as skipped. */
+/** Time for all locations. Those not checked by then are reported as skipped. */
 const GIVE_UP_MS = 20_000;
 const EXPIRES_SOON_MS = 14 * 86_400_000;
 
@@ -45,7 +45,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
               ...(await outdated(deps, location)),
               assessTokens(location, own, deps.now()),
             ]
-          : [skipped(location.locationId, 'no time was left for it: expediter doctor --only locations')];
+          : [skipped(location.locationId, 'there was no time for it: expediter doctor --only locations')];
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
@@ -53,8 +53,8 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 }
 
 /**
- * Judges what the check of a location gave.
- * @param paused how it is paused, if it is: nothing is sent there, so what fails is a warning
+ * Judges the result of a location's check.
+ * @param paused how it is paused, if it is: nothing is sent there, so a failure is only a warning
  */
 export function judgeReach(checked: CheckedLocation, paused?: string): Check {
   const { locationId } = checked;
@@ -72,12 +72,12 @@ function pausedInWords({ pausedAt, pausedUntil }: LocationRow): string | undefin
   return pausedUntil === null ? 'paused' : `paused by its POS until ${pausedUntil.toISOString()}`;
 }
 
-/** Settings from before something more was demanded of them. They go on, so somebody has to be told. */
+/** Warns about settings that were stored before a requirement was added. They still work. */
 async function outdated({ pool, open }: LocationDeps, { locationId }: LocationRow) {
   const opened = await open(await getLocation(pool, locationId)).catch(() => undefined);
   const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
-  const toDo = `put them anew: expediter location put --location ${locationId}`;
-  return error ? [warning(locationId, `its settings would not be taken today: ${describeIssues(error)}`, toDo)] : [];
+  const toDo = `store them again: expediter location put --location ${locationId}`;
+  return error ? [warning(locationId, `its settings would be refused today: ${describeIssues(error)}`, toDo)] : [];
 }
 
 function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Check {
@@ -104,20 +104,24 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
     ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
       textsUnder(id) === 0
-        ? warning(KEYS, `nothing is under the older key "${id}"`, 'take it out, once every process has the first one')
-        : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then take it out'),
+        ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it, once every process has the first one')
+        : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then remove it'),
     ),
     ...(open === 0
       ? []
       : [
           warning(
             KEYS,
-            `texts of an earlier version, which open in any row: ${open}`,
-            'expediter rekey binds each to its row; a new key shuts out copies of them, in backups for one',
+            `texts of an earlier version, which are not bound to their row: ${open}`,
+            'run expediter rekey, which binds each to its row; a new key also invalidates copies, such as those in backups',
           ),
         ]),
     ...missing.map((id) =>
-      failed(KEYS, `texts under "${id}", which is not there: ${textsUnder(id)}`, 'add the key, then: expediter rekey'),
+      failed(
+        KEYS,
+        `texts under "${id}", a key that is missing: ${textsUnder(id)}`,
+        'add the key, then: expediter rekey',
+      ),
     ),
   ];
 }

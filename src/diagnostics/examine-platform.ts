@@ -19,27 +19,26 @@ import { failed, ok, skipped, warning, type Check } from './check.ts';
 import { compareShape } from './compare-shape.ts';
 
 const CHECK = 'query';
-const TRY_ONE = 'try it with a real one: expediter platform check <orderId>';
+const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WORDS_LIMIT = 200;
-/** Faults that are reported together. */
 const FAULTS_MAX = 5;
-/** The types of a large shop are some megabytes. */
+/** The schema of a large shop is some megabytes. */
 const SCHEMA_LIMIT = 2 ** 25;
 const OFF_S = 2;
-/** Seconds that an HTTP date may lag: it has whole seconds, rounded down. */
+/** Seconds that an HTTP date may lag, since it is rounded down to whole seconds. */
 const HTTP_DATE_S = 1;
 
-/** The ordering platform's answers to our own query for an order that does not exist, and to a query of its schema. */
+/** The ordering platform's answers to our query for an order that does not exist, and to a query of its schema. */
 export type AskedPlatform = {
   url: string;
   module: OrderModule;
-  /** Whether `module` is that of ORDER_MODULE, and its answers are mapped by code. */
+  /** Whether `module` is from ORDER_MODULE, so that code maps the answers. */
   isMapped: boolean;
-  /** Undefined if `variables` of the module takes no made-up id. */
+  /** Undefined if the module's `variables` rejects a made-up id. */
   answer: HttpAnswer | string | undefined;
   askedAt: number;
   answeredAt: number;
-  /** Undefined if the platform gave no answer before. */
+  /** Undefined if the first request got no answer. */
   introspection: HttpAnswer | string | undefined;
 };
 
@@ -80,18 +79,18 @@ function variablesFor(module: OrderModule, id: string): object | undefined {
   }
 }
 
-/** Checks that the platform answers the query, that its schema has all that is asked, and that an order can come of it. */
+/** Checks that the platform answers the query, that its schema has all queried fields, and that they make an order. */
 export function examinePlatform(asked: AskedPlatform): Check[] {
   const { introspection, module, isMapped } = asked;
   const thrown: Check[] = [];
   const readErrors = errorReader(module, (problem) => {
-    thrown.push(warning('errorCode', problem, 'mend errorCode of ORDER_MODULE'));
+    thrown.push(warning('errorCode', problem, 'fix errorCode of ORDER_MODULE'));
   });
-  const mend = isMapped ? 'mend the query of ORDER_MODULE' : 'mend ORDER_QUERY_FILE';
+  const fix = isMapped ? 'fix the query of ORDER_MODULE' : 'fix ORDER_QUERY_FILE';
   const schema = readSchema(introspection);
-  const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, mend)];
+  const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, fix)];
   return [
-    examineQuery(asked, readErrors, mend),
+    examineQuery(asked, readErrors, fix),
     ...thrown,
     ...fit,
     ...(isMapped ? [] : examineShape(module.query, schema)),
@@ -101,16 +100,16 @@ export function examinePlatform(asked: AskedPlatform): Check[] {
 function examineQuery(
   { url, answer, module, isMapped }: AskedPlatform,
   readErrors: ReturnType<typeof errorReader>,
-  mend: string,
+  fix: string,
 ): Check {
   const host = hostOf(url);
   if (answer === undefined) {
-    return warning(CHECK, 'the module makes no variables of a made-up order id, so it was not tried', TRY_ONE);
+    return warning(CHECK, 'the module makes no variables for a made-up order id, so the query was not tried', TRY_ONE);
   }
   if (typeof answer === 'string') {
-    return failed(CHECK, `${host}: ${answer}`, 'look at ORDER_API_URL, DNS and the network to the ordering platform');
+    return failed(CHECK, `${host}: ${answer}`, 'check ORDER_API_URL, DNS and the network to the ordering platform');
   }
-  return assess(host, answer, readErrors, mend) ?? assessData(host, answer, isMapped ? module : undefined);
+  return assess(host, answer, readErrors, fix) ?? assessData(host, answer, isMapped ? module : undefined);
 }
 
 function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchema | undefined {
@@ -118,29 +117,29 @@ function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchem
     json?: { data?: IntrospectionQuery | null } | null;
   };
   try {
-    // Whether the platform's schema is valid in itself is not ours to judge, and large ones are not.
+    // We do not check whether the platform's schema is valid in itself. Large ones are not.
     return json?.data ? buildClientSchema(json.data, { assumeValid: true }) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function examineSchema(query: string, schema: GraphQLSchema | undefined, mend: string): Check {
-  if (schema === undefined) return ok('schema', 'was not compared: the platform does not tell its schema');
-  const faults = validate(schema, parse(query)).map((error) => legible(error.message));
+function examineSchema(query: string, schema: GraphQLSchema | undefined, fix: string): Check {
+  if (schema === undefined) return ok('schema', 'was not compared: the platform does not publish its schema');
+  const faults = validate(schema, parse(query)).map((error) => toText(error.message));
   if (faults.length === 0) return ok('schema', 'has all that the query asks for');
-  return failed('schema', `does not fit the query: ${listed(faults)}`, mend);
+  return failed('schema', `does not fit the query: ${listed(faults)}`, fix);
 }
 
-/** Aliases alone must yield the canonical shape. A mapper may make it of anything. */
+/** Without a mapper, aliases must yield the canonical shape. */
 function examineShape(query: string, schema: GraphQLSchema | undefined): Check[] {
   const { wrong, odd } = compareShape(query, schema);
-  const module = 'what aliases cannot say, a module can: ORDER_MODULE';
+  const module = 'if aliases are not enough, write a module: ORDER_MODULE';
   return [
     wrong.length === 0
       ? ok('shape', 'an order can come of the query')
-      : failed('shape', `no order can come of the query: ${listed(wrong)}`, `mend ORDER_QUERY_FILE; ${module}`),
-    ...(odd.length === 0 ? [] : [warning('shape', listed(odd), `mend ORDER_QUERY_FILE; ${module}`)]),
+      : failed('shape', `no order can come of the query: ${listed(wrong)}`, `fix ORDER_QUERY_FILE; ${module}`),
+    ...(odd.length === 0 ? [] : [warning('shape', listed(odd), `fix ORDER_QUERY_FILE; ${module}`)]),
   ];
 }
 
@@ -155,7 +154,7 @@ function assess(
   host: string,
   answer: HttpAnswer,
   readErrors: ReturnType<typeof errorReader>,
-  mend: string,
+  fix: string,
 ): Check | undefined {
   const { status } = answer;
   if (status >= 300 && status < 400) {
@@ -169,7 +168,11 @@ function assess(
     return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to one that may read any order');
   }
   if (status === 429 || status >= 500) {
-    return failed(CHECK, `${host} answers ${status}`, 'ask whoever runs the ordering platform; orders wait meanwhile');
+    return failed(
+      CHECK,
+      `${host} answers ${status}`,
+      'ask the operators of the ordering platform; until then orders wait',
+    );
   }
   if (data === undefined && errors.length === 0) {
     return failed(CHECK, `${host} answers ${kindOf(answer)}, not GraphQL`, 'set ORDER_API_URL to the GraphQL endpoint');
@@ -178,15 +181,19 @@ function assess(
     return warning(CHECK, `${host} calls a made-up order id invalid, so the rest of the query was not tried`, TRY_ONE);
   }
   if (errors.length === 0) return undefined;
-  const words = legible(errors[0]?.error.message);
-  // Without data, nothing was looked up: the query was refused before.
+  const words = toText(errors[0]?.error.message);
+  // Without data, the query was refused before any order was read.
   if (data === undefined || status === 400) {
-    return failed(CHECK, `${host} refuses the query: ${words}`, `${mend}; if it is about the made-up id, ${TRY_ONE}`);
+    return failed(CHECK, `${host} refuses the query: ${words}`, `${fix}; if it is about the made-up id, ${TRY_ONE}`);
   }
-  return warning(CHECK, `${host} took the query, but answers an error for a made-up order id: ${words}`, TRY_ONE);
+  return warning(
+    CHECK,
+    `${host} accepted the query, but answers with an error for a made-up order id: ${words}`,
+    TRY_ONE,
+  );
 }
 
-/** Assesses an answer without errors. @param mapper that of ORDER_MODULE */
+/** Assesses an answer without errors. @param mapper from ORDER_MODULE */
 function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | undefined): Check {
   const data = (json as GraphQLAnswer).data ?? {};
   const order = mapper === undefined ? data.order : mapped(data, mapper);
@@ -194,7 +201,7 @@ function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | un
   if (order === undefined) {
     return failed(CHECK, `the answer of ${host} has no field "order"`, 'alias it in ORDER_QUERY_FILE: order: …');
   }
-  return warning(CHECK, `${host} has an order for a made-up id`, 'see that the query asks for the order of $id');
+  return warning(CHECK, `${host} has an order for a made-up id`, 'make sure that the query selects the order by $id');
 }
 
 function mapped(data: object, { toCanonicalOrder }: OrderModule): object | null {
@@ -207,10 +214,10 @@ function mapped(data: object, { toCanonicalOrder }: OrderModule): object | null 
 }
 
 /**
- * The platform's message about the query, made fit for a terminal and without its full stop. It quotes only the query
- * and the made-up id, which are no secrets.
+ * The platform's message about the query, safe for a terminal and without its full stop. It quotes only the query and the
+ * made-up id, which are no secrets.
  */
-function legible(message: unknown): string {
+function toText(message: unknown): string {
   return typeof message === 'string'
     ? message
         .slice(0, WORDS_LIMIT)
@@ -220,8 +227,8 @@ function legible(message: unknown): string {
 }
 
 /**
- * Compares Postgres's clock with others. The service uses only Postgres's, also to verify and make signatures; the
- * others show whether it is right.
+ * Compares Postgres's clock with other clocks. The service uses only Postgres's, also for signatures. The others show
+ * whether it is right.
  */
 export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): Promise<Check[]> {
   const fromPlatform = asked.catch(() => undefined);
@@ -234,7 +241,7 @@ export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): P
 function platformClock(asked: AskedPlatform | undefined, now: () => Date): Check {
   const { answer = '', askedAt = 0, answeredAt = 0 } = asked ?? {};
   const date = typeof answer === 'string' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
-  if (Number.isNaN(date)) return skipped('ordering platform', 'it does not tell the time');
+  if (Number.isNaN(date)) return skipped('ordering platform', 'its answer has no time');
   const sinceAsked = performance.now() - (askedAt + answeredAt) / 2;
   const off = (date + (HTTP_DATE_S * 1000) / 2 - (now().getTime() - sinceAsked)) / 1000;
   return compareClock('ordering platform', off, OFF_S + HTTP_DATE_S);
@@ -246,6 +253,6 @@ function compareClock(whose: string, offS: number, most: number): Check {
   return warning(
     whose,
     found,
-    "see which clock is wrong (NTP); if it is Postgres's, signed webhooks are dropped as too old",
+    "check which clock is wrong (NTP); if it is Postgres's, signed webhooks are dropped as too old",
   );
 }

@@ -10,19 +10,19 @@ const PUBLISH = 'pubsub.topics.publish';
 const CONSUME = 'pubsub.subscriptions.consume';
 const GET = 'pubsub.subscriptions.get';
 
-/** An outage of Postgres that outlasts it loses webhooks which were answered 200. */
+/** After a longer outage of Postgres, webhooks that were answered 200 are lost. */
 const RETENTION_S = 7 * 86_400;
-/** Less, and a busy process is sent again what it has; more, and what a dead one had waits. */
+/** Below this, a busy process gets its messages again; above it, the messages of a dead process wait. */
 const ACK_DEADLINE_S = { least: 30, most: 300 };
-/** Fewer are used up while Postgres comes and goes. gcloud's own default is 5, the most is 100. */
+/** Outages of Postgres use up fewer attempts. gcloud's default is 5, the maximum is 100. */
 const ATTEMPTS = 50;
 
-/** A topic or a subscription, as a variable names it. */
+/** A topic or a subscription, and the variable that names it. */
 type Named = { variable: string; project: string; name: string };
 
 /** Options of a call. */
 const CALL = { timeout: 4_000, retry: null };
-/** Time for all of it: the client searches for credentials and connects before its own time-out begins. */
+/** Time for everything: the client searches for credentials and connects before its own time-out begins. */
 const GIVE_UP_MS = 5_000;
 
 const NOT_FOUND = 5;
@@ -32,9 +32,9 @@ const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
 /**
- * Asks Pub/Sub about one topic or subscription.
- * @param create the command that would make it
- * @returns what `ask` found, or why Pub/Sub gave no answer
+ * Queries Pub/Sub about one topic or subscription.
+ * @param create the command that would create it
+ * @returns the result of `ask`, or why Pub/Sub gave no answer
  */
 async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => Promise<Check[]>): Promise<Check[]> {
   const { PubSub } = await loadPubsub();
@@ -53,7 +53,7 @@ async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => 
   }
 }
 
-/** @returns those of the permissions that we have; undefined at an emulator, which has topics, but no permissions */
+/** @returns the permissions that we have; undefined for an emulator, which has none */
 async function readPermissions({ iam }: Topic | Subscription, ...asked: string[]): Promise<Set<string> | undefined> {
   try {
     const [given] = await iam.testPermissions(asked, CALL);
@@ -74,17 +74,13 @@ function explain(
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED || /credentials/i.test(message)) {
     const toDo =
       'run it as a service account (Workload Identity, or GOOGLE_APPLICATION_CREDENTIALS on your own machine)';
-    return failed(variable, 'Google does not know who we are', toDo);
+    return failed(variable, 'Google does not accept our credentials', toDo);
   }
   const what = code === undefined ? 'no answer' : code === UNAVAILABLE ? 'it cannot be reached' : `gRPC status ${code}`;
-  return failed(
-    variable,
-    `${where}: ${what}`,
-    'look at PUBSUB_EMULATOR_HOST (unset in production), DNS and the network',
-  );
+  return failed(variable, `${where}: ${what}`, 'check PUBSUB_EMULATOR_HOST (unset in production), DNS and the network');
 }
 
-/** Checks that a topic exists and takes our messages. Publishes none: every subscriber would have to ignore it. */
+/** Checks that a topic exists and takes our messages. Publishes none, since every subscriber would have to ignore it. */
 export async function examineTopic(about: Named): Promise<Check[]> {
   const { variable, project, name } = about;
   return askPubsub(about, `gcloud pubsub topics create ${name} --project ${project}`, async (pubsub) => {
@@ -92,21 +88,21 @@ export async function examineTopic(about: Named): Promise<Check[]> {
     const permissions = await readPermissions(topic, PUBLISH);
     if (permissions === undefined) {
       await topic.getMetadata(CALL);
-      return [ok(variable, `"${name}" is there; an emulator asks for no permission`)];
+      return [ok(variable, `"${name}" exists; an emulator checks no permissions`)];
     }
-    if (permissions.has(PUBLISH)) return [ok(variable, `"${name}" is there, and we may publish to it`)];
+    if (permissions.has(PUBLISH)) return [ok(variable, `"${name}" exists, and we may publish to it`)];
     return [
       failed(
         variable,
-        `we may not publish to "${name}", or it is not there`,
+        `we may not publish to "${name}", or it does not exist`,
         `gcloud pubsub topics add-iam-policy-binding ${name} --project ${project} --role roles/pubsub.publisher ` +
-          '--member serviceAccount:<the one this runs as>',
+          '--member serviceAccount:<the service account of the service>',
       ),
     ];
   });
 }
 
-/** Checks the topic that webhooks are spilled to, and the subscription that brings them back. */
+/** Checks the topic for spilled webhooks, and the subscription that delivers them. */
 export async function examineSpill(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', TOPIC, SUBSCRIPTION, 'PUBSUB_EMULATOR_HOST');
   const { GOOGLE_CLOUD_PROJECT: project, SPILL_TOPIC: topic, SPILL_SUBSCRIPTION: subscription } = config;
@@ -136,18 +132,18 @@ async function examineSubscription(about: Named, topic: string): Promise<Check[]
       return [
         failed(
           SUBSCRIPTION,
-          `we may not read "${name}", or it is not there`,
+          `we may not read "${name}", or it does not exist`,
           `gcloud pubsub subscriptions add-iam-policy-binding ${name} --project ${project} ` +
-            '--role roles/pubsub.subscriber --member serviceAccount:<the one this runs as>',
+            '--role roles/pubsub.subscriber --member serviceAccount:<the service account of the service>',
         ),
       ];
     }
     if (permissions?.has(GET) === false) {
-      return [skipped(SUBSCRIPTION, `we may read "${name}", but not how it is made, for want of roles/pubsub.viewer`)];
+      return [skipped(SUBSCRIPTION, `we may read "${name}", but not its settings, without roles/pubsub.viewer`)];
     }
     const [made] = await subscription.getMetadata(CALL);
     const wrong = judgeSubscription(made, about, topic);
-    return wrong.length > 0 ? wrong : [ok(SUBSCRIPTION, `"${name}" brings back what "${topic}" takes`)];
+    return wrong.length > 0 ? wrong : [ok(SUBSCRIPTION, `"${name}" delivers the messages of "${topic}"`)];
   });
 }
 
@@ -157,16 +153,16 @@ function judgeSubscription(
   topic: string,
 ): Check[] {
   const update = (flags: string): string => `gcloud pubsub subscriptions update ${name} --project ${project} ${flags}`;
-  const anew = `make another one on "${topic}": this cannot be changed`;
+  const recreate = `create another one on "${topic}": this cannot be changed`;
   const wrong: Check[] = [];
   if (made.topic !== `projects/${project}/topics/${topic}`) {
-    wrong.push(failed(SUBSCRIPTION, `"${name}" is of ${made.topic}, so nothing that is spilled comes back`, anew));
+    wrong.push(failed(SUBSCRIPTION, `"${name}" belongs to ${made.topic}, so no spilled webhook comes back`, recreate));
   }
   if (made.filter) {
-    wrong.push(failed(SUBSCRIPTION, `"${name}" has a filter: what does not pass it is lost`, anew));
+    wrong.push(failed(SUBSCRIPTION, `"${name}" has a filter: messages that do not pass it are lost`, recreate));
   }
   if (made.pushConfig?.pushEndpoint || made.bigqueryConfig || made.cloudStorageConfig || made.bigtableConfig) {
-    wrong.push(failed(SUBSCRIPTION, `"${name}" delivers elsewhere by itself: we pull`, update('--push-endpoint=')));
+    wrong.push(failed(SUBSCRIPTION, `"${name}" pushes to an endpoint, but we pull`, update('--push-endpoint=')));
   }
   const { ackDeadlineSeconds: deadline, messageRetentionDuration, deadLetterPolicy } = made;
   if (deadline && (deadline < ACK_DEADLINE_S.least || deadline > ACK_DEADLINE_S.most)) {
@@ -175,16 +171,17 @@ function judgeSubscription(
   }
   const kept = Number(messageRetentionDuration?.seconds ?? RETENTION_S);
   if (kept < RETENTION_S) {
-    const found = `it keeps messages for ${kept} s: what waits longer for Postgres is lost`;
+    const found = `it stores messages for ${kept} s: those that wait longer for Postgres are lost`;
     wrong.push(warning(SUBSCRIPTION, found, update('--message-retention-duration 7d')));
   }
-  const deadLetter = update('--dead-letter-topic <a topic that a subscription keeps> --max-delivery-attempts 100');
+  const deadLetter = update('--dead-letter-topic <a topic with a subscription> --max-delivery-attempts 100');
   const attempts = deadLetterPolicy?.maxDeliveryAttempts ?? 0;
   if (!deadLetterPolicy?.deadLetterTopic) {
-    const found = 'it has no dead letter: what no key opens comes again and again, and is lost in the end';
+    const found =
+      'it has no dead-letter topic: messages that cannot be decrypted come again and again, and are finally lost';
     wrong.push(warning(SUBSCRIPTION, found, deadLetter));
   } else if (attempts < ATTEMPTS) {
-    const found = `what was delivered ${attempts} times goes to the dead letter: Postgres may come and go that often`;
+    const found = `messages go to the dead-letter topic after ${attempts} deliveries: short outages of Postgres may use them up`;
     wrong.push(warning(SUBSCRIPTION, found, deadLetter));
   }
   return wrong;

@@ -9,7 +9,7 @@ import { pageFor } from './test-run.ts';
 /** Characters of a webhook's body that are shown. */
 const SHOWN = 500;
 
-/** Says of a webhook that moved nothing why, and what to do. */
+/** Explains why a webhook changed nothing, and how to fix it. */
 export function explainInVain(check: string, expected: string, webhook: StoredWebhook, location: Location): Check {
   const { found, toDo } = explain(webhook, location);
   return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook)}`, expected });
@@ -24,13 +24,13 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
   const { outcome } = webhook;
   if (outcome === 'ignored') {
     return {
-      found: 'a webhook about the order was ignored: its status, or its kind of event, is none that we know',
-      toDo: mend(webhook, location) ?? `send the words of ${pageFor(location, 'statuses')}`,
+      found: 'a webhook about the order was ignored: its status, or its kind of event, is unknown',
+      toDo: suggestFix(webhook, location) ?? `use the words of ${pageFor(location, 'statuses')}`,
     };
   }
   if (outcome === 'parked') {
     return {
-      found: 'a webhook named a ticket only by an id that no answer to an order has told us',
+      found: 'a webhook named a ticket only by an id that was in no answer to an order',
       toDo: "answer an order with the ticket's id, also when it is sent again, or name our id in each webhook",
     };
   }
@@ -40,33 +40,32 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
       toDo: 'name our id exactly as it came with the order, or the id that you answered it with',
     };
   }
-  return { found: `a webhook about the order was dropped: ${webhook.reason}`, toDo: remedyOf(webhook, location) };
+  return { found: `a webhook about the order was dropped: ${webhook.reason}`, toDo: fixFor(webhook, location) };
 }
 
-function remedyOf(webhook: StoredWebhook, location: Location): string {
+function fixFor(webhook: StoredWebhook, location: Location): string {
   const code = webhook.cause?.code;
   const page = pageFor(location, 'the-signature');
   if (code === 'signature_missing') return `sign it with the secret of the settings: ${page}`;
-  if (code === 'signature_too_old' || code === 'signature_ahead') return 'set the clock, and sign each attempt anew';
-  if (code !== 'signature_wrong') return mend(webhook, location) ?? `see ${pageFor(location, 'statuses')}`;
-  if (isSignedAnew(webhook, location)) {
-    return 'sign the very bytes that you send: the signature is right for the same JSON written in another way';
+  if (code === 'signature_too_old' || code === 'signature_ahead') return 'set the clock, and sign each attempt again';
+  if (code !== 'signature_wrong') return suggestFix(webhook, location) ?? `see ${pageFor(location, 'statuses')}`;
+  if (isSignedReformatted(webhook, location)) {
+    return 'sign exactly the bytes that you send: the signature is right for the same JSON in another format';
   }
   if (isSignedByText(webhook, location)) {
-    return 'decode the secret before you sign: the key is what its base64 stands for, and not its letters';
+    return 'decode the secret before you sign: the key is the decoded base64, not its letters';
   }
   return (
-    mend(webhook, location) ??
-    `sign id, time and body in this order with dots between, by the secret of the settings: ${page}`
+    suggestFix(webhook, location) ??
+    `sign id, time and body in this order, joined by dots, with the secret of the settings: ${page}`
   );
 }
 
-/** What the provider itself can tell of it. */
-function mend(webhook: StoredWebhook, { provider, settings }: Location): string | undefined {
+function suggestFix(webhook: StoredWebhook, { provider, settings }: Location): string | undefined {
   return provider.builtForUs?.suggestFix(asItCame(webhook), settings);
 }
 
-/** Other ways in which libraries write the same JSON: without blanks, with some, with all. */
+/** Other formats of the same JSON in common libraries: without spaces, with some, with all. */
 const WRITTEN: readonly ((json: unknown) => string)[] = [
   (json) => JSON.stringify(json),
   (json) =>
@@ -76,8 +75,8 @@ const WRITTEN: readonly ((json: unknown) => string)[] = [
   (json) => JSON.stringify(json, undefined, 2),
 ];
 
-/** Whether the signature is that of the same JSON, but not of its bytes. */
-function isSignedAnew(webhook: StoredWebhook, location: Location): boolean {
+/** Whether the signature is for the same JSON, but not for these bytes. */
+function isSignedReformatted(webhook: StoredWebhook, location: Location): boolean {
   let json: unknown;
   try {
     json = JSON.parse(webhook.body.toString());
@@ -87,7 +86,7 @@ function isSignedAnew(webhook: StoredWebhook, location: Location): boolean {
   return WRITTEN.some((write) => verifies(webhook, location, { body: Buffer.from(write(json)) }));
 }
 
-/** Whether the signature was made with the secret's letters in place of the bytes that they encode. */
+/** Whether the signature was made with the secret's letters instead of the bytes that they encode. */
 function isSignedByText(webhook: StoredWebhook, location: Location): boolean {
   const names = location.provider.webhookAuth?.settings ?? [];
   const settings = location.settings as Record<string, unknown>;
@@ -102,7 +101,7 @@ function isSignedByText(webhook: StoredWebhook, location: Location): boolean {
   });
 }
 
-/** Whether the provider would take the webhook if something about it were otherwise. */
+/** Whether the provider would accept the webhook with another body or settings. */
 function verifies(
   webhook: StoredWebhook,
   { provider, settings }: Location,

@@ -12,7 +12,7 @@ import { callWatched, type Exchange, type WatchedCall } from './call-watched.ts'
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** `ids` are all that the POS named, also in an answer that counts as lost. */
+/** `ids` are all ids that the POS named, also in an answer that counts as lost. */
 type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
 
 type Call = WatchedCall<OrderRef | undefined>;
@@ -20,12 +20,12 @@ type Call = WatchedCall<OrderRef | undefined>;
 const FIRST = 'takes the order';
 const OTHER = 'at once';
 const AGAIN = 'takes it once';
-const NOBODY_CAN_TELL = 'no id in the answer, so nobody can tell';
-const TAKEN_ONCE = 'one ticket for an order, however often it is sent: the answer to the first request may be lost';
+const UNKNOWN = 'the answer has no id, so this is unknown';
+const TAKEN_ONCE = 'one ticket for an order, however often it is sent, since the first answer may be lost';
 
 /**
- * Sends an order, takes the answer for lost, and does what the service does then: sends it again, or asks for it. What
- * the first answers said is used for comparison alone. A POS that is built for us gets the first two at the same moment.
+ * Sends an order, treats the answer as lost, and then does what the service does: sends it again, or polls for it. The
+ * first answers are used only for comparison. A POS that is built for us gets the first two requests at the same time.
  */
 export async function placeTwice(
   deps: PlaceDeps,
@@ -42,7 +42,7 @@ export async function placeTwice(
     OrderRef.optional().parse(await provider.findOrder?.(serviceOrderId, context));
   const begin = (name: 'createOrder' | 'findOrder'): Promise<number> => beginCall(deps.pool, claim, name, location);
 
-  // Both rows before either request: the two have to meet.
+  // Both rows are written before either request, so that the requests overlap.
   const begun = [await begin('createOrder')];
   if (provider.deduplicates && provider.builtForUs !== undefined) begun.push(await begin('createOrder'));
   const calls = await Promise.all(begun.map(() => callWatched(deps, location, answerMs, send)));
@@ -50,15 +50,15 @@ export async function placeTwice(
     const each = calls[nth];
     if (each !== undefined) await endAttempt(deps.pool, claim.serviceOrderId, endOf(attempt, each));
   }
-  // One of two may be told to come later, or that the order is there.
+  // One of the two may be answered "try later" or "already known".
   const taken = calls.find((each) => idsOf(each).length > 0) ?? calls.find((each) => 'given' in each);
   const first = taken ?? calls[0];
   if (first === undefined) throw new Error('nothing was sent');
   if ('error' in first) {
     const why = classifyError(first.error);
     const reason = first.error instanceof GiveUp ? `: ${first.error.reason}` : '';
-    const expected = `an answer within ${answerMs / 1000} s that it is taken`;
-    const toDo = remedyOfAnswer(first.exchange, location);
+    const expected = `an answer within ${answerMs / 1000} s that accepts it`;
+    const toDo = fixForAnswer(first.exchange, location);
     report(failed(FIRST, `${why.problem}${reason}`, toDo, { request: first.exchange?.line, expected }));
     return { why };
   }
@@ -66,7 +66,7 @@ export async function placeTwice(
   for (const other of calls.filter((each) => each !== first)) report(judgeOther(first, other));
 
   if (!provider.deduplicates && provider.findOrder === undefined) {
-    const found = 'this POS cannot recognise a repeat: a person decides what becomes of an order whose answer was lost';
+    const found = 'this POS does not detect repeats: after a lost answer a person decides about the order';
     report(skipped(AGAIN, found));
     await storeOrderRef(deps.pool, serviceOrderId, integration, first.given);
     return { ids: idsOf(first), lastExchange: first.exchange?.line };
@@ -87,11 +87,11 @@ function idsOf(call: Call): string[] {
 function judgeFirst(first: Call, location: Location): Check {
   const [id] = idsOf(first);
   const { line: request, idKind } = first.exchange ?? {};
-  // Only an answer in our own words has that field.
+  // Only an answer in our own format has that field.
   if (id === undefined && idKind !== undefined) {
     return failed(
       FIRST,
-      `its answer names the ticket as providerOrderId, which is ${idKind} and no id: the order is there without it`,
+      `its answer names the ticket as providerOrderId, which is ${idKind}, not an id: the order is stored without it`,
       `write the id as a string, with quotation marks: ${pageFor(location, 'orders')}`,
       { request, expected: 'providerOrderId is a string of 1 to 255 characters, such as {"providerOrderId": "T-17"}' },
     );
@@ -100,66 +100,67 @@ function judgeFirst(first: Call, location: Location): Check {
   return ok(FIRST, `taken in ${first.milliseconds} ms, ${named}`, { request });
 }
 
-/** @param other of two that were sent at the same moment; it may be told to come later */
+/** @param other the second of two simultaneous requests; the POS may answer that it should come later */
 function judgeOther(first: Call, other: Call): Check {
   const details = { request: other.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;
   if ('error' in other) {
     const { problem } = classifyError(other.error);
     if (other.error instanceof TryAgain) {
-      return ok(OTHER, `of two at the same moment the other would be sent again: ${problem}`, { request });
+      return ok(OTHER, `of two requests at the same time, the other would be sent again: ${problem}`, { request });
     }
-    const found = `of two at the same moment the other was not taken: ${problem}. It would not be sent again`;
+    const found = `of two requests at the same time, the other was refused: ${problem}. It would not be sent again`;
     return failed(OTHER, found, 'answer both with the same ticket, or one of them with 409 or 503', details);
   }
   const [[firstId], [id]] = [idsOf(first), idsOf(other)];
   if (firstId !== undefined && id !== undefined && id !== firstId) {
-    const found = `two requests at the same moment made two tickets: "${firstId}" and "${id}"`;
+    const found = `two requests at the same time made two tickets: "${firstId}" and "${id}"`;
     const toDo =
-      'insert our order id first, into a column with a unique index, and make the ticket only if that was new';
+      'insert our order id first, into a column with a unique index, and make the ticket only if the id was new';
     return failed(OTHER, found, toDo, details);
   }
-  if (other.exchange?.status === 409) return ok(OTHER, 'of two at the same moment the other was known', { request });
-  if (id === undefined) return skipped(OTHER, NOBODY_CAN_TELL, { request });
-  return ok(OTHER, `of two at the same moment, both were answered with "${id}"`, { request });
+  if (other.exchange?.status === 409)
+    return ok(OTHER, 'of two requests at the same time, the other was known', { request });
+  if (id === undefined) return skipped(OTHER, UNKNOWN, { request });
+  return ok(OTHER, `two requests at the same time were both answered with "${id}"`, { request });
 }
 
 /**
- * @param before the ids that were answered
- * @param doesRepeat whether it was sent again, and not only asked for
+ * @param before the ids in the first answers
+ * @param doesRepeat whether the order was sent again, and not only polled for
  */
 function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean): Check {
   const details = { request: again.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;
   if ('error' in again) {
     const { problem } = classifyError(again.error);
-    const found = `the same order again was not taken: ${problem}. Its lost answer would become a person's work`;
-    return failed(AGAIN, found, 'answer a repeat as you answered the first request, by the id of the order', details);
+    const found = `the same order, sent again, was refused: ${problem}. After a lost answer a person would have to decide`;
+    return failed(AGAIN, found, 'answer a repeat like the first request, by the id of the order', details);
   }
   const [id] = idsOf(again);
   if (again.given === undefined) {
-    const toDo = 'let it be found by our id at once: otherwise it would be ordered a second time';
-    const expected = 'the ticket that it has just made';
-    return failed(AGAIN, 'asked for the order by our id, the POS does not know it', toDo, { request, expected });
+    const toDo = 'make it findable by our id immediately: otherwise it would be ordered a second time';
+    const expected = 'the ticket that it just made';
+    return failed(AGAIN, 'the POS does not find the order by our id', toDo, { request, expected });
   }
   if (before[0] !== undefined && id !== undefined && !before.includes(id)) {
-    const found = `the same order again made another ticket: "${before[0]}", then "${id}"`;
+    const found = `the same order, sent again, made another ticket: "${before[0]}", then "${id}"`;
     const toDo = 'store the id of each order with its ticket, in one transaction, and answer a repeat with that ticket';
     return failed(AGAIN, found, toDo, details);
   }
-  if (!doesRepeat) return ok(AGAIN, 'asked for after a lost answer, it was found', { request });
+  if (!doesRepeat) return ok(AGAIN, 'after a lost answer it was found by our id', { request });
   const isKnown = again.exchange?.status === 409;
-  if (!isKnown && (id === undefined || before.length === 0)) return skipped(AGAIN, NOBODY_CAN_TELL, { request });
-  return ok(AGAIN, `sent again after a lost answer, it was ${isKnown ? 'known' : 'the same'}`, { request });
+  if (!isKnown && (id === undefined || before.length === 0)) return skipped(AGAIN, UNKNOWN, { request });
+  return ok(AGAIN, `sent again after a lost answer, it was ${isKnown ? 'known' : 'the same ticket'}`, { request });
 }
 
-/** Says what to do about an answer that does not take an order. Of a POS that is built for us, more can be said. */
-function remedyOfAnswer(exchange: Exchange | undefined, location: Location): string {
+/** The fix for an answer that does not accept an order. For a POS that is built for us it is more specific. */
+function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
   const page = pageFor(location, 'orders');
   if (location.provider.builtForUs === undefined || exchange === undefined)
     return `see what each answer means: ${page}`;
   const { status } = exchange;
-  if (status === undefined) return `answer first, print then: ${page}`;
+  if (status === undefined) return `answer first, then print: ${page}`;
   if (status === 401 || status === 403) {
     return (
       'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +
@@ -167,13 +168,13 @@ function remedyOfAnswer(exchange: Exchange | undefined, location: Location): str
     );
   }
   if (status === 404 || status === 405) {
-    return `see the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
+    return `check the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
   }
-  if (status >= 500) return `your bridge broke on this order: see its log. ${page}`;
+  if (status >= 500) return `your bridge failed on this order: check its log. ${page}`;
   return `see what each answer means: ${page}`;
 }
 
-/** Writes the row of a call, before it, as the service does. @returns its number */
+/** Writes the row of a call before the call, as the service does. @returns its number */
 async function beginCall(
   pool: Pool,
   claim: TestClaim,
@@ -181,7 +182,7 @@ async function beginCall(
   location: Location,
 ): Promise<number> {
   const attempt = await beginAttempt(pool, claim, name, location);
-  if (attempt === undefined) throw new Error('the test order is no longer ours to send: has it ended meanwhile?');
+  if (attempt === undefined) throw new Error('the test order cannot be sent any more: it may have ended');
   return attempt;
 }
 

@@ -20,12 +20,12 @@ export function sumOf(checks: readonly Check[]): string {
   return counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
 }
 
-/** One line for a check that is fine, and all that is known of one that failed. */
+/** One line for a check without problems, and all details of a failed one. */
 export function describeCheck(check: Check): string {
   return check.state === 'failed' ? describeFailure(check) : lineOf(check);
 }
 
-/** Formats a check as it is told while others go on. */
+/** Formats a check in one line, while others still run. */
 export function lineOf({ state, check, found }: Check): string {
   return `${state.padEnd('skipped '.length)} ${check}: ${found}`;
 }

@@ -7,11 +7,11 @@ import { askHttp } from './ask-http.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { describeWebhook } from './explain-in-vain.ts';
 
-/** Headers that belong to a connection, and not to the webhook. */
+/** Headers of a connection, which are not part of the webhook. */
 const OF_THE_CONNECTION = ['host', 'content-length'];
-const OUR_FAULT = 'report it: this is a fault of ours, and not of the POS';
+const OUR_FAULT = 'report it: the fault is ours, not in the POS';
 
-/** Where webhooks of a location go. */
+/** The webhook endpoint of a location. */
 export type Endpoint = { publicUrl: string; integration: string; locationId: string; token: string };
 
 type Answer = { status: number; outcome: string | undefined; webhookId: string | undefined };
@@ -21,7 +21,7 @@ type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<
 
 /**
  * Sends a webhook of the POS again, byte by byte.
- * @param about.outcomes what may become of it: a duplicate is stale where the order has gone on meanwhile
+ * @param about.outcomes the valid outcomes: a duplicate is stale if the order has gone on meanwhile
  */
 export async function sendAgain(
   deps: SendDeps,
@@ -29,7 +29,7 @@ export async function sendAgain(
   { check, outcomes }: { check: string; outcomes: readonly ('duplicate' | 'stale')[] },
 ): Promise<Check> {
   const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook that would be sent again is gone');
+  if (stored === undefined) return skipped(check, 'the webhook to send again is gone');
   const request = describeWebhook(stored);
   const answer = await post(deps, stored);
   if (typeof answer === 'string') return unreachable(check, answer);
@@ -37,20 +37,23 @@ export async function sendAgain(
   if (outcomes.some((outcome) => outcome === answer.outcome)) return ok(check, found, { request });
   if (answer.outcome === 'dropped') {
     const again = answer.webhookId === undefined ? undefined : await read(deps, answer.webhookId);
-    const why = again?.reason ?? 'nothing of it was kept';
-    return skipped(check, `the POS's webhook cannot be sent again by anybody else: ${why}`, { request });
+    const why = again?.reason ?? 'nothing of it was stored';
+    return skipped(check, `only the POS itself can send its webhook again: ${why}`, { request });
   }
   return failed(check, found, OUR_FAULT, { request, expected: `200 ${outcomes.join(' or ')}` });
 }
 
-/** Sends a webhook of the POS with a byte more. */
+/** Sends a webhook of the POS with one more byte. */
 export async function sendChanged(deps: SendDeps, webhookId: string, location: Location): Promise<Check> {
   const check = 'bad signature';
   if (!isSigned(location)) {
-    return skipped(check, 'nothing signs its webhooks: whoever knows their URL can move the orders of this location');
+    return skipped(
+      check,
+      'its webhooks are not signed: anyone who knows their URL can change the orders of this location',
+    );
   }
   const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook that would be changed is gone');
+  if (stored === undefined) return skipped(check, 'the webhook to change is gone');
   const answer = await post(deps, stored, ' ');
   if (typeof answer === 'string') return unreachable(check, answer);
   const found = `changed by one byte, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
@@ -76,8 +79,8 @@ async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Prom
 }
 
 /**
- * Posts what a POS sent once more, from outside, as anybody could.
- * @param added bytes behind the body
+ * Posts a webhook of the POS again, from outside, as anyone could.
+ * @param added bytes to append to the body
  * @returns the answer, or why there is none
  */
 export async function postWebhook(
@@ -102,5 +105,5 @@ export async function postWebhook(
 
 function unreachable(check: string, why: string): Check {
   const found = `PUBLIC_URL could not be reached from here: ${why}`;
-  return failed(check, found, 'run it where PUBLIC_URL can be reached', { expected: 'an answer of the service' });
+  return failed(check, found, 'run it where PUBLIC_URL can be reached', { expected: 'an answer from the service' });
 }

@@ -14,18 +14,17 @@ export type CertifyDeps = LocationDeps & { keys: SettingsKeys; publicUrl: string
 export type CertifyOptions = {
   locationId: string;
   contents: TestContents;
-  /** Those that the POS has to send, in their order. */
   statuses: readonly Status[];
-  /** Whether the POS sends a webhook again that was not answered 200. If not, none is refused. */
+  /** Whether the POS repeats a webhook that was not answered 200. If not, none is refused. */
   repeats: boolean;
   limits: Limits;
-  /** Aborts it. The test order is ended all the same. */
+  /** Aborts the run. The test order is ended in any case. */
   signal: AbortSignal;
 };
 
 /** How long certify waits, in milliseconds. */
 type Limits = {
-  /** For the answer to an order; the service's own by default. */
+  /** For the answer to an order; by default the service's own limit. */
   answerMs?: number;
   /** For each status. */
   statusMs: number;
@@ -33,10 +32,10 @@ type Limits = {
   graceMs: number;
 };
 
-/** Called while it goes on: what is wanted of people, and what was found. */
+/** Called during the run with what people must do, and with each result. */
 export type Tell = { wants(what: string): void; found(check: Check): void };
 
-/** Names the page that says what a POS has to do. @param section of the page for those that are built for us */
+/** Names the page of the documentation for a POS. @param section of the page for a POS that is built for us */
 export function pageFor(
   { integration, provider }: Pick<Location, 'integration' | 'provider'>,
   section: 'orders' | 'statuses' | 'the-signature',
@@ -44,7 +43,7 @@ export function pageFor(
   return provider.builtForUs === undefined ? `docs/providers/${integration}.md` : `docs/connect-your-pos.md#${section}`;
 }
 
-/** The statuses that a member sees the order go through, to its good end: a pickup is never on its way. */
+/** The statuses that a member sees of a successful order. A pickup is never on its way. */
 export function statusesOf(fulfillment: FulfillmentType): Status[] {
   return LIFECYCLE.flatMap((step, i) =>
     step.status !== null && step.rank <= RANK_END && step[fulfillment] !== LIFECYCLE[i - 1]?.[fulfillment]
@@ -53,7 +52,7 @@ export function statusesOf(fulfillment: FulfillmentType): Status[] {
   );
 }
 
-/** Nobody's. The name is on the ticket. Berlin's 23125 000 to 999 are for fiction (Bundesnetzagentur). */
+/** Nobody's data. The name is on the ticket. Berlin's 23125 000 to 999 are for fiction (Bundesnetzagentur). */
 const MEMBER: CanonicalOrder['member'] = {
   id: 'certify',
   name: 'TEST, do not cook',
@@ -76,7 +75,7 @@ const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
   },
 };
 
-/** What a kitchen has to read right: more than one of an item, modifiers, more than one of these, notes, letters. */
+/** Tests what a kitchen must read correctly: quantities of items and modifiers, notes, special letters. */
 const ITEMS: CanonicalOrder['items'] = [
   {
     serviceItemId: 'certify-burger',
@@ -100,10 +99,10 @@ const ITEMS: CanonicalOrder['items'] = [
   },
 ];
 
-/** What a test order is made of: an order of the caller's own, or else a sample. */
+/** The contents of a test order: the caller's own, or a sample. */
 export type TestContents = Pick<CanonicalOrder, 'items' | 'fulfillment' | 'money'>;
 
-/** @returns a burger, twice, and a beer, in euros */
+/** @returns two burgers and a beer, in euros */
 export function sampleContents(type: FulfillmentType): TestContents {
   const subtotal = 2 * (1290 + 2 * 150) + 480;
   const [tip, fee] = [300, type === 'delivery' ? 350 : 0];
@@ -114,7 +113,7 @@ export function sampleContents(type: FulfillmentType): TestContents {
   };
 }
 
-/** Makes an order that everybody can tell for a test, by its id and its member. */
+/** Makes an order whose id and member show that it is a test. */
 export function makeTestOrder(locationId: string, contents: TestContents, now: Date): CanonicalOrder {
   return {
     ...contents,

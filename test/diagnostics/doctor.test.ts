@@ -202,7 +202,7 @@ describe('of the database', () => {
       const pooler = await startPooler(postgres.url, about);
       try {
         expect(await wrong('database', { DATABASE_URL: pooler.through(env['DATABASE_URL'] ?? '') })).toEqual([
-          failed('connection', /a connection pooler stands between/, /name Postgres itself/),
+          failed('connection', /there is a connection pooler/, /to Postgres itself/),
         ]);
       } finally {
         await pooler.stop();
@@ -248,7 +248,7 @@ describe('of the database', () => {
                    ALTER ROLE reader SET search_path = expediter;
                    ALTER ROLE reader SET default_transaction_read_only = on`);
     expect(await wrong('database', { DATABASE_URL: as('reader') })).toEqual([
-      failed('writing', /can only be read/, /primary/),
+      failed('writing', /read-only/, /primary/),
       warning('connections', /of 8 in use/, /rollout/),
       failed(
         'privileges',
@@ -302,18 +302,18 @@ describe('of the database', () => {
       warning('encryption', /^none on the way to 0\.0\.0\.0/, /sslmode=verify-full/),
     ]);
     expect(await wrong('database', { DATABASE_URL: at('?sslmode=no-verify') })).toEqual([
-      warning('encryption', /^nobody verifies the certificate of 0\.0\.0\.0/, /sslmode=verify-full/),
+      warning('encryption', /^the certificate of 0\.0\.0\.0 is not verified/, /sslmode=verify-full/),
     ]);
     vi.stubEnv('PGSSLMODE', 'no-verify');
     expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
-      warning('encryption', /^nobody verifies the certificate/),
+      warning('encryption', /^the certificate of .* is not verified/),
     ]);
     vi.unstubAllEnvs();
     const { file } = certificates;
     expect(await wrong('database', { DATABASE_URL: at(`?sslmode=verify-full&sslrootcert=${file}`) })).toEqual([]);
     const unlike = at(`?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${file}`);
     expect(await wrong('database', { DATABASE_URL: unlike })).toEqual([
-      warning('encryption', /^nobody looks whether the certificate is that of 0\.0\.0\.0/),
+      warning('encryption', /^the host name in the certificate of 0\.0\.0\.0 is not checked/),
     ]);
     expect(await wrong('database', { DATABASE_URL: at('?sslmode=verify-full') })).toEqual([
       failed('connection', /self-signed certificate/, /sslrootcert/),
@@ -395,18 +395,18 @@ describe('of the keys', () => {
     const { SETTINGS_KEY = '' } = env;
     expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
       warning('SETTINGS_KEY', /^texts under the older key "test": 1$/, /expediter rekey/),
-      warning('SETTINGS_KEY', /^nothing is under the older key "idle"/, /take it out/),
+      warning('SETTINGS_KEY', /^nothing is under the older key "idle"/, /remove it/),
     ]);
     expect(await wrong('keys', { SETTINGS_KEY: key('new') })).toEqual([
-      failed('SETTINGS_KEY', /^texts under "test", which is not there: 1$/, /add the key/),
+      failed('SETTINGS_KEY', /^texts under "test", a key that is missing: 1$/, /add the key/),
     ]);
     await system.query(
       `INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', $1), ('\\x02', 'pos', 'no JWE')`,
       [await sealUnbound(SETTINGS_KEY, {})],
     );
     expect(await wrong('keys')).toEqual([
-      warning('SETTINGS_KEY', /^texts of an earlier version, which open in any row: 1$/, /expediter rekey/),
-      failed('SETTINGS_KEY', /^texts under "", which is not there: 1$/),
+      warning('SETTINGS_KEY', /^texts of an earlier version, which are not bound to their row: 1$/, /expediter rekey/),
+      failed('SETTINGS_KEY', /^texts under "", a key that is missing: 1$/),
     ]);
     await system.query('DELETE FROM credentials');
   });
@@ -448,7 +448,7 @@ describe('of the ordering platform', () => {
           data: { order: null },
           errors: [{ message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } }],
         }),
-      warning('query', /took the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
+      warning('query', /accepted the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
     ],
     [
       'a query that was refused as it stands',
@@ -485,8 +485,12 @@ describe('of the ordering platform', () => {
     expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
       failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
       failed('schema', /Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
-      failed('shape', /asks for no order\.serviceOrderId, which every order needs; .* and \d+ more$/, /ORDER_MODULE/),
-      warning('shape', /asks for order\.orderNumber, which no order has/),
+      failed(
+        'shape',
+        /does not query order\.serviceOrderId, which every order needs; .* and \d+ more$/,
+        /ORDER_MODULE/,
+      ),
+      warning('shape', /queries order\.orderNumber, which no order has/),
     ]);
   });
 
@@ -520,7 +524,7 @@ describe('of the ordering platform', () => {
       failed('query', /which key/),
       failed(
         'shape',
-        /^no order can come of the query: it asks for no order\.money\.currency, which every order needs$/,
+        /^no order can come of the query: it does not query order\.money\.currency, which every order needs$/,
       ),
     ]);
     expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
@@ -529,15 +533,15 @@ describe('of the ordering platform', () => {
         /^no order can come of the query: order\.locationId is an object there; .*and \d more$/,
         /ORDER_MODULE/,
       ),
-      warning('shape', /order\.items\.unitPrice is String there, and has to be integer/),
+      warning('shape', /order\.items\.unitPrice is String there, and must be integer/),
     ]);
     const { wrong: all } = compareShape(await readFile(query, 'utf8'), schema);
     expect(all).toEqual(
       expect.arrayContaining([
-        'order.member.id is Int there, and has to be string',
-        'order.money.subtotal is String there, and has to be integer',
-        'it asks for no order.money.currency, which every order needs',
-        'order.placedAt is Float there, and has to be string',
+        'order.member.id is Int there, and must be string',
+        'order.money.subtotal is String there, and must be integer',
+        'it does not query order.money.currency, which every order needs',
+        'order.placedAt is Float there, and must be string',
       ]),
     );
   });
@@ -584,7 +588,7 @@ describe('of the ordering platform', () => {
        export const variables = (id) => ({ code: String(BigInt(id)) }); export const toCanonicalOrder = () => null;`,
     );
     expect(await wrong('platform', { ...change, ORDER_MODULE: numbered })).toEqual([
-      warning('query', /makes no variables of a made-up order id/, /platform check/),
+      warning('query', /makes no variables for a made-up order id/, /platform check/),
       failed('schema', /Cannot query field "number" on type "Purchase"/, /ORDER_MODULE/),
     ]);
     expect(await wrong('environment', { ...change, ORDER_MODULE: '/nowhere.ts' })).toEqual([
@@ -596,7 +600,7 @@ describe('of the ordering platform', () => {
   });
 
   it('nobody there, and nobody who answers in time, are told', async () => {
-    expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /nobody listens there/)]);
+    expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /no service listens there/)]);
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 20));
     expect(await answering(() => {})).toEqual([failed('query', /no answer in 5 s/)]);
@@ -640,7 +644,7 @@ describe('of the topic', () => {
     };
     expect(await run({ PUBSUB_EMULATOR_HOST: '127.0.0.1:9' })).toMatch(/cannot be reached/);
     expect(await run({ PUBSUB_EMULATOR_HOST: '', GOOGLE_APPLICATION_CREDENTIALS: '/nowhere' })).toMatch(
-      /Google does not know who we are/,
+      /Google does not accept our credentials/,
     );
   });
 });
@@ -711,7 +715,7 @@ describe('of the spill', () => {
       {
         check: 'SPILL_SUBSCRIPTION',
         state: 'skipped',
-        found: expect.stringMatching(/not how it is made, for want of roles\/pubsub\.viewer/),
+        found: expect.stringMatching(/not its settings, without roles\/pubsub\.viewer/),
       },
     ]);
     faults.permissions = [...faults.permissions, 'pubsub.subscriptions.get'];
@@ -725,12 +729,12 @@ describe('of the spill', () => {
     [
       'pushes',
       { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
-      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/, /--push-endpoint=/),
+      failed('SPILL_SUBSCRIPTION', /pushes to an endpoint/, /--push-endpoint=/),
     ],
     [
       'a table that it fills',
       { bigqueryConfig: { table: 'p.d.t' } },
-      failed('SPILL_SUBSCRIPTION', /delivers elsewhere/),
+      failed('SPILL_SUBSCRIPTION', /pushes to an endpoint/),
     ],
     [
       'too short a deadline',
@@ -741,17 +745,17 @@ describe('of the spill', () => {
     [
       'a short memory',
       { messageRetentionDuration: 86_400 },
-      warning('SPILL_SUBSCRIPTION', /keeps messages for 86400 s/, /--message-retention-duration 7d/),
+      warning('SPILL_SUBSCRIPTION', /stores messages for 86400 s/, /--message-retention-duration 7d/),
     ],
     [
       'no dead letter',
       { deadLetterPolicy: null },
-      warning('SPILL_SUBSCRIPTION', /no dead letter/, /--dead-letter-topic/),
+      warning('SPILL_SUBSCRIPTION', /no dead-letter topic/, /--dead-letter-topic/),
     ],
     [
       'few attempts',
       { deadLetterPolicy: { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 } },
-      warning('SPILL_SUBSCRIPTION', /delivered 5 times/, /--max-delivery-attempts 100/),
+      warning('SPILL_SUBSCRIPTION', /after 5 deliveries/, /--max-delivery-attempts 100/),
     ],
   ])('%s is told', async (_, otherwise, finding) => {
     expect(await wrongWith(otherwise)).toEqual([finding]);
@@ -759,7 +763,7 @@ describe('of the spill', () => {
 
   it('the subscription of another topic is told', async () => {
     expect(await wrongWith({}, 'order-status')).toEqual([
-      failed('SPILL_SUBSCRIPTION', /is of projects\/test-project\/topics\/order-status/, /another one on "spill"/),
+      failed('SPILL_SUBSCRIPTION', /belongs to projects\/test-project\/topics\/order-status/, /another one on "spill"/),
     ]);
   });
 });
@@ -778,7 +782,9 @@ describe('of pushes', () => {
   });
 
   it('nobody there is told, and that anybody can push', async () => {
-    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([failed('PUSH_JWKS_URL', /nobody listens there/)]);
+    expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([
+      failed('PUSH_JWKS_URL', /no service listens there/),
+    ]);
     expect(await wrong('push', { PUSH_AUTH: 'off' })).toEqual([warning('PUSH_JWKS_URL', /PUSH_AUTH is "off"/)]);
   });
 });
@@ -804,7 +810,7 @@ describe('of follow tokens', () => {
 
   it('nobody there is told, and keys that anybody in between can change', async () => {
     const check = 'FOLLOW_TOKEN_JWKS_URL';
-    expect(await wrong('follow', { [check]: nobody })).toEqual([failed(check, /nobody listens there/)]);
+    expect(await wrong('follow', { [check]: nobody })).toEqual([failed(check, /no service listens there/)]);
     expect(await wrong('follow', { [check]: 'http://platform.invalid/jwks' })).toEqual([
       failed(check, /name cannot be resolved/),
       warning(check, /not https/),
@@ -818,7 +824,7 @@ describe('of PUBLIC_URL', () => {
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
     );
     expect(await wrong('public-url', { PUBLIC_URL: page })).toEqual([failed('readyz', /text\/html: that is not this/)]);
-    expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /nobody listens/)]);
+    expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /no service listens/)]);
     const starting = await serve((_, response) => sendJson(response, 503, { ready: false, database: 'down' }));
     expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
   });
@@ -858,8 +864,8 @@ describe('of operators', () => {
     );
     return url;
   };
-  const noAdmins = failed('admins', /nobody can be one/, /operator token issue .* --role admin/);
-  const noGrants = warning('grants', /nobody can sign in/, /operator grant add .* --role admin/);
+  const noAdmins = failed('admins', /there is none/, /operator token issue .* --role admin/);
+  const noGrants = warning('grants', /no one can sign in/, /operator grant add .* --role admin/);
 
   it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
     const OIDC_ISSUER = await issuerSaying({});
@@ -884,7 +890,7 @@ describe('of operators', () => {
   it('nobody there is told, and a console over plain http', async () => {
     const change = { OIDC_ISSUER: nobody, CONSOLE_URL: 'http://console.example.com' };
     expect(await wrong('operators', change)).toEqual([
-      failed('OIDC_ISSUER', /nobody listens/),
+      failed('OIDC_ISSUER', /no service listens/),
       failed('CONSOLE_URL', /not https/),
       noGrants,
     ]);
@@ -900,9 +906,9 @@ describe('of operators', () => {
       );
     try {
       await grant('{viewer}', '{club-1}');
-      expect(await wrong('operators', change)).toEqual([warning('grants', /nobody was made an admin/)]);
+      expect(await wrong('operators', change)).toEqual([warning('grants', /no grant has the role admin/)]);
       await system.query(`UPDATE operator_grants SET roles = '{admin}', locations = NULL`);
-      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /opens nothing any more/)]);
+      expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /it is refused/)]);
       expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
       // Nobody signs in for it without OIDC.
       const alone = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
@@ -922,7 +928,7 @@ describe('of operators', () => {
       expect(await wrong('operators', change)).toEqual([noAdmins]);
       await system.query('UPDATE operator_tokens SET locations = NULL');
       expect(await wrong('operators', change)).toEqual([]);
-      expect(await wrong('operators')).toEqual([warning('OPERATOR_TOKEN', /beside operators with names/)]);
+      expect(await wrong('operators')).toEqual([warning('OPERATOR_TOKEN', /although there are named operators/)]);
       await system.query('UPDATE operator_tokens SET expires_at = now()');
       expect(await wrong('operators', change)).toEqual([noAdmins]);
     } finally {
@@ -937,7 +943,7 @@ describe('of the locations', () => {
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
     const unsigned = await sealUnbound(String(env['SETTINGS_KEY']), { ordersUrl: 'http://127.0.0.1:9/' });
     await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-3'`, [unsigned]);
-    const fromBefore = warning('club-3', /settings would not be taken today: secret: is missing/, /location put/);
+    const fromBefore = warning('club-3', /settings would be refused today: secret: is missing/, /location put/);
     await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });
     expect(await wrong('locations')).toEqual([
       failed('club-2', /HubRise refuses accessToken/, /location put/),

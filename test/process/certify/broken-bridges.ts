@@ -48,20 +48,20 @@ export const BROKEN: Record<string, Broken> = {
   'looks whether it has the order, and then stores it': {
     ticketOf: looksFirst(),
     check: 'at once',
-    found: /two requests at the same moment made two tickets: "ticket-1" and "ticket-2"/,
+    found: /two requests at the same time made two tickets: "ticket-1" and "ticket-2"/,
     toDo: /a column with a unique index/,
   },
   'answers with a number': {
     ticketOf: (nth) => `${46 + nth}`,
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderId: Number(ticket) }),
     check: 'takes the order',
-    found: /providerOrderId, which is a number and no id/,
+    found: /providerOrderId, which is a number, not an id/,
     toDo: /write the id as a string/,
   },
   'answers with null': {
     answer: (response) => sendJson(response, 200, { providerOrderId: null }),
     check: 'takes the order',
-    found: /providerOrderId, which is null and no id/,
+    found: /providerOrderId, which is null, not an id/,
     toDo: /write the id as a string/,
   },
   'names two tickets by their ids, and answers with neither': {
@@ -74,8 +74,8 @@ export const BROKEN: Record<string, Broken> = {
   'does not look at the signature of an order': {
     trusts: true,
     check: 'forged order',
-    found: /anybody who knows the URL can order: .* was taken, certify-[0-9a-f]{16}$/,
-    toDo: /throw the ticket of certify-[0-9a-f]{16} away/,
+    found: /anyone who knows the URL can order: .* was accepted, certify-[0-9a-f]{16}$/,
+    toDo: /discard the ticket of certify-[0-9a-f]{16}/,
   },
   'refuses an order that it has already': {
     answer: (response, { nth, ticket }) =>
@@ -83,8 +83,8 @@ export const BROKEN: Record<string, Broken> = {
         ? sendJson(response, 200, { providerOrderId: ticket })
         : sendJson(response, 422, { reason: 'already there' }),
     check: 'takes it once',
-    found: /the same order again was not taken: the POS refused the order with 422/,
-    toDo: /answer a repeat as you answered the first/,
+    found: /the same order, sent again, was refused: the POS refused the order with 422/,
+    toDo: /answer a repeat like the first/,
     also: ['at once'],
   },
   'answers late': {
@@ -94,7 +94,7 @@ export const BROKEN: Record<string, Broken> = {
     },
     check: 'takes the order',
     found: /no answer in 1 s/,
-    toDo: /answer first, print then: docs\/connect-your-pos.md#orders/,
+    toDo: /answer first, then print: docs\/connect-your-pos.md#orders/,
   },
   'answers in words, and never says its own id': {
     answer: (response) => void response.end('OK'),
@@ -108,7 +108,7 @@ export const BROKEN: Record<string, Broken> = {
     answer: (response, { ticket }) => sendJson(response, 200, { id: ticket }),
     names: (_order, ticket) => ({ id: ticket }),
     check: 'received',
-    found: /named a ticket only by an id that no answer to an order has told us/,
+    found: /named a ticket only by an id that was in no answer to an order/,
     toDo: /answer an order with the ticket's id/,
     also: ['ticket id'],
   },
@@ -121,20 +121,20 @@ export const BROKEN: Record<string, Broken> = {
   'leaves a status out': {
     does: (status) => (status === 'RECEIVED' ? ['IN_PROGRESS'] : [status]),
     check: 'received',
-    found: /never came, and IN_PROGRESS did: the member was never told/,
+    found: /never came, and IN_PROGRESS did: the member was never notified/,
     toDo: /--without received/,
   },
   'sends statuses in the wrong order': {
     does: (status) => (status === 'RECEIVED' ? ['READY', 'IN_PROGRESS', 'RECEIVED'] : [status]),
     check: 'received',
-    found: /RECEIVED came behind READY: the member was never told/,
-    toDo: /send statuses in their order/,
+    found: /RECEIVED came after READY: the member was never notified/,
+    toDo: /send statuses in order/,
     also: ['in_progress'],
   },
   'has words of its own': {
     does: (status) => [status === 'IN_PROGRESS' ? 'COOKING' : status],
     check: 'in_progress',
-    found: /was ignored: its status, or its kind of event, is none that we know/,
+    found: /was ignored: its status, or its kind of event, is unknown/,
     toDo: /one of these as "status": RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, FAILED, CANCELLED$/,
     request: /with \{"eventType":"order.status".*"status":"COOKING"/,
   },
@@ -142,13 +142,13 @@ export const BROKEN: Record<string, Broken> = {
     sign: (secret, _id, _seconds, signed) => hmac(secret, signed, 'hex'),
     check: 'received',
     found: /dropped: not authentic: no signature in webhook-signature is right/,
-    toDo: /sign id, time and body in this order with dots between/,
+    toDo: /sign id, time and body in this order, joined by dots/,
   },
   'signs the object and not the bytes': {
     write: (event) => ({ signed: JSON.stringify(event), sent: JSON.stringify(event, undefined, 4) }),
     check: 'received',
     found: /dropped: not authentic: no signature in webhook-signature is right/,
-    toDo: /sign the very bytes that you send/,
+    toDo: /sign exactly the bytes that you send/,
   },
   "takes the secret's letters for the key": {
     sign: (secret, id, seconds, signed) => `v1,${hmac(secret, `${id}.${seconds}.${signed}`)}`,
@@ -215,7 +215,7 @@ export const BROKEN: Record<string, Broken> = {
     answer: (response) => sendJson(response, 500, {}),
     check: 'takes the order',
     found: /answered 500/,
-    toDo: /your bridge broke on this order: see its log/,
+    toDo: /your bridge failed on this order: check its log/,
   },
   'does not sign': {
     sign: () => '',
@@ -227,18 +227,18 @@ export const BROKEN: Record<string, Broken> = {
     clock: () => Date.now() - 600_000,
     check: 'received',
     found: /dropped: not authentic: webhook-timestamp is over 300 s old/,
-    toDo: /set the clock, and sign each attempt anew/,
+    toDo: /set the clock, and sign each attempt again/,
   },
   'cuts the token': {
     url: (webhookUrl) => webhookUrl.slice(0, -1),
     check: 'received',
-    found: /no webhook about the order came to http:.*\/webhook\/standard\/.* with a token that is valid/,
-    toDo: /401 is a wrong or cut token in the URL/,
+    found: /no webhook about the order came to http:.*\/webhook\/standard\/.* with a valid token/,
+    toDo: /401 means a wrong or incomplete token in the URL/,
   },
   'sends to the URL of another restaurant': {
     url: () => SECOND_URL.url,
     check: 'received',
-    found: /came to the location "another-club", by its URL and its token/,
+    found: /came to the location "another-club", with its URL and token/,
     toDo: /expediter token issue --location/,
   },
   'does not send again what was answered 500': {
@@ -251,8 +251,8 @@ export const BROKEN: Record<string, Broken> = {
     tickets: 2,
     attempts: 1,
     check: 'after a 500',
-    found: /each status came as two webhooks of different ids/,
-    toDo: /see whether there are two tickets/,
+    found: /each status came as two webhooks with different ids/,
+    toDo: /check whether there are two tickets/,
   },
 };
 

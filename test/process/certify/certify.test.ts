@@ -156,7 +156,7 @@ describe.concurrent('a good bridge passes', () => {
     expect(certified.checks).toContainEqual({
       check: 'bad signature',
       state: 'skipped',
-      found: 'nothing signs its webhooks: whoever knows their URL can move the orders of this location',
+      found: 'its webhooks are not signed: anyone who knows their URL can change the orders of this location',
     });
   });
 
@@ -186,7 +186,7 @@ it.concurrent('a bridge that answers without an id passes, but nobody can tell w
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
   });
   expect(failed(certified)).toEqual([]);
-  const nobody = { state: 'skipped', found: 'no id in the answer, so nobody can tell' };
+  const nobody = { state: 'skipped', found: 'the answer has no id, so this is unknown' };
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'at once', ...nobody }));
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'takes it once', ...nobody }));
 });
@@ -198,7 +198,7 @@ it.concurrent('a bridge that fails before its last status has none left to be re
   expect(certified.checks).toContainEqual({
     check: 'after a 500',
     state: 'skipped',
-    found: 'no later status was left to answer 500; mend the above and run again',
+    found: 'no later status was left to answer 500; fix the problems above and run it again',
   });
 });
 
@@ -216,7 +216,7 @@ describe.concurrent('a POS that cannot be sent an order twice', () => {
     const certified = await certifyBridge('forgetful', {}, { integration: 'forgetful' });
     expect(failed(certified)).toEqual(['takes it once']);
     const { found } = certified.checks.find(({ check }) => check === 'takes it once') ?? {};
-    expect(found).toBe('asked for the order by our id, the POS does not know it');
+    expect(found).toBe('the POS does not find the order by our id');
   });
 
   it('and cannot be asked either, leaves it to a person', async () => {
@@ -236,7 +236,7 @@ describe.concurrent('a POS that can be asked', () => {
     expect(certified.checks.at(-1)).toMatchObject({
       check: 'can be asked',
       state,
-      found: `asked for the order, it says ${answer}`,
+      found: `polled for the order, it reports ${answer}`,
     });
   });
 
@@ -268,7 +268,7 @@ describe.concurrent('a POS that can be asked', () => {
     const certified = await certifyBridge(locationId, { does });
     expect(failed(certified)).toEqual(['received']);
     const { found } = certified.checks.find(({ check }) => check === 'received') ?? {};
-    expect(found).toBe('no webhook brought it: the service had to ask the POS, which said OPEN');
+    expect(found).toBe('no webhook brought it: the service had to poll the POS, which reported OPEN');
   });
 });
 
@@ -355,7 +355,7 @@ describe.concurrent('a bridge fails that', () => {
     expect(failure?.toDo).toMatch(toDo);
     expect(failure?.expected).toMatch(/\w/);
     if (request !== undefined) expect(failure?.request).toMatch(request);
-    const saysThatNothingCame = (each: Check): boolean => each.found.includes('with a token that is valid');
+    const saysThatNothingCame = (each: Check): boolean => each.found.includes('with a valid token');
     expect(certified.checks.filter((each) => each !== failure).filter(saysThatNothingCame)).toEqual([]);
     expect(JSON.stringify(certified)).not.toMatch(/(whsec|exw)_\w/);
   });
