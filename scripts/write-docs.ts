@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { PAST } from '../src/cli/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { TAGS } from '../src/http/operator/describe-api.ts';
-import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/operator/problem.ts';
+import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import type { Access, Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';

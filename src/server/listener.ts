@@ -19,7 +19,7 @@ import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
 import { webhookRoutes, type WebhookDeps } from '../http/webhook-routes.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
-import { sendProblem } from '../http/operator/problem.ts';
+import { sendProblem } from '../http/problem.ts';
 import { operatorEndpoint } from './operators.ts';
 
 export type ListenerOptions = {
@@ -54,6 +54,8 @@ export type Endpoints = {
 const MAX_PARAM_LENGTH = 16_384;
 /** The time for a whole request. A slower one is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
+/** Time for a first request on a connection once the server closes. */
+const UNUSED_MS = 500;
 /** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or they get a reset. */
 const KEEP_ALIVE_MS = 620_000;
 
@@ -91,8 +93,10 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     for (const response of connections.responsesOf(app.server)) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
-    // A load balancer opens connections in advance.
-    for (const socket of connections.unusedOf(app.server)) socket.destroy();
+    // A load balancer opens connections in advance. A request may be on its way on one of them.
+    setTimeout(() => {
+      for (const socket of connections.unusedOf(app.server)) socket.destroy();
+    }, UNUSED_MS);
   });
   // A request with an unknown Expect header gets its normal answer, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

@@ -5,7 +5,7 @@ import { answerErrors } from '../operator/answer-errors.ts';
 import { guardRoutes } from '../operator/guard-routes.ts';
 import { NOTHING_HERE, speakJson } from '../operator/mount-routes.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
-import { sendProblem } from '../operator/problem.ts';
+import { sendProblem } from '../problem.ts';
 import { unauthorized } from '../operator/bearer-auth.ts';
 import { BUILT, isSameOrigin, pageFiles, secureHeaders } from './page-files.ts';
 import { sessionCookies } from './session-cookie.ts';

@@ -5,7 +5,7 @@ import { toCauseText } from '../../core/domain/cause-text.ts';
 import { issueInWords } from '../../core/domain/issue-in-words.ts';
 import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
-import { PROBLEMS, sendProblem, type ProblemStatus } from './problem.ts';
+import { PROBLEMS, sendProblem, type ProblemStatus } from '../problem.ts';
 
 /** Errors of the client library, which carry no code. */
 const LOST =

@@ -3,7 +3,7 @@ import { Role } from '../../core/operators/operator.ts';
 import { ReplayCause } from '../../core/domain/webhook-cause.ts';
 import { RefusalCause } from '../../core/domain/placement-cause.ts';
 import { ShapeIssue } from '../../core/domain/shape-issues.ts';
-import { PROBLEM_JSON, PROBLEMS, typeOf, type ProblemStatus } from './problem.ts';
+import { PROBLEM_JSON, PROBLEMS, typeOf, type ProblemStatus } from '../problem.ts';
 
 export const AccessCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('role_missing'), roles: z.array(Role) }),

@@ -9,7 +9,7 @@ import { metricsRoute } from './metrics-route.ts';
 import { speakJson } from './mount-routes.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 import { openapiRoute } from './openapi-route.ts';
-import { sendProblem } from './problem.ts';
+import { sendProblem } from '../problem.ts';
 
 /** Refuses every request without an operator's token before its body is read. The 401 never says why. */
 export function bearerGate(

@@ -7,7 +7,7 @@ import { boardRoutes } from './board-routes.ts';
 import type { Shared } from './event-stream.ts';
 import { liveRoutes } from './live-routes.ts';
 import type { OperatorDeps } from './operator-deps.ts';
-import { sendProblem } from './problem.ts';
+import { sendProblem } from '../problem.ts';
 
 /**
  * The operator API, for programs and the console. The caller authenticates requests and chooses the prefix. Every error

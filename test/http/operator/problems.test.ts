@@ -1,6 +1,6 @@
 /** What is refused before any route is asked: each answer is a problem, whoever refuses it. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PROBLEMS } from '../../../src/http/operator/problem.ts';
+import { PROBLEMS } from '../../../src/http/problem.ts';
 import { OPERATOR_TOKEN, mustBeProblem, sendAsIs } from '../../support/ask-operator.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE, logIn } from '../../support/log-in.ts';
