@@ -118,7 +118,6 @@ export async function setStage<Database extends StageDatabase>(about: {
       SPILL_SUBSCRIPTION,
       PUSH_AUDIENCE: AUDIENCE,
       PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-      PUSH_ISSUER: pubsub.issuer,
       PUSH_JWKS_URL: pubsub.jwksUrl,
       SETTINGS_KEY,
       ALLOW_PRIVATE_HOSTS,

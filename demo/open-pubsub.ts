@@ -102,7 +102,6 @@ function pushEnv(standIn: Pubsub | undefined): Record<string, string> {
     PUSH_AUTH: 'oidc',
     PUSH_AUDIENCE: AUDIENCE,
     PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-    PUSH_ISSUER: standIn.issuer,
     PUSH_JWKS_URL: standIn.jwksUrl,
   };
 }

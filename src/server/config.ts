@@ -47,12 +47,10 @@ export const VARIABLES = {
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [text().optional(), 'topic for webhooks while Postgres is away. Unset: they get 500', 'webhook-spill'],
   SPILL_SUBSCRIPTION: [text().optional(), 'its subscription. Set both or neither', 'webhook-spill-drain'],
-  SPILL_TOKEN_AGE_S: [integer(60, 86_400).default(3600), 'seconds for which known tokens count while Postgres is away'],
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
   PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account that signs them', 'push@my-project.iam.gserviceaccount.com'],
-  PUSH_ISSUER: [text().default('https://accounts.google.com'), 'the issuer of that token'],
-  PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "that issuer's keys"],
+  PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
   FOLLOW_TOKEN_JWKS_URL: [httpUrl().optional(), "the platform's keys, by URL", 'https://orders.example.com/jwks.json'],
   FOLLOW_TOKEN_KEYS: [
@@ -132,7 +130,6 @@ export const VARIABLES = {
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
   MISSING_ORDER_S: [integer(1, 604_800).default(120), 'seconds until an order that the platform does not find fails'],
   PARK_TTL_S: [integer(1, 604_800).default(3600), 'seconds for which an unknown POS id may still become ours'],
-  ORDER_END_S: [integer(1, 2_592_000).default(86_400), 'seconds after which a silent order ends'],
 
   REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: none are'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],

@@ -72,7 +72,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'end of pauses by a POS', every: 2 * SECOND, work: () => endPauses(app, orders) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
-    { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app, config) },
+    { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app) },
 
     { name: 'check of Postgres', every: 2 * SECOND, work: () => checkPostgres(app) },
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
@@ -127,9 +127,9 @@ async function endPauses({ database, observability }: App, orders: Orders): Prom
   if (resumed.length > 0) orders.wake();
 }
 
-async function endAllOrders({ database }: App, config: Config): Promise<void> {
+async function endAllOrders({ database }: App): Promise<void> {
   await endLeftTestOrders(database.pool);
-  await endOrders(database.pool, config.ORDER_END_S);
+  await endOrders(database.pool);
 }
 
 async function checkPostgres({ database }: App): Promise<void> {

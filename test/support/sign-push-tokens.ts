@@ -26,7 +26,7 @@ export async function signPushTokens(issuer?: string): Promise<PushTokens> {
     if (request.url === '/jwks') sendJson(response, 200, keys);
     else sendJson(response, 404, { error: 'only /jwks is here' });
   });
-  const iss = issuer ?? server.url;
+  const iss = issuer ?? 'https://accounts.google.com';
   const reusable = new Map<string, { token: Promise<string>; signedAt: number }>();
 
   function sign(claims: PushClaims): Promise<string> {

@@ -98,7 +98,6 @@ export async function startSystem(
     PORT: '0',
     ORDER_API_URL: platform.url,
     PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_ISSUER: pubsub.issuer,
     PUSH_JWKS_URL: pubsub.jwksUrl,
     DRAIN_DELAY_MS: '0',
     ...about.env,

@@ -67,6 +67,6 @@ async function openOrders(client: PoolClient, locationId: string): Promise<strin
   const more = count > rows.length ? ` and ${count - rows.length} more` : '';
   return (
     `the location has orders that have not ended: ${named.join(', ')}${more}. ` +
-    'Each order ends with its last status, or ORDER_END_S after its last news'
+    'Each order ends with its last status, or a day after its last event'
   );
 }

@@ -104,14 +104,17 @@ export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Prom
   return counts;
 }
 
+/** Seconds without an event after which an order ends. A POS that reports no end has closed the order long before. */
+const ORDER_END_S = 86_400;
+
 /**
- * Ends orders without an event for `orderEndS` seconds, counted from the last event or the requested time. Nothing is
+ * Ends orders without an event for a day, counted from the last event or the requested time. Nothing is
  * published: the member has all statuses. An order that may still be placed does not end, also while an attempt runs. A
  * held order or one in doubt ends: the next try of its placement fails it, which notifies the member, or needs an
  * operator. One process at a time, in one statement, so that no lock on an order outlasts it.
  * @returns the number of orders ended
  */
-export async function endOrders(pool: Pool, orderEndS: number): Promise<number> {
+export async function endOrders(pool: Pool): Promise<number> {
   const { rowCount } = await pool.query(
     `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${LOCK_END_ORDERS}) AS mine)
      UPDATE orders SET ended_at = now()
@@ -129,7 +132,7 @@ export async function endOrders(pool: Pool, orderEndS: number): Promise<number> 
                          WHERE p.service_order_id = o.service_order_id AND p.finished_at IS NULL
                            AND (p.state NOT IN ('in_doubt', 'held') OR p.lease_until > now()))
        LIMIT ${BATCH} FOR UPDATE OF o SKIP LOCKED))`,
-    [orderEndS],
+    [ORDER_END_S],
   );
   return rowCount ?? 0;
 }

@@ -95,12 +95,15 @@ async function refetcher({ database, log }: App, config: Config): Promise<Refetc
   });
 }
 
+/** https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions */
+const PUSH_ISSUER = 'https://accounts.google.com';
+
 function pushTokenVerifier({ database }: App, config: Config): VerifyPushToken | undefined {
   if (config.PUSH_AUTH === 'off') return undefined;
   return createPushTokenVerifier(
     {
       jwksUrl: config.PUSH_JWKS_URL,
-      issuer: config.PUSH_ISSUER,
+      issuer: PUSH_ISSUER,
       audience: config.PUSH_AUDIENCE ?? '',
       serviceAccount: config.PUSH_SERVICE_ACCOUNT ?? '',
     },

@@ -22,9 +22,12 @@ type Spill = {
   stop(): Promise<void>;
 };
 
+/** Seconds for which known tokens count while Postgres is away. One that is revoked meanwhile is accepted for as long. */
+const TOKEN_AGE_S = 3_600;
+
 /** Builds the spill: the tokens in memory, the writer and the reader. Undefined while SPILL_TOPIC is unset. */
 export function spillModule(
-  config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION' | 'SPILL_TOKEN_AGE_S'>,
+  config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION'>,
   deps: StoreDeps &
     TranslateRules & {
       connection: PubsubConnection;
@@ -48,7 +51,7 @@ export function spillModule(
   let spilled = NONE_WAITING;
 
   return {
-    list: tokenList(deps.pool, { ageS: config.SPILL_TOKEN_AGE_S, now: deps.now, log }),
+    list: tokenList(deps.pool, { ageS: TOKEN_AGE_S, now: deps.now, log }),
     async put(webhook, about) {
       await spill(webhook, about);
       spilled = { waiting: spilled.waiting + 1, oldestAt: spilled.oldestAt ?? webhook.receivedAt };

@@ -8,8 +8,6 @@ import { resolveNotThere, resolveThere } from '../../../src/core/placements/reso
 import { startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
-const ORDER_END_S = 86_400;
-
 /** A POS that loses its answers, and cannot be asked. */
 const forgetful: Provider = {
   integration: 'forgetful',
@@ -57,7 +55,7 @@ async function told(id: string): Promise<unknown[]> {
 describe('an order that nobody has heard of for long', () => {
   it('ends, and stays as it was for its member when the POS turns out to have it, whose id is known from then on', async () => {
     const id = await forgotten('club-1', 'in_doubt');
-    await endOrders(system.pool, ORDER_END_S);
+    await endOrders(system.pool);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
     expect(await resolveThere(system.pool, id, { providerOrderId: 'pos-9' })).toEqual({
       serviceOrderId: id,
@@ -80,7 +78,7 @@ describe('an order that nobody has heard of for long', () => {
     'ends, though it is held since its location %s: its placement fails with it, and the member is told why',
     async (_what, at) => {
       const id = await forgotten(at, 'held');
-      await endOrders(system.pool, ORDER_END_S);
+      await endOrders(system.pool);
       expect(await ended(id)).toBe(true);
       // Instead of waiting for half a minute.
       await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
@@ -100,7 +98,7 @@ describe('an order that nobody has heard of for long', () => {
     const id = await forgotten('club-1', 'in_doubt');
     // Of a POS that is asked by itself, or of a paused location.
     await system.query(`UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1`, [id]);
-    await endOrders(system.pool, ORDER_END_S);
+    await endOrders(system.pool);
     await system.signal(id);
     await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
     expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', cause: { code: 'order_ended_in_doubt' } });
@@ -121,7 +119,7 @@ describe('an order that nobody has heard of for long', () => {
       `UPDATE placements SET ${placement}, next_attempt_at = now() + interval '1 hour' WHERE service_order_id = $1`,
       [id],
     );
-    await endOrders(system.pool, ORDER_END_S);
+    await endOrders(system.pool);
     expect(await ended(id)).toBe(false);
   });
 });

@@ -423,7 +423,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await send({ serviceOrderId: ids.sent, status: 'received', reason: words });
     await send({ serviceOrderId: ids.sent, status: 'cancelled', reason: words });
     await system.passDays(2);
-    expect(await endOrders(system.pools[0], DAY_S)).toBe(1);
+    expect(await endOrders(system.pools[0])).toBe(1);
 
     await system.passDays(PII_DAYS - 6);
     // Webhooks that are still there when the time comes, one of them about another order, too.
@@ -485,7 +485,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     );
     expect((await system.placement(ids.unfetched))?.['problem']).toBe('the deadline has passed');
     await system.passDays(8);
-    await endOrders(system.pools[0], DAY_S);
+    await endOrders(system.pools[0]);
     expect(await whileLockedOut(LOCK_ERASE_MEMBERS, () => eraseMembers(system.pools[0], PII_DAYS))).toBe(0);
     const erased = await Promise.all(system.pools.map((pool) => eraseMembers(pool, PII_DAYS)));
     expect(sum(erased)).toBe(3);
