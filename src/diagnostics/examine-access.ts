@@ -16,8 +16,8 @@ const ISSUER = 'OIDC_ISSUER';
 const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
 
 /**
- * Checks from this machine that the service answers at the URL for POS vendors, and that operator endpoints with their own
- * port do not.
+ * Checks from this machine that the service answers at the URL for POS vendors. If the operator endpoints have their
+ * own port, it also checks that they do not answer at that URL.
  */
 export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');

@@ -21,7 +21,10 @@ export function addressOf({ ip, raw }: Sent): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-/** The source for which failed authentications are counted: an address, for IPv6 its /64, which has one owner. */
+/**
+ * The source by which failed authentications are counted: for IPv4 the address, for IPv6 its /64 network, since one
+ * owner has all of its addresses.
+ */
 export function sourceOf(request: Sent): string {
   const address = addressOf(request);
   const written = isIP(address) === 6 ? URL.parse(`http://[${address.replace(/%.*/s, '')}]`)?.hostname : undefined;

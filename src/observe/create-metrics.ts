@@ -45,7 +45,11 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
   byIntegration('expediter_integration_silent_seconds', silent, 'silent');
   const lasts = 'Until the first connection of any of its locations ends, unless it is renewed.';
   byIntegration('expediter_connection_left_seconds', lasts, 'lasts');
-  one('expediter_placements_for_operator', 'In doubt until an operator checks the POS.', 'forOperator');
+  one(
+    'expediter_placements_for_operator',
+    'Orders in doubt that wait for an operator to check the POS.',
+    'forOperator',
+  );
   one('expediter_cancellations_by_phone', 'To be cancelled by telephone.', 'byPhone');
   one('expediter_reconnect_needed', 'Held until an operator renews a connection.', 'reconnectNeeded');
   gauge(

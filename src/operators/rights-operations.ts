@@ -253,7 +253,7 @@ const removeGrant = operation({
     tag,
     route: 'POST /operators/grants/:grantId/remove',
     summary: 'Take roles back, within five seconds',
-    description: 'Sessions go on with the remaining roles. Sessions of a person without any role end.',
+    description: 'Sessions of the person go on with the remaining roles. If no role remains, they end.',
     output: OperatorGrant,
     answer: 'The grant that was removed.',
   },

@@ -216,7 +216,10 @@ async function storeChanges(
   return rowCount === 1;
 }
 
-/** The most that a hanging platform can occupy. Enough for 100 signals per second if a response takes a third of one. */
+/**
+ * The most refreshes that a hanging platform can keep busy. Enough for 100 signals a second if each response takes a
+ * third of a second.
+ */
 const WORKERS = 32;
 const POLL_MS = 1_000;
 

@@ -9,7 +9,9 @@ import { toE164 } from './to-e164.ts';
 /** An order, and the fields that were left out of it. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
 
-/** The most entries. An order may have thousands of lines with the same mistake. */
+/**
+ * The most left-out fields that are listed for one order. An order may have thousands of lines with the same mistake.
+ */
 const LEFT_OUT_MAX = 20;
 
 /**

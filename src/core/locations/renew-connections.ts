@@ -52,7 +52,10 @@ export async function renewConnections(deps: {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   log: Pick<Log, 'error'>;
-  /** Stops between two locations: a stopping process must not spend a refresh token and lose its grant. */
+  /**
+   * When it is aborted, the run ends before the next location. A stopping process could spend a refresh token and end
+   * before it stores the new grant.
+   */
   signal: AbortSignal;
 }): Promise<void> {
   const { pool, open, now, credentialsFor, posFetch, log } = deps;

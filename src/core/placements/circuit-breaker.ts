@@ -72,7 +72,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     const { silentAt } = circuit;
     silentAt.set(locationId, { began, ended: performance.now() });
     if (circuit.state === 'open') return;
-    // Drop locations that were not called again within the longest back-off before this call, however long calls take.
+    // Drop a location if its last unanswered call ended more than the longest back-off before this call began.
     for (const [each, { ended }] of silentAt) if (began - ended > BACKOFF_MAX_MS) silentAt.delete(each);
     if (silentAt.size < SILENT_LOCATIONS) return;
     circuit.state = 'open';

@@ -27,7 +27,7 @@ export async function claimPlacements(
       else if (isEmpty) due.remove(queue);
       else due.moveBack(queue);
     }
-    // Other processes may have claimed everything in these queues. Try the remaining ones.
+    // If there are no claims, other processes may have emptied these queues: go on with the remaining queues.
     if (claims.length > 0) return claims;
   }
 }

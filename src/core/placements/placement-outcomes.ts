@@ -14,7 +14,8 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
  * Stores that the ticket is at the POS, with its id, and stops all attempts. Sends `sent` to the member unless a POS
- * event was faster or the order has ended. Needs no lease: the ticket exists whichever process has the placement.
+ * event was faster or the order has ended. Needs no lease: the ticket is at the POS, no matter which process holds
+ * the placement now.
  * @returns `awaited`: the POS id, if it is new and stored events wait for it. `conflict`: true if we had ended the
  *   order as failed or withdrawn, or the id belongs to another order
  */

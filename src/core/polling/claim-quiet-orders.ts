@@ -29,7 +29,10 @@ const HEARD_S = 300;
 const MISSING_POLLS_S = 3_600;
 /** Seconds without news after which such an order may be polled. Shorter than the poll interval, to use every turn. */
 const NEWS_S = 30;
-/** Longest time between two polls of an order without news. The time doubles from two minutes on. */
+/**
+ * Longest time between two polls of an order without news. The time starts at two minutes and doubles after each
+ * poll.
+ */
 const PAUSE_MAX_S = 3_600;
 
 /**

@@ -1,7 +1,10 @@
 import type { Pool } from 'pg';
 import { inTransaction, LOCK_PARTITIONS } from './transactions.ts';
 
-/** First day with a partition, relative to today: a clock may be behind, or a day ends while requests are under way. */
+/**
+ * The partitions begin with yesterday's. A webhook may still belong to yesterday if a clock is behind, or if the day
+ * ended while the request was under way.
+ */
 const FIRST_DAY = -1;
 const LAST_DAY = 7;
 

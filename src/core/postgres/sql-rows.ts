@@ -49,7 +49,8 @@ const HEADER_BYTES = 20;
 
 /**
  * Encodes an array parameter like Postgres's own `array_send`. pg sends a buffer unchanged, but would encode an array
- * as text. Quoting and parsing that text costs a tenth of a statement with hundreds of webhooks.
+ * as text. In a statement with hundreds of webhooks, quoting and parsing that text would be a tenth of the whole
+ * cost.
  */
 export function binaryArray<Of extends Type>(type: Of, values: readonly (Value<Of> | null | undefined)[]): Buffer {
   const { oid, length, write } = TYPES[type] as {

@@ -219,7 +219,8 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
 }
 
 /**
- * The payment of the amount due at Toast. A discount that staff still have to subtract stays open on the check.
+ * The payment of the amount due at Toast. If staff still have to subtract a discount, the payment is smaller by its
+ * amount, which stays open on the check.
  * @param due Toast's total as received, a decimal
  */
 export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
