@@ -129,7 +129,7 @@ describe('expediter rekey', () => {
     const grants = { rewritten: 1, unbound: 1, current: 0, unreadable: 0 };
     expect(await runJson(env, ['rekey', '--dry-run'])).toMatchObject({ grants });
     const found = JSON.stringify(await runJson(env, ['doctor', '--only', 'keys']));
-    expect(found).toContain('texts of an earlier version, which open in any row: 1');
+    expect(found).toContain('texts of an earlier version, which are not bound to their row: 1');
     expect(await runJson(env, ['rekey'])).toMatchObject({ grants });
     const [row] = await system.query(`SELECT "grant" FROM credentials`);
     const bound = String(row?.['grant']);
