@@ -73,7 +73,7 @@ type Described = {
 
 /** @returns the text of all variables, each under the heading of its section */
 function bySection(one: (variable: Described) => string, title: (text: string) => string): string {
-  const required = missingIn({});
+  const required = missingVariables();
   const secrets: readonly string[] = SECRETS;
   return (Object.keys(VARIABLES) as (keyof Config)[])
     .flatMap((name) => {
@@ -98,10 +98,10 @@ function bySection(one: (variable: Described) => string, title: (text: string) =
     .trim();
 }
 
-/** @returns the variables that a start with this environment asks for */
-function missingIn(env: NodeJS.ProcessEnv): ReadonlySet<string> {
+/** @returns the variables that a start without an environment asks for */
+function missingVariables(): ReadonlySet<string> {
   try {
-    readConfig(env);
+    readConfig({});
     return new Set();
   } catch (error) {
     if (!(error instanceof WrongEnvironment)) throw error;

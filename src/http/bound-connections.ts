@@ -101,10 +101,10 @@ export function boundConnections(most: number, log: Log): Connections {
   /** A ring of the idle authenticated connections, longest idle first. It changes with every request, so it is no Map. */
   const resting = connectionOf();
   /** Whether the sender of an anonymous request wants to keep the connection. */
-  const wouldStore = new WeakMap<ServerResponse, boolean>();
+  const wouldKeepAlive = new WeakMap<ServerResponse, boolean>();
   const closed = { anonymous: 0, authenticated: 0 };
   let watched = 0;
-  let notifiedAt = -Infinity;
+  let warnedAt = -Infinity;
 
   const forget = (socket: Socket): void => {
     const connection = open.get(socket);
@@ -115,8 +115,8 @@ export function boundConnections(most: number, log: Log): Connections {
     if (connection.authenticatedBy !== undefined) oneLess(authenticatedBy, connection.authenticatedBy);
   };
   const warn = (): void => {
-    if (performance.now() - notifiedAt < REPORT_AGAIN_MS) return;
-    notifiedAt = performance.now();
+    if (performance.now() - warnedAt < REPORT_AGAIN_MS) return;
+    warnedAt = performance.now();
     const about = { most, anonymous: anonymous.count() };
     log.warn(about, 'too many connections: those that never authenticated are closed first');
   };
@@ -156,7 +156,7 @@ export function boundConnections(most: number, log: Log): Connections {
           if (!server.listening) socket.destroySoon();
         });
         if (connection.authenticatedBy !== undefined) return;
-        wouldStore.set(response, response.shouldKeepAlive);
+        wouldKeepAlive.set(response, response.shouldKeepAlive);
         response.shouldKeepAlive = false;
       });
     },
@@ -175,7 +175,7 @@ export function boundConnections(most: number, log: Log): Connections {
       authenticatedBy.set(by, own);
       connection.authenticatedBy = by;
       anonymous.remove(socket);
-      response.shouldKeepAlive = wouldStore.get(response) ?? response.shouldKeepAlive;
+      response.shouldKeepAlive = wouldKeepAlive.get(response) ?? response.shouldKeepAlive;
     },
     counts: () => ({
       most,

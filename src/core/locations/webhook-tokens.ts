@@ -114,7 +114,7 @@ export type AuthenticateToken = (
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
   /** By the monotonic clock: Postgres's may step back at a failover, which would prolong a revoked token. */
-  const known = new Map<string, { scope: TokenScope; readAt: number; storedAt: number }>();
+  const known = new Map<string, { scope: TokenScope; readAt: number; cachedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();
@@ -152,7 +152,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
   const store = (sha256: string, scope: TokenScope, readAt: number): void => {
     const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
     if (oldest !== undefined) known.delete(oldest);
-    known.set(sha256, { scope, readAt, storedAt: performance.now() });
+    known.set(sha256, { scope, readAt, cachedAt: performance.now() });
   };
 
   /** Removes changed tokens from the cache. */
@@ -191,10 +191,10 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     const sha256 = digest(token);
     const cached = known.get(sha256);
     if (cached === undefined) return mayBeToken('exw_', token) ? lookUpToken(sha256, source) : undefined;
-    const { scope, readAt, storedAt } = cached;
+    const { scope, readAt, cachedAt } = cached;
     const at = performance.now();
     // A refresh that began before the token was cached may have read its change too early to remove it.
-    const goodAt = lastRefresh !== undefined && lastRefresh.readAt > storedAt ? lastRefresh.readAt : readAt;
+    const goodAt = lastRefresh !== undefined && lastRefresh.readAt > cachedAt ? lastRefresh.readAt : readAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
     if (isExpired || at - goodAt >= CACHE_MS || at - readAt >= LOOK_UP_MS) return lookUpToken(sha256);
     // If either fails, the next webhook tries again.

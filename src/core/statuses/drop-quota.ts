@@ -28,7 +28,7 @@ const SPENT_MS = 60_000;
 
 /** Bytes that this process has leased and not used, and when a lease was last refused. */
 type Part = { left: number; spentAt: number };
-type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isNotified: boolean };
+type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isReported: boolean };
 
 /**
  * Limits the storage for webhooks from unproven senders, in bytes for each location and day (UTC) across processes.
@@ -48,7 +48,7 @@ export function dropQuota(
     const date = about.now().toISOString().slice(0, 10);
     let day = days.get(locationId);
     if (day?.date !== date) {
-      day = { date, quota: newPart(), beyond: newPart(), asking: undefined, isNotified: false };
+      day = { date, quota: newPart(), beyond: newPart(), asking: undefined, isReported: false };
       days.set(locationId, day);
     }
     return day;
@@ -85,8 +85,8 @@ export function dropQuota(
       if (await isTaken(locationId, day, day.quota, quota)) return 'whole';
       const beyond = { bytes: beginning, lease: 0, limit: about.bytes + BEYOND };
       if (await isTaken(locationId, day, day.beyond, beyond)) return whole === beginning ? 'whole' : 'beginning';
-      if (!day.isNotified) about.onSpent(locationId);
-      day.isNotified = true;
+      if (!day.isReported) about.onSpent(locationId);
+      day.isReported = true;
       count(notStored, { locationId, date: day.date, webhooks: 1 });
       return 'nothing';
     },
