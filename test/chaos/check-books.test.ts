@@ -307,6 +307,24 @@ it('an order that failed before it was read and began again has its place from t
   expect(await counts(world)).toEqual({ liveOutOfOrder: 2 });
 });
 
+it.each([
+  ['its own', 'A7', {}],
+  ['that of another order', 'B131', { phonesForeign: 1 }],
+])('a message from before the order was read is read later with a call-out code: %s', async (_, code, expected) => {
+  const world = await allWell();
+  const { live, phone } = world;
+  for (const { attributes, data } of live.slice(1)) {
+    const whole = { ...(JSON.parse(data.toString()) as object), fulfillment: 'pickup', callOutCode: 'A7' };
+    Object.assign(live[Number(attributes['sequence']) - 1] ?? {}, { data: Buffer.from(JSON.stringify(whole)) });
+  }
+  const own = { fulfillment: 'pickup', callOutCode: 'A7' };
+  phone.told = [told(1, null), told(2, null), told(3, 'received')].map(({ kind, update }) => ({
+    kind,
+    update: { ...update, ...own, ...(update.sequence === 1 && { callOutCode: code }) },
+  })) as never;
+  expect(await counts(world)).toEqual(expected);
+});
+
 it.each(['is on the ticket', 'is known to an operator'])('a change that %s is not lost', async (how) => {
   const world = await allWell();
   world.served.changed.add(world.order);
