@@ -3,8 +3,8 @@ import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
 /**
- * Silent locations of an integration from which its vendor counts as down, if no location answers. Fewer are
- * switched-off tills, each of which occupies at most its location's share of the workers.
+ * A vendor counts as down if this many locations of its integration are silent and none answers. Fewer silent locations
+ * count as switched-off tills. Each of these occupies at most its location's share of the workers.
  */
 const SILENT_LOCATIONS = 10;
 /** The longest time between two tries of an order. */
@@ -14,7 +14,7 @@ type Called = Pick<Location, 'locationId' | 'integration'>;
 
 /** A location whose last call had no answer, while its integration's circuit is open. */
 export type SilentLocation = Called & {
-  /** Seconds since that call began. Settings put since then have not been tried. */
+  /** Seconds since that call began. Settings stored after that time have not been tried. */
   silentForS: number;
 };
 
@@ -40,9 +40,9 @@ type Circuit = {
 };
 
 /**
- * Makes one circuit per integration. It opens if calls to many locations have no answer and no call has one. It closes
- * at the first answer. Locations that have not failed are not limited to probes. Libraries (cockatiel, opossum) reject
- * a call when it is made. Here the queue must know before, or orders would be claimed only to be rejected.
+ * Makes one circuit per integration. A circuit opens if calls to many locations get no answer and no other call gets
+ * one. It closes at the first answer. While it is open, only silent locations are limited to probes. Libraries
+ * (cockatiel, opossum) reject a call when it is made. Workers must know before they claim orders that cannot be sent.
  */
 export function circuitBreaker(log: Log): CircuitBreaker {
   const circuits = new Map<string, Circuit>();
@@ -84,7 +84,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
 
   return {
     callEnded(location, began, error) {
-      // Forget the location at other integrations: it may have moved.
+      // Forget the location at other integrations, because it may have moved to this one.
       for (const [integration, { silentAt }] of circuits) {
         if (integration !== location.integration) silentAt.delete(location.locationId);
       }
@@ -111,13 +111,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   };
 }
 
-/** True if the POS answered. A server error is no answer. Undefined if unknown, or if no request was made. */
+/** True if the POS answered. A server error does not count. Undefined if unknown, or if no request was made. */
 function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
   if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // Our own rate limiting of a vendor gives a wait without a status.
+  // An error with a wait and no HTTP status comes from our own rate limiter, which made no request.
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
   return false;
 }
