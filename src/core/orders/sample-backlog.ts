@@ -2,22 +2,22 @@ import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { PAUSED_AT } from '../locations/locations.ts';
 
-/** Waiting work and its age. Counts go up to 10,000. `unreceived` covers the last 5,000 orders sent. */
+/** Waiting work and its age. Counts stop at 10,000. `unreceived` covers the last 5,000 orders sent. */
 export type Backlog = {
   waiting: number;
   /** Placements that need an operator. Held placements of a paused location count as `paused` instead. */
   held: number;
   paused: number;
   inDoubt: number;
-  /** In doubt, without further attempts until a person checks the POS. */
+  /** Placements in doubt that are not tried again until a person checks the POS. */
   forOperator: number;
-  /** To be cancelled by a person, by phone. */
+  /** Orders that a person must cancel by phone. */
   byPhone: number;
-  /** Held until a person renews the connection to the POS. */
+  /** Placements held until a person renews the connection to the POS. */
   reconnectNeeded: number;
-  /** Maximum of PLACEMENT_DEADLINE_S seconds used up by a waiting placement; 0 if none waits. */
+  /** Seconds of PLACEMENT_DEADLINE_S that the most urgent waiting placement has used up. 0 if none waits. */
   oldestWaiting: number;
-  /** Sent 5 to 60 minutes ago, wanted within the hour, and without any report from the POS. */
+  /** Orders sent 5 to 60 minutes ago and wanted within the hour, for which the POS has reported nothing. */
   unreceived: number;
   /** Seconds since the oldest unpublished live message was applied; 0 if there is none. */
   oldestUnpublished: number;
@@ -31,7 +31,7 @@ export type Backlog = {
   actions: { memberData: number; admin: number; operatorToken: number };
 };
 
-/** Maximum of rows read, so that the sample does not add to the backlog. */
+/** Maximum of rows read, so that sampling a large backlog does not slow down its processing. */
 const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
@@ -91,7 +91,7 @@ export const SAMPLE_BACKLOG = `
             AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
-         -- If no placement can still learn the POS id, it belongs to the till's own order.
+         -- If no placement at the location can still get the POS id, the event is about an order made at the till.
          (SELECT coalesce(sum(e.events), 0)::int
           FROM (SELECT location_id, count(*) AS events
                 FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
