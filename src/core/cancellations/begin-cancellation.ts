@@ -57,7 +57,7 @@ export async function beginCancellation(
 
 /**
  * Records a cancel request before it begins, as an attempt of the placement.
- * @returns the attempt's number, or undefined if the cancellation is no longer ours, or the order has ended
+ * @returns the attempt's number, or undefined if the claim was lost or the order has ended
  */
 export async function beginCancel(
   pool: Pool,
@@ -88,7 +88,7 @@ export async function beginCancel(
   return rows[0]?.attempt;
 }
 
-/** Extends a claim for a status read. @returns false if the claim is no longer ours */
+/** Extends a claim for a status read. @returns false if the claim was lost */
 export async function holdClaim(
   pool: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
@@ -102,12 +102,12 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
-/** SQL that ends the cancel requests of dead processes for the orders in `c`. @param error SQL of the error text */
+/** SQL that ends the open cancel requests of the orders in `c`, whose processes died. @param error SQL of a text */
 export const endingDied = (error: string): string => `
   UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
   FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
 
-/** Ends the cancel request of a process that died. Its result is unknown, so the cancellation is in doubt. */
+/** Ends the cancel request of a process that died. The request's result is unknown, so the cancellation is in doubt. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(
     `WITH c AS (

@@ -87,7 +87,7 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
   if (error instanceof GiveUp) {
     const { httpStatus } = error;
     const refusal = { problem: about.problem, cause: { code: 'cancel_refused', httpStatus } } as const;
-    // If we do not know whether a ticket exists, the refusal may mean that there is none.
+    // If we do not know whether a ticket exists, the refusal may mean that there is none. Then a person must check.
     return { do: claim.doubt === undefined ? 'refuse' : 'by phone', ...refusal };
   }
   return { do: 'try later', isOurs: error instanceof NeedsOperator, retryAfterMs: waitAfter(error), ...about };

@@ -15,7 +15,7 @@ export type OrderChange = { path: string; was?: unknown; is?: unknown };
 
 /** Finds the platform's changes to an order, except a cancellation. A list whose length differs is one change. */
 export function compareOrders(was: CanonicalOrder, is: CanonicalOrder): OrderChange[] {
-  // JSON drops undefined fields. The stored order has none either.
+  // JSON drops undefined fields, because the stored order has none.
   return differences(asCompared(was), asCompared(JSON.parse(JSON.stringify(is)) as CanonicalOrder), []);
 }
 

@@ -13,11 +13,11 @@ export type CancelClaim = {
   integration: string | null;
   /** due: the POS is to be asked to cancel. asked, in_doubt: the result of the request is to be read. */
   state: 'due' | 'asked' | 'in_doubt';
-  /** Seconds until a person must telephone. A hanging call ends then. */
+  /** Seconds until a person must telephone. A call that hangs is aborted at that time. */
   secondsLeft: number;
   failures: number;
   problem: string | null;
-  /** A cancel request began, and its process died before the end. */
+  /** A cancel request began, and its process died before the request ended. */
   callDied: boolean;
   /** Set if it is unknown whether there is a ticket. */
   doubt: { secondsSinceRequest: number } | undefined;

@@ -119,7 +119,7 @@ const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 const UNNOTIFIED_READ = 10_000;
 
-/** Finds problems that a person should check, by indexes and within fixed numbers of rows. */
+/** Finds problems that a person should check, with index scans that read a limited number of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   const list = async <Each>(text: string): Promise<Each[]> =>
     (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);

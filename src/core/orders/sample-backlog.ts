@@ -23,11 +23,11 @@ export type Backlog = {
   oldestUnpublished: number;
   /** Events that wait for their POS id to become ours, at locations where that is still possible. */
   parked: number;
-  /** Seconds since the last webhook of any location, by integration. */
+  /** By integration, the seconds since the last webhook of any location. */
   silent: Record<string, number>;
-  /** Seconds until the first connection of a location ends unless it is renewed, by integration. */
+  /** By integration, the seconds until the first location loses its connection to the POS, if nobody renews it. */
   lasts: Record<string, number>;
-  /** In the last hour: most reads of member data by one operator, admin roles granted, actions with OPERATOR_TOKEN. */
+  /** In the last hour: most reads of member data by one operator; admin roles granted; actions with OPERATOR_TOKEN. */
   actions: { memberData: number; admin: number; operatorToken: number };
 };
 
@@ -38,7 +38,7 @@ const PARKED = 10_000;
 const ACTS = 10_000;
 
 /**
- * Samples the backlog, by indexes and within fixed numbers of rows.
+ * Samples the backlog with index scans that read a limited number of rows.
  * @param config.PARK_TTL_S seconds for which an unknown POS id may still become ours
  * @param config.PLACEMENT_DEADLINE_S seconds for which an order is worth placing
  */
@@ -69,7 +69,7 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
-           -- A scheduled order, or an order of a location that was paused, has a later deadline.
+           -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
     FROM (SELECT state, next_attempt_at, cause, deadline_at,

@@ -224,7 +224,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
             SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
                    cause, replay_of AS "replayOf", polled
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
-            OFFSET 0 -- forces index look-ups
+            OFFSET 0 -- forces index lookups
           ) AS d) AS d) AS webhooks,
        (SELECT count(*)::int FROM (
           SELECT FROM (SELECT location_id, updated_at, coalesce(ended_at, now()) AS until FROM orders

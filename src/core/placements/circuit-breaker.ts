@@ -18,7 +18,7 @@ export type SilentLocation = Called & {
   silentForS: number;
 };
 
-/** Tracks which integrations' POS systems do not answer, by the calls of this process. */
+/** Tracks by the calls of this process at which integrations the POS systems do not answer. */
 export type CircuitBreaker = {
   /**
    * @param began when the call began, by `performance.now()`
@@ -28,7 +28,7 @@ export type CircuitBreaker = {
   isOpen(integration: string | null): boolean;
   isSilent(location: { locationId: string; integration: string | null }): boolean;
   silentLocations(): SilentLocation[];
-  /** Circuits by integration. */
+  /** The state of each circuit, by integration. */
   states(): ReadonlyMap<string, 'open' | 'closed'>;
 };
 
@@ -42,7 +42,7 @@ type Circuit = {
 /**
  * Makes one circuit per integration. A circuit opens if calls to many locations get no answer and no other call gets
  * one. It closes at the first answer. While it is open, only silent locations are limited to probes. Libraries
- * (cockatiel, opossum) reject a call when it is made. Workers must know before they claim orders that cannot be sent.
+ * (cockatiel, opossum) reject a call when it is made. We need the circuit's state earlier, when we claim orders.
  */
 export function circuitBreaker(log: Log): CircuitBreaker {
   const circuits = new Map<string, Circuit>();
@@ -72,7 +72,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     const { silentAt } = circuit;
     silentAt.set(locationId, { began, ended: performance.now() });
     if (circuit.state === 'open') return;
-    // Drop a location if its last unanswered call ended more than the longest back-off before this call began.
+    // Forget locations whose last unanswered call ended more than the longest back-off before this call began.
     for (const [each, { ended }] of silentAt) if (began - ended > BACKOFF_MAX_MS) silentAt.delete(each);
     if (silentAt.size < SILENT_LOCATIONS) return;
     circuit.state = 'open';
@@ -90,7 +90,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
       }
       const hasAnswered = isAnswer(error);
       if (hasAnswered === true) answered(location.integration);
-      // A call that began before the last answer proves nothing about the time after it.
+      // A call that began before the last answer proves nothing about the time after that answer.
       else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
     },
     isOpen: (integration) => openCircuit(integration) !== undefined,

@@ -86,7 +86,7 @@ async function postponePlacement(
 
 /** The decision after a try. `end` is the end of the try's POS call, if there was one. */
 export type Decision =
-  /** This process has lost the placement. */
+  /** The claim was lost to another process, so nothing is stored. */
   | { do: 'nothing' }
   | Stored
   | Failed

@@ -134,7 +134,7 @@ const FIND_DUE = `
                 FROM due WHERE free GROUP BY queue) AS d
           LEFT JOIN locations l ON l.location_id = d.queue) AS due`;
 
-/** The free capacity for placements. */
+/** How many placements may be claimed now. */
 export type Capacity = {
   limit: number;
   /** Maximum number of placements under way at one location. */

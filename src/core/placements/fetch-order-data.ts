@@ -33,7 +33,7 @@ export function askMapper<Answer>(run: () => Answer): Answer {
   }
 }
 
-/** Finds where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
+/** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
 function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
   // Skip the message at the start of the stack, because a part of it may look like a stack line.

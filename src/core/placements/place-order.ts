@@ -31,7 +31,7 @@ export async function sendOrder(
   const { error } = call;
   const about = classifyError(error);
   if (error instanceof GiveUp && job.doubt !== undefined) {
-    // The first request may have created a ticket even so: a POS may check its menu before the idempotency key.
+    // The refusal does not prove that there is no ticket: a POS may check its menu before the idempotency key.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };

@@ -22,8 +22,8 @@ const DIGITS = '23456789';
 export const CODES = LETTERS.length * DIGITS.length ** 3;
 
 /**
- * SQL that takes the location's next count and returns a row with `given` and `seed`. Orders of one location are
- * serialised here until their transactions end.
+ * SQL that increments the location's count and returns a row with `given` and `seed`. It locks the location's row, so
+ * that orders of one location wait for each other's transactions.
  * @param locationId an SQL expression over the tables in `from`
  */
 export function countCode(locationId: string, from: string): string {
@@ -140,8 +140,8 @@ function openOrder(
 }
 
 /**
- * Reads an order stored by an earlier try, with its location. Returns undefined if none is stored. A row without
- * contents counts as ended and is never fetched again.
+ * Reads an order stored by an earlier try, with its location. Returns undefined if none is stored. An order
+ * without contents counts as ended and is never fetched again.
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
   const { rows } = await pool.query<

@@ -40,7 +40,7 @@ export async function resolveThere(
   serviceOrderId: string,
   ref: OrderRef,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
-  // The claim prevents workers from beginning a call before the decision is stored.
+  // This claims the placement, so that no worker begins a call before the decision is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, o.integration,
