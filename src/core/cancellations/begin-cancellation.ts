@@ -10,10 +10,10 @@ import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/reco
 import { unlessErased } from './changed-order.ts';
 
 /**
- * Begins to cancel a locked order: no ticket is created after this commit. A worker about to send it loses the
- * placement. A call under way continues, and its ticket is then cancelled. Without a ticket, the order is withdrawn in
- * the same commit, so that a process of an older version cannot send it either.
- * @param notifies true if there may be a ticket: the member is notified of the request
+ * Begins to cancel a locked order. After this commit, no call that creates a ticket can begin: a worker about to send
+ * the order loses the placement. A call under way continues, and its ticket is then cancelled. If there is no ticket,
+ * the order is withdrawn in the same commit, so that a process of an older version cannot send it either.
+ * @param notifies true if there may be a ticket. Then the member is notified of the request
  */
 export async function beginCancellation(
   client: ClientBase,
@@ -39,7 +39,7 @@ export async function beginCancellation(
         FROM o WHERE $3
       ), c AS (
         INSERT INTO cancellations AS c (service_order_id, location_id, requested_by, requested_at, deadline_at)
-        -- The clock is read under the lock: every createOrder call began before this time.
+        -- The clock is read after the order is locked, so every createOrder call began before this time.
         SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
         SET requested_by = excluded.requested_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
@@ -57,7 +57,7 @@ export async function beginCancellation(
 
 /**
  * Records a cancel request before it begins, as an attempt of the placement.
- * @returns the attempt's number, or undefined if the cancellation is no longer ours, or the order has ended
+ * @returns the attempt's number, or undefined if the claim was lost or the order has ended
  */
 export async function beginCancel(
   pool: Pool,
@@ -73,7 +73,7 @@ export async function beginCancel(
       ), c AS (
         UPDATE cancellations SET lease_until = now() + make_interval(secs => $4::float8)
         WHERE service_order_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND num_nulls(finished_at) = 1
-          AND (SELECT ended_at IS NULL FROM known) -- the order's row is locked first
+          AND (SELECT ended_at IS NULL FROM known) -- locks the order's row before the cancellation's
         RETURNING service_order_id
       ), p AS (
         UPDATE placements SET attempts = attempts + 1 FROM c
@@ -88,7 +88,7 @@ export async function beginCancel(
   return rows[0]?.attempt;
 }
 
-/** Extends a claim for a status read. @returns false if the claim is no longer ours */
+/** Extends a claim for a status read. @returns false if the claim was lost */
 export async function holdClaim(
   pool: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
@@ -102,12 +102,12 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
-/** SQL that ends the cancel requests of dead processes for the orders in `c`. @param error SQL of the error text */
+/** SQL that ends the open cancel requests of the orders in `c`, whose processes died. @param error SQL of a text */
 export const endingDied = (error: string): string => `
   UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
   FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
 
-/** Ends the cancel request of a process that died. Its result is unknown, so the cancellation is in doubt. */
+/** Ends the cancel request of a process that died. The request's result is unknown, so the cancellation is in doubt. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(
     `WITH c AS (
@@ -120,9 +120,9 @@ export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelCla
 }
 
 /**
- * Ends a cancellation as refused: the order continues, and its member is notified. Has no effect if the cancellation is
+ * Ends a cancellation as refused. The order continues, and its member is notified. Has no effect if the cancellation is
  * finished or the order has ended.
- * @param about.end the end of the POS call that reported it
+ * @param about.end the end of the POS call that reported the refusal
  */
 export async function refuseCancellation(
   client: Pool | ClientBase,
@@ -138,7 +138,7 @@ export async function refuseCancellation(
         UPDATE cancellations
         SET state = 'refused', finished_at = now(), lease_id = NULL, lease_until = NULL, problem = ${unlessErased('left($3, 500)')},
             cause = $4::jsonb
-        -- The order's row is locked first. The sweep finishes the cancellation of an ended order.
+        -- This locks the order's row first. If the order has ended, the sweep finishes the cancellation.
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
         RETURNING service_order_id
       ), o AS (

@@ -11,7 +11,7 @@ import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 
 // guard: absent-after
-/** Seconds after createOrder before "absent" counts: a request that was cut off may still arrive at the POS. */
+/** Seconds after createOrder before "absent" is believed. A request that was cut off may still arrive at the POS. */
 const ABSENT_AFTER_S = 60;
 
 export type CancelDeps = CallDeps & { open: OpenSettings };
@@ -52,7 +52,7 @@ function byPhone(cause: PlacementCause): { do: 'by phone' } & Why {
   return { do: 'by phone', ...why(cause) };
 }
 
-/** Opens the location of the ticket. A pause does not prevent cancellation. */
+/** Finds the ticket's location and decrypts its settings. A pause of the location does not prevent cancellation. */
 async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Promise<Location | CancelDecision> {
   const { locationId, integration } = claim;
   const found = await findLocation(pool, locationId);
@@ -68,7 +68,7 @@ async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Pro
   }
 }
 
-/** The POS reports no ticket. If the order was sent, a person must find out why. */
+/** Decides after the POS reported no ticket. If the POS had accepted the order, a person must find out why. */
 function absent({ doubt }: CancelClaim): CancelDecision {
   if (doubt === undefined) return byPhone({ code: 'cancel_ticket_missing' });
   if (doubt.secondsSinceRequest >= ABSENT_AFTER_S) return { do: 'withdraw' };
@@ -76,7 +76,7 @@ function absent({ doubt }: CancelClaim): CancelDecision {
   return { do: 'try later', retryAfterMs, ...why({ code: 'order_absent_yet' }) };
 }
 
-/** Decides by an error. A request that the POS may have accepted is repeated only if the POS deduplicates. */
+/** Decides after an error. A request that the POS may have accepted is repeated only if the POS deduplicates. */
 function decide(error: unknown, claim: CancelClaim, { provider }: Location): CancelDecision {
   const deduplicates = provider.deduplicatesCancels === true;
   const about = classifyError(error);
@@ -87,7 +87,7 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
   if (error instanceof GiveUp) {
     const { httpStatus } = error;
     const refusal = { problem: about.problem, cause: { code: 'cancel_refused', httpStatus } } as const;
-    // If we do not know whether a ticket exists, the refusal may mean that there is none.
+    // If we do not know whether a ticket exists, the refusal may mean that there is none. Then a person must check.
     return { do: claim.doubt === undefined ? 'refuse' : 'by phone', ...refusal };
   }
   return { do: 'try later', isOurs: error instanceof NeedsOperator, retryAfterMs: waitAfter(error), ...about };

@@ -6,20 +6,16 @@ import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { CancellationState, PlacementState } from '../domain/placement.ts';
 import { perhapsTakenBefore } from '../placements/record-attempt.ts';
 
-/**
- * SQL of a POS's text, or NULL if the order was erased meanwhile: the text may contain member data.
- * @param text SQL of the text
- * @param erasedAt SQL of the time of erasure
- */
+/** SQL of a POS's text. It is NULL if the order was erased meanwhile, because the text may contain member data. */
 export const unlessErased = (text: string, erasedAt = '(SELECT erased_at FROM known)'): string =>
   `CASE WHEN ${erasedAt} IS NULL THEN ${text} END`;
 
 /** A field that differs. `was` or `is` is absent if the field is missing on that side. */
 export type OrderChange = { path: string; was?: unknown; is?: unknown };
 
-/** Finds the platform's changes to an order, except a cancellation. A list of different length is one change. */
+/** Finds the platform's changes to an order, except a cancellation. A list whose length differs is one change. */
 export function compareOrders(was: CanonicalOrder, is: CanonicalOrder): OrderChange[] {
-  // Drop undefined fields, as storing would.
+  // JSON drops undefined fields, because the stored order has none.
   return differences(asCompared(was), asCompared(JSON.parse(JSON.stringify(is)) as CanonicalOrder), []);
 }
 
@@ -46,9 +42,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Replaces a stored order with the platform's current version. The order must be locked and never sent. A worker about
- * to send it loses the placement, so the next worker sends the new version. The call-out code changes only with the
- * location, because each location counts its own codes.
+ * Replaces a stored order with the platform's current version. The order must be locked and must not have been
+ * sent. A worker about to send it loses the placement, so the next worker sends the new version. The call-out code
+ * changes only if the location does, because each location counts its own codes.
  * @param deadlineS seconds after `requestedAt` during which the order is worth placing
  */
 export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
@@ -103,7 +99,7 @@ type LockedOrder = {
 
 /** Locks an order until the transaction ends, then reads it. Returns undefined if it was never fetched. */
 export async function lockOrder(client: ClientBase, serviceOrderId: string): Promise<LockedOrder | undefined> {
-  // A separate statement, so that the next one sees changes committed while this one waited.
+  // The lock has its own statement. The next statement then sees what was committed while this one waited.
   // guard: cancel-lock
   await client.query('SELECT FROM orders WHERE service_order_id = $1::text FOR UPDATE', [serviceOrderId]);
   const { rows } = await client.query<LockedOrder>({

@@ -13,11 +13,11 @@ export type CancelClaim = {
   integration: string | null;
   /** due: the POS is to be asked to cancel. asked, in_doubt: the result of the request is to be read. */
   state: 'due' | 'asked' | 'in_doubt';
-  /** Seconds until a person must telephone. A hanging call ends then. */
+  /** Seconds until a person must telephone. A call that hangs is aborted at that time. */
   secondsLeft: number;
   failures: number;
   problem: string | null;
-  /** A cancel request began, and its process died before the end. */
+  /** A cancel request began, and its process died before the request ended. */
   callDied: boolean;
   /** Set if it is unknown whether there is a ticket. */
   doubt: { secondsSinceRequest: number } | undefined;
@@ -27,17 +27,17 @@ export type CancelClaim = {
   order: (CanonicalOrder & Pick<KitchenOrder, 'callOutCode'>) | null;
 };
 
-/** Most calls to one integration, so that a hanging one leaves capacity for others. */
+/** Maximum of calls to one integration, so that a hanging integration leaves capacity for others. */
 const CALLS_OF_ONE = 32;
-/** The same while its circuit is open: these calls are the probes. */
+/** Maximum of calls to an integration whose circuit is open. These calls are the probes. */
 const CALLS_OF_OPEN = 4;
 
 const { $, valuesOf } = nameParameters('limit', 'leaseId', 'busy', 'open');
 
 /**
- * At most one per location, across processes. `OFFSET 0` forces index lookups: a plan cached while the table was small
- * would scan it. A placement in doubt is left to its own worker until that worker gives up and needs an operator. Then
- * the POS is asked to cancel it, since its response may show whether there is a ticket.
+ * Claims at most one cancellation per location, across processes. `OFFSET 0` forces index lookups. A plan cached while
+ * the table was small would scan the table. An order in doubt is not cancelled while retries of its placement may still
+ * resolve the doubt. Afterwards the POS is asked to cancel it, because the response may show whether there is a ticket.
  */
 const CLAIM = `
   WITH taken AS MATERIALIZED (
@@ -52,7 +52,7 @@ const CLAIM = `
       -- guard: one-cancel-each
       AND c.location_id <> ALL (ARRAY(SELECT location_id FROM taken))
       AND (p.state = 'sent' OR p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')
-    ORDER BY c.location_id, c.next_attempt_at, c.service_order_id -- one per location, the same for concurrent claims
+    ORDER BY c.location_id, c.next_attempt_at, c.service_order_id -- concurrent claims choose the same one
   ), within AS (
     SELECT service_order_id, next_attempt_at
     FROM (SELECT *, row_number() OVER (PARTITION BY integration ORDER BY next_attempt_at) AS nth FROM first) AS each
@@ -85,7 +85,7 @@ const CLAIM = `
 
 /**
  * Claims due cancellations.
- * @param about.busy the integrations of the cancellations that this process is processing, one entry each
+ * @param about.busy the integrations of the cancellations that this process works on, one entry per cancellation
  * @param about.open integrations whose circuit is open
  */
 export async function claimCancellations(

@@ -10,10 +10,10 @@ import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './begin-cancellation.ts';
 import { unlessErased } from './changed-order.ts';
 
-/** The result of a try. `end` belongs to its cancel request, if it made one. */
+/** The decision after a try. `end` is the end of the try's cancel request, if there was one. */
 export type CancelDecision = { end?: AttemptEnd } & (
   | { do: 'nothing' }
-  /** The POS reports that it cancelled, or that it will. Some report the latter for orders that they never had. */
+  /** The POS has cancelled the order, or says that it will. Some POS systems say so of orders that they never had. */
   | { do: 'cancelled' | 'asked' }
   /** There is no ticket. */
   | { do: 'withdraw' }
@@ -24,9 +24,9 @@ export type CancelDecision = { end?: AttemptEnd } & (
   | ({ do: 'try later'; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
 );
 
-/** Wait for the webhook. After three minutes without one, the POS's status is read, or a person telephones. */
+/** Time to wait for a webhook with the result. After that, the POS's status is read, or a person telephones. */
 const WEBHOOK_WAIT_MS = 180_000;
-/** Time until the result of a request in doubt is read: the POS may still be processing the request. */
+/** Time until the result of a request in doubt is read. The POS may still be processing the request before that. */
 const READ_STATUS_MS = 10_000;
 /** Seconds before the deadline at which the last try begins, even if the POS requested a longer wait. */
 const LAST_TRY_S = 5;
@@ -58,7 +58,7 @@ export async function concludeCancellation(
     }
     case 'withdraw': {
       const about = { ...WITHDRAWN, end };
-      // A webhook was faster, so there is a ticket.
+      // Undefined: a webhook was faster, so there is a ticket.
       if ((await retryWrite(() => endCancelled(pool, serviceOrderId, about))) === undefined) {
         return postpone(pool, claim, { state: 'due', delayMs: 0, failed: false });
       }
@@ -79,7 +79,7 @@ export async function concludeCancellation(
       );
     case 'try later': {
       const { isOurs = false, retryAfterMs } = decision;
-      // Reported once, not at each retry every 30 s.
+      // Report the problem once, and not again at every retry (each 30 s).
       if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
       const delayMs = isOurs ? HELD_RETRY_MS : backOff(claim, retryAfterMs);
       return retryWrite(() => postpone(pool, claim, { ...decision, delayMs, failed: !isOurs }));
@@ -102,7 +102,7 @@ const { $, valuesOf } = nameParameters(
   'cause',
 );
 
-/** SQL that leaves placements in doubt, of the orders in `c`, to the person who telephones. */
+/** SQL that stops retries of placements in doubt, for the orders in `c`. The person who telephones decides instead. */
 export const LEAVING_DOUBT = `
   UPDATE placements SET next_attempt_at = 'infinity' FROM c
   WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
@@ -121,17 +121,17 @@ const POSTPONE = `
                                           CASE WHEN now() < ${LAST_TRY} THEN ${LAST_TRY} ELSE deadline_at END) END,
         lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
-      AND (SELECT count(*) FROM known) = 1 -- the order's row is locked first
+      AND (SELECT count(*) FROM known) = 1 -- locks the order's row before the cancellation's
     RETURNING service_order_id
   )
   ${LEAVING_DOUBT} AND ${$.state} = 'by_phone'`;
 
-/** Puts a cancellation back. @param about.delayMs undefined if a person must act */
+/** Releases a cancellation until its next try. @param about.delayMs undefined if a person must act */
 async function postpone(
   client: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
   about: {
-    /** By default the row's state, so a request in doubt remains in doubt. */
+    /** By default the state in the row does not change, so a request in doubt remains in doubt. */
     state?: CancelClaim['state'] | 'by_phone';
     delayMs: number | undefined;
     failed: boolean;
@@ -154,7 +154,7 @@ async function postpone(
   });
 }
 
-/** Releases a claim after an internal error. A request that had begun is recorded in its attempt. */
+/** Releases a claim after an internal error. A request that had begun stays recorded in its attempt's row. */
 export async function releaseCancellation(pool: Pool, claim: CancelClaim): Promise<void> {
   await postpone(pool, claim, { delayMs: 1_000, failed: false });
 }

@@ -17,8 +17,8 @@ export const CancellationRequested = z.object({
 type CancellationRequested = z.infer<typeof CancellationRequested>;
 
 /**
- * Requests cancellation of an order for an operator. Repeats the request if the POS refused it, its response was lost,
- * or a person was to telephone. Workers see it within a second.
+ * Requests cancellation of an order for an operator. Repeats the request if the POS refused an earlier one, if its
+ * response was lost, or if it was left to a person. Workers see the request within a second.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function requestCancellation(
@@ -69,7 +69,7 @@ export async function concludeByPhone(
       await endCancelled(client, serviceOrderId, { nativeStatus: 'cancelled by telephone', state: 'sent' });
       return { serviceOrderId, cancellation: 'cancelled' };
     }
-    // The POS id is unknown. A webhook may provide it later.
+    // The ticket is stored without its POS id, which is unknown. A webhook may provide it later.
     if (!known.finished) await storeOrderRef(client, serviceOrderId, known.integration ?? '', {});
     await refuseCancellation(client, serviceOrderId, {});
     return { serviceOrderId, cancellation: 'refused' };

@@ -20,7 +20,7 @@ import type { RefetchOrder } from '../placements/placement-job.ts';
 export type Refresh = {
   serviceOrderId: string;
   leaseId: string;
-  /** With microseconds. A later time in the row means that another signal arrived meanwhile. */
+  /** Text with microseconds. A later time in the row means that another signal arrived meanwhile. */
   signalledAt: string;
   /** Seconds since that signal. */
   age: number;
@@ -53,7 +53,7 @@ export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh
 
 type Ours = Pick<Refresh, 'serviceOrderId' | 'leaseId' | 'signalledAt'>;
 
-/** Ends a refresh. If another signal arrived meanwhile, the row remains for one more. */
+/** Ends a refresh. If another signal arrived meanwhile, the row remains, which starts another refresh. */
 export async function endRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
@@ -72,7 +72,7 @@ export async function endRefresh(
   });
 }
 
-/** Delays a refresh, without delay if another signal arrived meanwhile. @param failed counts a failed try */
+/** Retries a refresh after `delayMs`, or now if another signal arrived. @param failed true to count a failure */
 export async function postponeRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
@@ -93,13 +93,13 @@ export async function postponeRefresh(
 
 /** Time until the next refresh of an order whose first fetch is under way. */
 const FIRST_FETCH_DELAY_MS = 1_000;
-/** First and longest delay of a refresh while the order may have a ticket. It doubles: a person may have to decide. */
+/** First and longest delay of a refresh while a ticket may exist. It doubles, because a person may have to decide. */
 const DEFER_MS = 20_000;
 const DEFER_MAX_MS = 1_800_000;
 /** Seconds for which an order may be unreadable or missing at the platform before its refresh is given up. */
 const PATIENCE_S = 600;
 
-/** Number of newest differences stored per order: a platform's responses may differ every time. */
+/** Maximum of differences stored per order. Older ones are deleted: a platform's response may differ every time. */
 const CHANGES_STORED = 20;
 
 export type RefreshDeps = {
@@ -118,7 +118,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
   const { pool, observe } = deps;
   const { serviceOrderId } = refresh;
   if (refresh.to === 'forget') {
-    // The signal may have arrived during the last failing fetch. If so, restart the placement.
+    // If the signal arrived during the fetch that failed the placement, restart the placement.
     const { rowCount } = await pool.query(BEGIN_AGAIN, [serviceOrderId]);
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
@@ -162,7 +162,7 @@ async function applyResponse(
   };
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
-  // An order to be cancelled is not sent any more.
+  // Changes do not matter for an order that is cancelled or to be cancelled.
   const { cancelState, contents } = known;
   if (cancelState !== null && cancelState !== 'refused') return ended('unchanged');
   // Request cancellation even if the POS refused an earlier request by an operator.
@@ -182,7 +182,7 @@ async function applyResponse(
       : ended('unchanged');
   }
   if (changes.length === 0) return ended('unchanged');
-  // A repeat must be identical to the first request.
+  // If a request was sent, the stored order may not change, because a repeat must be identical to the request.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
     await postponeRefresh(client, refresh, Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS), false);
@@ -193,8 +193,8 @@ async function applyResponse(
 }
 
 /**
- * Stores the complete difference between the platform's order and the ticket, for the person who telephones. An empty
- * row means that there no longer is one.
+ * Stores the complete difference between the platform's order and the ticket, for the person who telephones. If there
+ * is no difference any more, stores an empty row.
  * @returns false if the newest row has the same difference
  */
 async function storeChanges(
@@ -217,8 +217,8 @@ async function storeChanges(
 }
 
 /**
- * The most refreshes that a hanging platform can keep busy. Enough for 100 signals a second if each response takes a
- * third of a second.
+ * Maximum of refreshes under way. A hanging platform can occupy only these. They are enough for 100 signals a second if
+ * each response takes a third of a second.
  */
 const WORKERS = 32;
 const POLL_MS = 1_000;

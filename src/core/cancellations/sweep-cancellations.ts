@@ -34,8 +34,8 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
 }
 
 /**
- * Finishes cancellations of ended orders here, so that webhooks need not. An order that a webhook ended as cancelled or
- * as done decides the state. If the order failed or only expired, the POS did not refuse, and the state remains.
+ * Finishes the cancellations of ended orders, so that webhooks need not. The state becomes `cancelled` for a cancelled
+ * order and `refused` for a completed one. It remains if the order failed or expired, because the POS did not refuse.
  */
 const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (
@@ -59,7 +59,7 @@ const FINISH_ENDED = `
 
 /**
  * Hands late cancellations to a person. A call that is under way ends at the deadline, so the next sweep finds its
- * cancellation. Orders that were never sent are excluded: they are withdrawn, or the call that sends them decides.
+ * cancellation. Orders that are not sent yet are excluded. They are withdrawn, or wait for the call that sends them.
  */
 const GIVE_TO_PEOPLE = `
   WITH late AS MATERIALIZED (

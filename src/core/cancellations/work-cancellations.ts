@@ -4,7 +4,7 @@ import { cancelAtPos, type CancelDeps } from './cancel-at-pos.ts';
 import { claimCancellations, type CancelClaim } from './claim-cancellations.ts';
 import { concludeCancellation, releaseCancellation, type ConcludeDeps } from './conclude-cancellation.ts';
 
-/** Workers for all locations. Each integration has a share, so that a hanging one leaves capacity for others. */
+/** Workers for all integrations. The claim limits each integration, so that a hanging one leaves workers to others. */
 const WORKERS = 96;
 const POLL_MS = 1_000;
 
@@ -20,7 +20,7 @@ export function workCancellations(deps: CancelDeps & ConcludeDeps & { log: Log }
       await concludeCancellation(deps, claim, await cancelAtPos(deps, claim));
     } catch (error) {
       log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'cancellation interrupted');
-      await releaseCancellation(pool, claim).catch(() => {}); // Its lease expires.
+      await releaseCancellation(pool, claim).catch(() => {}); // If this fails, the lease expires.
     } finally {
       busy.splice(busy.indexOf(integration), 1);
     }

@@ -7,43 +7,43 @@ import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-bo
 import { CANCELS, sampleAttention, sumUnnotified, type Attention, type SampledAttention } from './sample-attention.ts';
 
 export type BoardFilter = {
-  /** Only these locations are shown. Undefined for all locations, and for orders without a location. */
+  /** Only these locations are shown. If undefined, all locations and orders without a location are shown. */
   locations?: readonly string[] | undefined;
   locationId?: string | undefined;
-  /** The order's last integration. */
+  /** The integration that the order's last attempt called. */
   integration?: string | undefined;
 };
 
-/** `reset`: discard all orders, the whole board follows. */
+/** The event `reset`: the reader must discard all orders, because the whole board follows. */
 export const BoardReset = z.object({
   at: Instant.meta({ description: "Time of the board, by Postgres's clock." }),
 });
 
-/** `orders`: each replaces the order with its `serviceOrderId`. */
+/** The event `orders`: each order replaces the reader's order with the same `serviceOrderId`. */
 export const BoardOrders = z.object({ orders: z.array(BoardOrder) });
 
-/** `complete`: the board is complete now. */
+/** The event `complete`: the reader now has the whole board. */
 export const BoardComplete = z.object({
   open: z.int().meta({ description: 'Number of orders that have not ended.' }),
   ended: z.int().meta({ description: 'Number of orders that ended within the last 24 hours.' }),
-  truncated: z.boolean().meta({ description: 'There are more open or ended orders: the oldest are left out.' }),
+  truncated: z.boolean().meta({ description: 'There are more open or ended orders. The oldest ones are left out.' }),
 });
 export type BoardComplete = z.infer<typeof BoardComplete>;
 
-/** The board for one watcher. */
+/** The whole board, for one watcher. */
 export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
-  /** Called first, and again when an order has left `locations`. */
+  /** Called with the whole board at the start, and again when an order has left `locations`. */
   whole(board: WholeBoard): void;
-  /** Changed orders. An order that leaves the filter is sent once more. */
+  /** Called with changed orders. An order that leaves the filter is sent one last time. */
   changed(orders: BoardOrder[]): void;
-  /** The whole list, after the board and at every change. */
+  /** Called with all problems that need attention, after the board and at every change. */
   attention(attention: Attention): void;
 };
 
 export type BoardFeed = {
-  /** @returns a function that ends the watching */
+  /** Starts to send the board to a watcher. @returns a function that stops it */
   watch(filter: BoardFilter, watcher: Watcher): () => void;
   /** Signals a change in this process. Changes by other processes are seen within 200 ms. */
   wake(): void;
@@ -52,10 +52,10 @@ export type BoardFeed = {
 
 const POLL_MS = 150;
 const ATTENTION_MS = 2_000;
-/** Time between full reads: changes do not show orders erased after their end, or lost with a primary. */
+/** Time between full reads. They also find orders erased after their end, and orders that a failover has set back. */
 const REREAD_MS = 5 * 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** Orders in memory: more than shown, so that not every new order starts a search for the oldest. */
+/** Maximum of orders in memory. It exceeds the number shown, so that few new orders cause a search for old ones. */
 const STORED_MAX = OPEN_MAX + ENDED_MAX + 1_000;
 
 type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; attention?: string };
@@ -68,12 +68,12 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
   const { pool, log } = deps;
   const watchers = new Set<Watching>();
   const copy = boardCopy();
-  /** Undefined until the whole board was read, and after a failed poll. */
+  /** Undefined until the whole board was read, and after a failed poll. Then the next poll reads the whole board. */
   let seen: Seen | undefined;
   let rereadAt = 0;
   let at: string | undefined;
   let attention: SampledAttention | undefined;
-  /** Counts resets. */
+  /** The number of resets. A poll during which a reset happens discards its result. */
   let resets = 0;
 
   const reset = (): void => {
@@ -94,7 +94,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
     const since = performance.now() < rereadAt ? seen : undefined;
     const began = resets;
     seen = undefined;
-    // After an interruption, orders that have left the indexes of open orders are read by their ids.
+    // A full read also reads the known orders by id, because they may have left the indexes of open orders.
     const known = since === undefined ? copy.ids() : copy.hidden();
     const read = await readBoard(pool, since, known);
     if (began !== resets) return;
@@ -111,7 +111,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       const theirs = changes
         .filter(({ order, before }) => [order, before].some((each) => each && isIn(watching.filter, each)))
         .map(({ order }) => order);
-      // An order that left the locations must not be sent, so the whole board is sent again.
+      // The watcher may not see an order that left its locations, so it gets the whole board again.
       if (!theirs.every((order) => isWithin(watching.filter, order))) sendBoard(watching, at);
       else if (theirs.length > 0) watching.watcher.changed(theirs);
     }
@@ -169,7 +169,7 @@ function sendAttention(watching: Watching, attention: SampledAttention | undefin
   watching.watcher.attention(visible);
 }
 
-/** A changed order, and its state before. */
+/** A changed order, and the same order before the change. */
 type Change = { order: BoardOrder; before: BoardOrder | undefined };
 
 /** The copy of the board for all watchers. */
@@ -197,7 +197,7 @@ function boardCopy() {
       for (const id of read.hidden) hidden.add(id);
       return changes;
     },
-    /** Limits the copy: removes orders that ended over a day ago, and then the oldest. */
+    /** Removes orders that ended over a day ago, and then the oldest orders beyond the maximum. */
     leaveOut(now: string): void {
       const dayAgo = Date.parse(now) - DAY_MS;
       const [open, ended]: [Dated[], Dated[]] = [[], []];

@@ -19,14 +19,14 @@ import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { reasonCodeAt } from '../live/outbox.ts';
 
 export type OrderFilter = {
-  /** At these locations. Undefined for all locations, and for orders without a location. */
+  /** Orders at these locations. If undefined, all orders, also those without a location. */
   locations?: readonly string[] | undefined;
-  /** The order's last integration. */
+  /** The integration that the order's last attempt called. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  /** In doubt, without further attempts until a person states whether the ticket exists. */
+  /** Orders in doubt that are not tried again until a person states whether the ticket exists. */
   needsOperator?: boolean | undefined;
-  /** Not ended. An order that was never fetched is open while its placement is unfinished. */
+  /** Orders that have not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;
   status?: Status | undefined;
   memberState?: MemberState | undefined;
@@ -36,20 +36,20 @@ export type OrderFilter = {
   until?: Date | undefined;
 };
 
-/** One order of a list: no member, no items. */
+/** One order of a list, without its member and its items. */
 export const ListedOrder = z
   .object({
     serviceOrderId: z.string(),
     locationId: z.string().nullable().meta({ description: 'Null until the order was fetched for the first time.' }),
-    integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
+    integration: z.string().nullable().meta({ description: 'The integration at the last attempt.' }),
     fulfillment: FulfillmentType.nullable(),
     callOutCode: z
       .string()
       .nullable()
       .meta({ description: 'The code that the staff call out and the member shows, such as K472.' }),
     placement: PlacementState,
-    needsOperator: z.boolean().meta({ description: 'It waits until an operator calls `resolve`.' }),
-    problem: z.string().nullable().meta({ description: 'Why it waits, is held, is in doubt or failed.' }),
+    needsOperator: z.boolean().meta({ description: 'The order waits until an operator calls `resolve`.' }),
+    problem: z.string().nullable().meta({ description: 'Why the placement waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
     memberState: MemberState.nullable().meta({
@@ -58,8 +58,8 @@ export const ListedOrder = z
     cancellation: z
       .enum(['requested', 'refused'])
       .nullable()
-      .meta({ description: "The member's last notification of it. Also null once the status is cancelled." }),
-    reasonCode: RecordedReasonCode.nullable().meta({ description: 'Why it failed or was cancelled, for programs.' }),
+      .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
+    reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
     leftOut: z
       .array(StoredLeftOut)
       .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
@@ -109,10 +109,10 @@ type Row = Ranked<ListedOrder>;
 
 const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
 
-/** SQL for the rank last notified to the member, also for an order that failed before it was read; NULL for none. */
+/** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
 const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
 
-/** SQL for `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
+/** SQL arguments of `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
@@ -121,13 +121,13 @@ export const ORDER_FIELDS = `
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
 
-/** SQL for the end of an order, or of a placement without an order; NULL while it is open. */
+/** SQL of the time when an order ended, or a placement that has no order. NULL while it is open. */
 export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
 
 /**
- * Lists orders by their first signal, newest first, after `after`. The cost of a page is bounded for any filter, so a
- * page with a `next` may have fewer orders than `limit`, even none.
- * @returns undefined if no signal ever named `after`, or if that order is at another location
+ * Lists orders by their first signal, newest first, starting after the order `page.after`. The cost of a page is
+ * bounded for any filter, so a page with a `next` may have fewer orders than `limit`, even none.
+ * @returns undefined if no signal ever named the order `page.after`, or if that order is at another location
  */
 export async function listOrders(
   pool: Pool,
@@ -169,10 +169,10 @@ export async function listOrders(
   return { orders, next: last[0]?.serviceOrderId ?? null };
 }
 
-/** A stored order, with its rank. */
+/** An order as it is stored: with its rank instead of `status` and `memberState`. */
 export type Ranked<Order> = Omit<Order, 'status' | 'memberState'> & { rank: number | null };
 
-/** Replaces a rank by its names; null before the member's first notification. */
+/** Replaces the rank by `status` and `memberState`. Both are null before the member's first notification. */
 export function withStep<Order extends { rank: number | null; fulfillment: FulfillmentType | null }>({
   rank,
   ...order
@@ -182,8 +182,8 @@ export function withStep<Order extends { rank: number | null; fulfillment: Fulfi
 }
 
 /**
- * Filters that the indexes support, in index order. The planner knows the values, so unused filters are not in the
- * plan.
+ * SQL with the filters that the indexes support. The query is not prepared, so the planner knows the values and drops
+ * unused filters.
  */
 const CANDIDATES = `
   SELECT * FROM placements p
@@ -194,10 +194,10 @@ const CANDIDATES = `
     AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
-/** Reads each location's placements in order and merges them, at most `SCAN` for each location. */
+/** SQL that reads the newest placements of each location, at most `SCAN` of each, and merges them by time. */
 function findCandidates({ locations }: OrderFilter): string {
   if (locations === undefined) return `${CANDIDATES} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
-  // No locations match no placement.
+  // An empty list must match no placement. It gets one branch that compares with NULL.
   const each = (locations.length === 0 ? [''] : locations).map(
     (_, nth) => `(${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}] ${NEWEST_FIRST} LIMIT ${SCAN})`,
   );
@@ -218,7 +218,7 @@ function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[]
 
 type Signal = { serviceOrderId: string; signalledAt: string };
 
-/** Reads the time in microseconds, which a Date does not hold. */
+/** Reads the time as text, because a Date has no microseconds. */
 async function findSignal(pool: Pool, serviceOrderId: string, { locations }: OrderFilter): Promise<Signal | undefined> {
   const { rows } = await pool.query<Signal>(
     `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
@@ -228,7 +228,7 @@ async function findSignal(pool: Pool, serviceOrderId: string, { locations }: Ord
   return rows[0];
 }
 
-/** Rank ranges for Postgres. A range ends at the next step, because a newer version may have ranks in between. */
+/** Makes rank ranges for SQL. A range ends at the next step, because a newer version may have ranks in between. */
 function ranksWhere(isMeant: (step: Step) => boolean): string {
   const ranges = LIFECYCLE.flatMap((step, nth) =>
     isMeant(step) ? [`[${step.rank},${LIFECYCLE[nth + 1]?.rank ?? ''})`] : [],

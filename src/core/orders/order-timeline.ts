@@ -3,7 +3,7 @@ import { Instant } from '../domain/order.ts';
 import { Change, Contents, Ordered } from './read-contents.ts';
 import { ShownOrder } from './show-order.ts';
 
-/** Events of a timeline. Events of the same moment have this order. */
+/** Kinds of events of a timeline. Events with the same time are sorted in this order. */
 export const HAPPENINGS = [
   'signalled',
   'action',
@@ -23,7 +23,6 @@ export const HAPPENINGS = [
   'erased',
 ] as const;
 
-/** One event of an order. */
 const Happening = z.object({ at: Instant, what: z.enum(HAPPENINGS), details: z.record(z.string(), z.unknown()) });
 type Happening = z.infer<typeof Happening>;
 
@@ -48,8 +47,9 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
-  // A result has the start time of its statement, which is before the recorded end of the call. A webhook that finishes
-  // the placement during the call is the exception.
+  // A call's result is stored with the start time of its statement, which is before the stored end of the call. The
+  // timeline shows the end of the call at that start time, so that the result comes after it. This does not apply if a
+  // webhook finished the placement during the call.
   const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>
@@ -71,7 +71,7 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
     ...webhooks.flatMap((webhook) => {
-      // `receivedAt` is by a process's clock, and must not be later than the webhook's effect.
+      // `receivedAt` is by a process's clock, which may be fast. Show the webhook before its effect.
       const did = history.find((event) => event.webhookId === webhook.webhookId)?.recordedAt ?? webhook.receivedAt;
       const at = Date.parse(did) < Date.parse(webhook.receivedAt) ? did : webhook.receivedAt;
       return happened(at, webhook.replayOf === null ? 'webhook' : 'replay', webhook);
@@ -93,7 +93,7 @@ function isBetween(from: string, at: string, to: string): boolean {
   return compare(from, at) < 0 && compare(at, to) < 0;
 }
 
-/** Compares in microseconds: within a millisecond, by the remaining digits. */
+/** Compares times in microseconds. Within the same millisecond, it compares the texts. */
 function compare(a: string, b: string): number {
   return Date.parse(a) - Date.parse(b) || (a < b ? -1 : a > b ? 1 : 0);
 }

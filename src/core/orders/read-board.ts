@@ -4,11 +4,11 @@ import { Instant } from '../domain/order.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
 import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 
-/** Maximum of items per order and of characters per name: the board sends thousands of orders. */
+/** Maximum of items per order, and of characters per name. Both are low because the board sends thousands of orders. */
 const ITEMS = 3;
 const NAME = 60;
 
-/** One order of the board, without its member. `endedAt` of an order never fetched is when its placement failed. */
+/** One order of the board, without its member. If it was never fetched, `endedAt` is when its placement failed. */
 export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
@@ -58,13 +58,13 @@ export type BoardOrder = z.infer<typeof BoardOrder>;
 
 export type BoardRead = {
   orders: BoardOrder[];
-  /** Orders that only a look-up by id finds again: they have left the indexes, or change no index. */
+  /** Ids of orders whose next change a search by indexes may miss. The next read must look them up by id. */
   hidden: string[];
-  /** The point from which to read on. */
+  /** The point from which the next read continues. */
   seen: Seen;
 };
 
-/** The point up to which a read has seen changes: the lowest later transaction number, and the time. */
+/** The point up to which a read has seen all changes: the lowest unfinished transaction number, and the time. */
 export type Seen = { horizon: string; at: string };
 
 /** Maximum of open orders, and of orders that ended within a day. The newest are shown. */
@@ -79,11 +79,11 @@ type Row = {
 };
 
 /**
- * Reads the board or its changes since an earlier read, by indexes: open orders, orders not fetched yet, and orders
- * that ended within a day. Unlike a time, a transaction number misses no late commit, and it needs no index on changes.
- * The result may include unchanged orders.
- * @param since the point of an earlier read; undefined for the whole board, with one order above each maximum
- * @param hidden orders that earlier reads returned as hidden
+ * Reads the board, or its changes since an earlier read. The board has open orders, orders not fetched yet, and orders
+ * that ended within a day. Changes are found by transaction number. A time would miss late commits and would need an
+ * index. The result may include unchanged orders.
+ * @param since the point of an earlier read. Undefined for the whole board. It may then exceed each maximum by one
+ * @param hidden ids that earlier reads returned as `hidden`
  */
 export async function readBoard(pool: Pool, since?: Seen, hidden: readonly string[] = []): Promise<BoardRead> {
   const { rows } = await pool.query<Row>({
@@ -108,14 +108,14 @@ export async function readBoard(pool: Pool, since?: Seen, hidden: readonly strin
  */
 const isFresh = (row: string): string => `($1::xid8 IS NULL OR age(${row}.xmin) <= age($1::xid8::xid))`;
 
-/** Maximum duration of a transaction, whose timestamps are from its start. */
+/** Maximum duration of a transaction. Its timestamps are from its start, so they may be this old when it commits. */
 const COMMITS_WITHIN = `interval '60 s'`;
 const ENDED_SINCE = `coalesce($2::timestamptz - ${COMMITS_WITHIN}, now() - interval '24 h')`;
 
-/** No limit if only changes are read: an order whose end was missed would stay open forever. */
+/** SQL that limits the whole board. Changes have no limit: an order whose end was missed would stay open forever. */
 const atMost = (count: number): string => `LIMIT CASE WHEN $1::xid8 IS NULL THEN ${count + 1} END`;
 
-/** SQL of the ordered items, field by field: the other contents are member data and must not leave the table. */
+/** SQL of the ordered items, field by field. The other contents are member data and must not leave the database. */
 const ORDERED = `json_build_object(
   'items', (SELECT coalesce(json_agg(json_build_object('name', left(item ->> 'name', ${NAME}), 'quantity', item -> 'quantity')), '[]')
             FROM jsonb_path_query(contents, '$.items[0 to ${ITEMS - 1}]') AS item),
@@ -123,9 +123,9 @@ const ORDERED = `json_build_object(
   'total', contents #> '{money,total}', 'currency', contents #>> '{money,currency}')`;
 
 /**
- * Changed orders. An order changes with its placement, and later on its own. The latest ended orders are included
- * because late events may change them. Orders are looked up one by one: a join would scan all. If no transaction has
- * ended since the earlier read, nothing is read.
+ * Finds changed orders. First an order's row in `placements` changes, later its row in `orders`. The latest ended
+ * orders are included because late events may change them. `OFFSET 0` makes Postgres look up each order by its id. A
+ * join would scan all orders. If no transaction has ended since the earlier read, no order is read.
  */
 const READ_BOARD = `
   WITH changed AS (

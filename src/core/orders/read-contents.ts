@@ -6,7 +6,7 @@ import { Instant, MODIFIER_LEVELS } from '../domain/order.ts';
 export const Contents = z.looseObject({});
 export type Contents = z.infer<typeof Contents>;
 
-/** Reads an order as it was fetched, with member data. @returns null before the fetch and after the erasure */
+/** Reads an order as it was fetched, with member data. @returns null before it is fetched and after it is erased */
 export async function readContents(pool: Pool, serviceOrderId: string): Promise<Contents | null> {
   const { rows } = await pool.query<{ contents: Contents }>(
     'SELECT contents FROM order_contents WHERE service_order_id = $1',
@@ -16,8 +16,8 @@ export async function readContents(pool: Pool, serviceOrderId: string): Promise<
 }
 
 /**
- * The whole difference between the platform's order and the ticket at that time, with values, which are member data.
- * Empty when the platform's order equals the ticket again.
+ * The complete difference between the platform's order and the ticket at the time `seenAt`. The values are member data.
+ * `changes` is empty if the platform's order equals the ticket again.
  */
 export const Change = z.object({
   seenAt: Instant,
@@ -25,7 +25,7 @@ export const Change = z.object({
 });
 type Change = z.infer<typeof Change>;
 
-/** SQL for the fields of a row of `order_changes`, without their values. */
+/** SQL of the names of the changed fields in a row of `order_changes`. */
 export const CHANGED_PATHS = `(SELECT coalesce(json_agg(each ->> 'path'), '[]') FROM jsonb_array_elements(changes) AS each)`;
 
 export async function readChanges(pool: Pool, serviceOrderId: string): Promise<Change[]> {
@@ -56,7 +56,7 @@ function modifierOf(levels: number): z.ZodType<OrderedModifier> {
   });
 }
 
-/** Ordered items and prices, for people who need no member data: no member, no address, no notes. */
+/** Ordered items and prices, for people who need no member data such as name, address or notes. */
 export const Ordered = z.object({
   items: z.array(
     z.object({
@@ -82,8 +82,8 @@ export const Ordered = z.object({
 export type Ordered = z.infer<typeof Ordered>;
 
 /**
- * Reads items and prices by the schema above, which drops the member data.
- * @returns null before the fetch and after the erasure
+ * Reads an order's items and prices. `Ordered` drops the member data.
+ * @returns null before the order is fetched and after it is erased
  */
 export async function readOrdered(pool: Pool, serviceOrderId: string): Promise<Ordered | null> {
   const { rows } = await pool.query(

@@ -9,18 +9,18 @@ const Score = z.object({
   accepted: Count.meta({ description: 'Orders for which the POS has reported a status.' }),
   acceptanceSeconds: z
     .object({ p50: z.number().nullable(), p95: z.number().nullable() })
-    .meta({ description: 'Estimated time from the ticket to that report; null if none was accepted.' }),
+    .meta({ description: "Estimated time from sending an order to the POS's first status. Null if there was none." }),
   missing: Count.meta({ description: 'Statuses that a status poll found and no webhook had reported.' }),
   duplicates: Count.meta({ description: 'Events with a status that was already known.' }),
   late: Count.meta({ description: 'Events that came after a later status.' }),
   conflicts: Count.meta({ description: 'Events that contradict the stored order.' }),
   refusals: z.record(z.string(), Count).meta({ description: 'Orders that failed or are held, by cause code.' }),
   downMinutes: Count.meta({
-    description: 'Minutes in which orders were sent and no call was answered, at all locations.',
+    description: 'Minutes in which the POS of a location was called and answered no call: the sum over the locations.',
   }),
 });
 
-/** The results of a vendor's integration, at one location or at all. */
+/** The results of a vendor's integration, at one location or at all its locations. */
 export const Scorecard = z
   .object({
     integration: z.string(),
@@ -36,8 +36,8 @@ export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
 export const SCORECARDS_MAX = 200;
 
 /**
- * Reads scorecards in whole hours, up to ten minutes old: one for each integration, for each location of an
- * integration, or for each of `locations`. Scorecards with the most missing webhooks come first.
+ * Reads scorecards of whole hours, up to ten minutes old: one for each integration, or for each location of
+ * `integration`, or for each of `locations`. Scorecards with the most missing webhooks come first.
  */
 export async function readScorecards(
   pool: Pool,
@@ -79,7 +79,7 @@ function scoreSince(since: string): string {
 const DAY = `now() - interval '24 h'`;
 const WEEK = `now() - interval '7 d'`;
 
-/** Sums up only the locations with the most missing webhooks: an integration may have thousands of locations. */
+/** Sums up only the locations with the most missing webhooks, because an integration may have thousands. */
 const READ = `
   WITH chosen AS (
     SELECT location_id, integration, sum(missing) AS missing, sum(orders) AS orders

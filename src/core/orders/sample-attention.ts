@@ -6,7 +6,7 @@ import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
-/** A message is published within milliseconds. Its retries are at most five seconds apart. */
+/** Seconds after which a message is late. Normally it is published in milliseconds. Retries are at most 5 s apart. */
 const UNNOTIFIED_S = 5;
 
 /** Problems that a person should check. */
@@ -24,7 +24,7 @@ export const Attention = z
       )
       .meta({
         description:
-          'Events that contradict the stored order: of the last 24 hours, the newest 100, one for each order and status.',
+          'Events of the last 24 hours that contradict the stored order: the newest 100, one for each order and status.',
       }),
     cancelByPhone: z
       .array(
@@ -37,7 +37,7 @@ export const Attention = z
         }),
       )
       .meta({ description: 'Orders that only a person can cancel, by phone: the newest 100.' }),
-    cancelByPhoneTotal: z.int().meta({ description: 'Number of such orders.' }),
+    cancelByPhoneTotal: z.int().meta({ description: 'Number of all orders that only a person can cancel.' }),
     changed: z
       .array(
         z.object({
@@ -50,7 +50,7 @@ export const Attention = z
       )
       .meta({
         description:
-          "Orders that differ between the platform and the POS's ticket: seen in the last 24 hours, the newest 100.",
+          "Orders whose ticket at the POS differs from the platform's order: the newest 100 of the last 24 hours.",
       }),
     dropped: z
       .array(
@@ -60,7 +60,7 @@ export const Attention = z
           count: z.int().meta({ description: 'Counted up to 1,000, or less if many locations have dropped webhooks.' }),
           lastReceivedAt: Instant,
           lastReason: z.string().nullable(),
-          lastCause: StoredDropCause.nullable().meta({ description: 'The last reason, as data.' }),
+          lastCause: StoredDropCause.nullable().meta({ description: 'The same as `lastReason`, as data.' }),
         }),
       )
       .meta({
@@ -90,13 +90,13 @@ export const Attention = z
       })
       .nullable()
       .meta({
-        description: `Members are not notified: the oldest live message waited ${UNNOTIFIED_S} seconds. For all your locations.`,
+        description: `Null unless a live message has waited for over ${UNNOTIFIED_S} seconds. Covers all your locations.`,
       }),
   })
   .meta({ id: 'Attention' });
 export type Attention = z.infer<typeof Attention>;
 
-/** The same with locations and integrations, for a watcher's filter. */
+/** The same for all locations, with the locations and integrations by which `boardFeed` filters for a watcher. */
 export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal' | 'unnotified'> & {
   cancelsByPhone: { locationId: string; integration: string | null; count: number }[];
   conflicts: (Attention['conflicts'][number] & { integration: string | null })[];
@@ -105,10 +105,11 @@ export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal
 type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: string | null; late: boolean };
 
 const CONFLICTS = 100;
-/** Maximum of rows read. One order may have many conflicts. */
+/** Maximum of rows read. It is higher than CONFLICTS because one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
-/** The newest are listed: they may still be cancelled in time. More rows are read, as a watcher may see few locations. */
+/** Maximum of orders listed. The newest are listed, because they may still be cancelled in time. */
 export const CANCELS = 100;
+/** Maximum of rows read. It is higher than CANCELS because a watcher may see few of the locations. */
 const CANCELS_READ = 1_000;
 const CHANGES = 100;
 const CHANGES_READ = 1_000;
@@ -118,7 +119,7 @@ const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 const UNNOTIFIED_READ = 10_000;
 
-/** Finds problems that a person should check, by indexes and within fixed numbers of rows. */
+/** Finds problems that a person should check, with index scans that read a limited number of rows. */
 export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   const list = async <Each>(text: string): Promise<Each[]> =>
     (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);
@@ -133,7 +134,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
   };
 }
 
-/** @param places oldest first. @returns null unless one of them is late */
+/** Adds up the messages of `places`, which are sorted by age, the oldest first. @returns null if no message is late */
 export function sumUnnotified(places: readonly UnnotifiedThere[]): Attention['unnotified'] {
   const [oldest] = places;
   if (oldest === undefined || !places.some(({ late }) => late)) return null;
@@ -173,7 +174,7 @@ const COUNT_CANCELS = `
   WHERE c.finished_at IS NULL AND c.state = 'by_phone'
   GROUP BY c.location_id, o.integration`;
 
-/** Each row is the whole difference, so an order's newest row counts. An empty one means that there is none now. */
+/** Each row is a complete difference, so only an order's newest row counts. An empty row means no difference now. */
 const FIND_CHANGES = `
   SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', o.location_id,
                            'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
@@ -186,7 +187,7 @@ const FIND_CHANGES = `
   WHERE c.changes <> '[]'
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
-/** A dropped replay counts as its original. */
+/** Finds dropped webhooks. A dropped replay counts as its original webhook. */
 const FIND_DROPPED = `
   WITH RECURSIVE days AS (
     SELECT (now() AT TIME ZONE 'UTC')::date - ago AS day FROM generate_series(0, 1) AS ago
@@ -240,7 +241,7 @@ const FIND_SILENT = `
 
 const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 
-/** By location. Reads no placements unless a message is late. */
+/** Counts unpublished messages by location. Reads no placements unless a message is late. */
 const FIND_UNNOTIFIED = `
   WITH m AS MATERIALIZED (
     SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNNOTIFIED_READ}

@@ -2,43 +2,43 @@ import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { PAUSED_AT } from '../locations/locations.ts';
 
-/** Waiting work and its age. Counts go up to 10,000. `unreceived` covers the last 5,000 orders sent. */
+/** Waiting work and its age. Counts stop at 10,000. `unreceived` covers the last 5,000 orders sent. */
 export type Backlog = {
   waiting: number;
   /** Placements that need an operator. Held placements of a paused location count as `paused` instead. */
   held: number;
   paused: number;
   inDoubt: number;
-  /** In doubt, without further attempts until a person checks the POS. */
+  /** Placements in doubt that are not tried again until a person checks the POS. */
   forOperator: number;
-  /** To be cancelled by a person, by phone. */
+  /** Orders that a person must cancel by phone. */
   byPhone: number;
-  /** Held until a person renews the connection to the POS. */
+  /** Placements held until a person renews the connection to the POS. */
   reconnectNeeded: number;
-  /** Maximum of PLACEMENT_DEADLINE_S seconds used up by a waiting placement; 0 if none waits. */
+  /** Seconds of PLACEMENT_DEADLINE_S that the most urgent waiting placement has used up. 0 if none waits. */
   oldestWaiting: number;
-  /** Sent 5 to 60 minutes ago, wanted within the hour, and without any report from the POS. */
+  /** Orders sent 5 to 60 minutes ago and wanted within the hour, for which the POS has reported nothing. */
   unreceived: number;
   /** Seconds since the oldest unpublished live message was applied; 0 if there is none. */
   oldestUnpublished: number;
   /** Events that wait for their POS id to become ours, at locations where that is still possible. */
   parked: number;
-  /** Seconds since the last webhook of any location, by integration. */
+  /** By integration, the seconds since the last webhook of any location. */
   silent: Record<string, number>;
-  /** Seconds until the first connection of a location ends unless it is renewed, by integration. */
+  /** By integration, the seconds until the first location loses its connection to the POS, if nobody renews it. */
   lasts: Record<string, number>;
-  /** In the last hour: most reads of member data by one operator, admin roles granted, actions with OPERATOR_TOKEN. */
+  /** In the last hour: most reads of member data by one operator; admin roles granted; actions with OPERATOR_TOKEN. */
   actions: { memberData: number; admin: number; operatorToken: number };
 };
 
-/** Maximum of rows read, so that the sample does not add to the backlog. */
+/** Maximum of rows read, so that sampling a large backlog does not slow down its processing. */
 const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
 const ACTS = 10_000;
 
 /**
- * Samples the backlog, by indexes and within fixed numbers of rows.
+ * Samples the backlog with index scans that read a limited number of rows.
  * @param config.PARK_TTL_S seconds for which an unknown POS id may still become ours
  * @param config.PLACEMENT_DEADLINE_S seconds for which an order is worth placing
  */
@@ -69,7 +69,7 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
-           -- A scheduled order, or an order of a location that was paused, has a later deadline.
+           -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
     FROM (SELECT state, next_attempt_at, cause, deadline_at,
@@ -91,7 +91,7 @@ export const SAMPLE_BACKLOG = `
             AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
-         -- If no placement can still learn the POS id, it belongs to the till's own order.
+         -- If no placement at the location can still get the POS id, the event is about an order made at the till.
          (SELECT coalesce(sum(e.events), 0)::int
           FROM (SELECT location_id, count(*) AS events
                 FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)

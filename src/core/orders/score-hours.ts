@@ -2,19 +2,19 @@ import type { Pool } from 'pg';
 import { inTransaction, LOCK_SCORE_HOURS, tryLock } from '../postgres/transactions.ts';
 import { ALL_LOCATIONS, LATENCY_BOUNDS } from '../traffic/count-traffic.ts';
 
-/** Hours before the last run that are scored again: most orders end within them. */
+/** Hours before the last run that are scored again, because most orders end within this time. */
 const HOURS_BEFORE = 2;
 /** Maximum of hours scored after a gap. */
 const HOURS_MAX = 24;
-/** Longer than the span of a scorecard. */
+/** Days for which hours are stored. A scorecard spans seven days. */
 const KEPT_DAYS = 8;
 
 const BUCKETS = Array.from({ length: LATENCY_BOUNDS.length + 1 }, (_, nth) => nth);
 
 /**
  * Sums up the vendors' results for the orders of the last hours, hour by hour. It uses only stored orders, so every
- * process computes the same.
- * @param everyS seconds until a process computes them again
+ * process computes the same results.
+ * @param everyS seconds after which the results are computed again
  */
 export async function scoreHours(pool: Pool, everyS: number): Promise<void> {
   await inTransaction(pool, async (client) => {
@@ -33,10 +33,10 @@ const DUE = `
   SELECT generate_series(${hourOf(`greatest(scored_at, now() - interval '${HOURS_MAX} h')`)} - interval '${HOURS_BEFORE} h',
                          now(), interval '1 h') AS hour
   FROM scorecard_scored
-  -- The clock may have been set back.
+  -- This is also true if scored_at is in the future, because the clock was set back.
   WHERE scored_at NOT BETWEEN now() - make_interval(secs => $1::int) AND now()`;
 
-/** Groups by location, and over all locations by integration. */
+/** SQL that groups by location and integration, and by integration over all locations. */
 const BOTH = `GROUPING SETS ((location_id, integration), (integration))`;
 const PLACE = `coalesce(location_id, '${ALL_LOCATIONS}') AS location_id, integration`;
 
@@ -60,7 +60,7 @@ const SCORE = `
       WHERE e.service_order_id = placed.service_order_id AND e.webhook_id IS NOT NULL
     ) AS events
     CROSS JOIN LATERAL (
-      -- NULL without a report. A webhook may be quicker than the answer to our call.
+      -- NULL if the POS reported nothing. A webhook may arrive before the answer to our call.
       SELECT width_bucket(CASE WHEN accepted_at < finished_at THEN 0 ELSE extract(epoch FROM accepted_at - finished_at) END
                           * 1000, ARRAY[${LATENCY_BOUNDS.join()}]::numeric[]) AS bucket
     ) AS took

@@ -30,14 +30,14 @@ const Reason = z
   .meta({ description: 'Text from the POS or from us. Over HTTP only with `contents=true`, otherwise null.' });
 
 /**
- * One order without its contents: no member, no items. `reason`, `problem` and an attempt's `error` are texts for a
- * member or an operator. `history` has only the newest thousand events: a POS that repeats itself forever must not make
- * the order unreadable.
+ * One order without its member and its items. `reason`, `problem` and an attempt's `error` are texts for a member or an
+ * operator. `history` has only the newest thousand events, because a POS that repeats events forever must not make the
+ * order too large to show.
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
   told: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
-  memberWatching: z.boolean().meta({ description: 'Someone followed it with a follow token some seconds ago.' }),
+  memberWatching: z.boolean().meta({ description: 'Someone followed the order with a follow token seconds ago.' }),
   placement: z.object({
     state: PlacementState,
     locationId: z.string().nullable(),
@@ -55,7 +55,7 @@ export const ShownOrder = z.object({
   order: z
     .object({
       locationId: z.string(),
-      integration: z.string().nullable().meta({ description: 'At the last attempt.' }),
+      integration: z.string().nullable().meta({ description: 'The integration at the last attempt.' }),
       fulfillment: FulfillmentType,
       callOutCode: z.string().nullable().meta({ description: 'Null for an order from an older version.' }),
       status: Status.nullable(),
@@ -100,7 +100,7 @@ export const ShownOrder = z.object({
     .meta({ description: 'Null unless a cancellation was requested.' }),
   changes: z.array(z.object({ seenAt: Instant, paths: z.array(z.string()) })).meta({
     description:
-      'Fields that differed between the platform and the ticket, at each change. Empty `paths`: no difference any longer.',
+      'Fields that differ between the platform and the ticket, after each change. Empty `paths`: nothing differs any more.',
   }),
   attempts: z.array(
     z.object({
@@ -138,7 +138,7 @@ export const ShownOrder = z.object({
   ),
   webhooks: z
     .array(ListedWebhook.omit({ locationId: true, bytes: true, truncated: true }).extend({ receivedAt: Instant }))
-    .meta({ description: 'Webhooks and replays in its history that are still stored.' }),
+    .meta({ description: 'Webhooks and replays of the events in `history`, as far as they are still stored.' }),
   droppedSince: z.int().meta({
     description:
       `Webhooks of its location that were dropped between the order's last change and its end, counted up to ${DROPPED}. ` +
@@ -170,7 +170,7 @@ type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 
 
 const HISTORY = 1_000;
 
-/** Reads all but the actions in one statement, at one moment. @returns undefined if no signal ever named this order */
+/** Reads everything but the actions in one statement. @returns undefined if no signal ever named this order */
 export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
   const { rows } = await pool.query<Row>(
     `SELECT
@@ -224,7 +224,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
             SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
                    cause, replay_of AS "replayOf", polled
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
-            OFFSET 0 -- looked up one by one
+            OFFSET 0 -- forces index lookups
           ) AS d) AS d) AS webhooks,
        (SELECT count(*)::int FROM (
           SELECT FROM (SELECT location_id, updated_at, coalesce(ended_at, now()) AS until FROM orders
@@ -232,7 +232,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           JOIN webhooks d
             ON d.location_id = o.location_id AND d.outcome = 'dropped' AND d.replay_of IS NULL
             AND d.day BETWEEN (o.updated_at AT TIME ZONE 'UTC')::date AND (o.until AT TIME ZONE 'UTC')::date
-            -- A UUIDv7 starts with its time.
+            -- The id is a UUIDv7, which starts with its time in milliseconds.
             AND d.id > (lpad(to_hex((extract(epoch FROM o.updated_at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
             AND d.received_at <= o.until
           WHERE NOT EXISTS (SELECT FROM webhooks r
@@ -266,7 +266,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   return { ...row, serviceOrderId, told, placement, order, live, actions };
 }
 
-/** @returns the order for a reader without access to member data */
+/** @returns the order for a reader who may not see member data */
 export function withoutMemberData(shown: ShownOrder): ShownOrder {
   const history = shown.history.map((event) => ({ ...event, reason: null }));
   return { ...shown, order: shown.order && { ...shown.order, reason: null, trackingUrl: null }, history };

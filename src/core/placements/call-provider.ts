@@ -12,7 +12,7 @@ import { why } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { OpenOrder } from './record-order.ts';
 
-/** Most time from the attempt's row to the call. A process or machine suspended for longer may have lost its lease. */
+/** Longest time from the attempt's row to the call. A process that was suspended for longer may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
 export type CallDeps = Pick<PlacementDeps, 'pool' | 'now' | 'credentialsFor' | 'posFetch' | 'observe' | 'breaker'>;
@@ -20,9 +20,9 @@ export type CallDeps = Pick<PlacementDeps, 'pool' | 'now' | 'credentialsFor' | '
 type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; end: AttemptEnd };
 
 /**
- * Makes one POS call. Records its beginning; the caller records the returned `end`.
+ * Makes one POS call and records its beginning. The caller must record the returned `end`.
  * @param begin records the beginning
- * @returns undefined if the order is no longer ours
+ * @returns undefined if no call was made, because the lease is lost or may be lost, or `begin` allows no call
  */
 export async function callProvider<Result>(
   deps: CallDeps,
@@ -35,7 +35,7 @@ export async function callProvider<Result>(
   const sinceRecorded = stopwatch();
   const number = await begin(deps.pool, job, name, location);
   if (number === undefined) return undefined;
-  // The row has no end, so it counts as a call that may have been made.
+  // Make no call. The row remains without an end, so other workers assume that the call may have been made.
   // guard: no-late-call
   if (sinceRecorded() > BEGIN_WITHIN_MS) return undefined;
   const began = performance.now();
@@ -72,13 +72,13 @@ export async function callProvider<Result>(
   }
 }
 
-/** For a cancel, the provider's result, or `not_asked` if the provider made no request. */
+/** For a cancel, the outcome is the provider's result, or `not_asked` if the provider made no request. */
 function outcomeOf(name: CallName, result: unknown): string {
   if (name === 'cancelOrder') return typeof result === 'string' ? result : 'not_asked';
   return result === undefined ? 'absent' : 'placed';
 }
 
-/** Decides by the class of an error after which the POS certainly has no ticket. */
+/** Decides after an error that proves that the POS has no ticket. The class of the error determines the decision. */
 export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
   const about = classifyError(error);
   if (error instanceof GiveUp) return { do: 'fail', reason: storable(error.reason), ...refusedFor(error), ...about };
@@ -86,12 +86,12 @@ export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | '
   return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
 }
 
-/** The wait in milliseconds that the other system requested. */
+/** The wait in milliseconds that the POS or the platform requested with this error. */
 export function waitAfter(error: unknown): number | undefined {
   return error instanceof TryAgain ? error.retryAfterMs : undefined;
 }
 
-/** Opens the order's location if it accepts orders now. A pause does not apply to an order that is to be cancelled. */
+/** Finds the order's location and decrypts its settings. A pause does not apply to an order that is to be cancelled. */
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,

@@ -3,8 +3,8 @@ import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
 /**
- * Silent locations of an integration from which its vendor counts as down, if no location answers. Fewer are
- * switched-off tills, each of which occupies at most its location's share of the workers.
+ * A vendor counts as down if this many locations of its integration are silent and none answers. Fewer silent locations
+ * count as switched-off tills. Each of these occupies at most its location's share of the workers.
  */
 const SILENT_LOCATIONS = 10;
 /** The longest time between two tries of an order. */
@@ -14,11 +14,11 @@ type Called = Pick<Location, 'locationId' | 'integration'>;
 
 /** A location whose last call had no answer, while its integration's circuit is open. */
 export type SilentLocation = Called & {
-  /** Seconds since that call began. Settings put since then have not been tried. */
+  /** Seconds since that call began. Settings stored after that time have not been tried. */
   silentForS: number;
 };
 
-/** Tracks which integrations' POS systems do not answer, by the calls of this process. */
+/** Tracks by the calls of this process at which integrations the POS systems do not answer. */
 export type CircuitBreaker = {
   /**
    * @param began when the call began, by `performance.now()`
@@ -28,7 +28,7 @@ export type CircuitBreaker = {
   isOpen(integration: string | null): boolean;
   isSilent(location: { locationId: string; integration: string | null }): boolean;
   silentLocations(): SilentLocation[];
-  /** Circuits by integration. */
+  /** The state of each circuit, by integration. */
   states(): ReadonlyMap<string, 'open' | 'closed'>;
 };
 
@@ -40,9 +40,9 @@ type Circuit = {
 };
 
 /**
- * Makes one circuit per integration. It opens if calls to many locations have no answer and no call has one. It closes
- * at the first answer. Locations that have not failed are not limited to probes. Libraries (cockatiel, opossum) reject
- * a call when it is made. Here the queue must know before, or orders would be claimed only to be rejected.
+ * Makes one circuit per integration. A circuit opens if calls to many locations get no answer and no other call gets
+ * one. It closes at the first answer. While it is open, only silent locations are limited to probes. Libraries
+ * (cockatiel, opossum) reject a call when it is made. We need the circuit's state earlier, when we claim orders.
  */
 export function circuitBreaker(log: Log): CircuitBreaker {
   const circuits = new Map<string, Circuit>();
@@ -72,7 +72,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     const { silentAt } = circuit;
     silentAt.set(locationId, { began, ended: performance.now() });
     if (circuit.state === 'open') return;
-    // Drop a location if its last unanswered call ended more than the longest back-off before this call began.
+    // Forget locations whose last unanswered call ended more than the longest back-off before this call began.
     for (const [each, { ended }] of silentAt) if (began - ended > BACKOFF_MAX_MS) silentAt.delete(each);
     if (silentAt.size < SILENT_LOCATIONS) return;
     circuit.state = 'open';
@@ -84,13 +84,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
 
   return {
     callEnded(location, began, error) {
-      // Forget the location at other integrations: it may have moved.
+      // Forget the location at other integrations, because it may have moved to this one.
       for (const [integration, { silentAt }] of circuits) {
         if (integration !== location.integration) silentAt.delete(location.locationId);
       }
       const hasAnswered = isAnswer(error);
       if (hasAnswered === true) answered(location.integration);
-      // A call that began before the last answer proves nothing about the time after it.
+      // A call that began before the last answer proves nothing about the time after that answer.
       else if (hasAnswered === false && began > circuitOf(location.integration).answeredAt) silent(location, began);
     },
     isOpen: (integration) => openCircuit(integration) !== undefined,
@@ -111,13 +111,13 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   };
 }
 
-/** True if the POS answered. A server error is no answer. Undefined if unknown, or if no request was made. */
+/** True if the POS answered. A server error does not count. Undefined if unknown, or if no request was made. */
 function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
   if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // Our own rate limiting of a vendor gives a wait without a status.
+  // An error with a wait and no HTTP status comes from our own rate limiter, which made no request.
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
   return false;
 }

@@ -5,8 +5,8 @@ import { chooseQueues, type Chosen, type DueLocations, isFree, type Capacity } f
 
 /**
  * Claims due placements within the free capacity. Locks only the rows that it claims.
- * @param about.leaseId the lease of all placements claimed now
- * @param about.lost lease ids of earlier claims whose response was lost: no worker has them, so they count as free
+ * @param about.leaseId the lease id for all placements that this call claims
+ * @param about.lost lease ids of claims whose response was lost. No worker has these placements, so they count as free
  * @param about.capacity returns the current free capacity
  */
 export async function claimPlacements(
@@ -16,7 +16,7 @@ export async function claimPlacements(
 ): Promise<Claim[]> {
   await due.refresh(pool, about.lost);
   for (;;) {
-    // Capacity changes during each query.
+    // Read the capacity for each round, because it changes during each query.
     const chosen = chooseQueues(due.queues, about.capacity());
     if (chosen.length === 0) return [];
     const claims = await claim(pool, chosen, about);
@@ -27,14 +27,14 @@ export async function claimPlacements(
       else if (isEmpty) due.remove(queue);
       else due.moveBack(queue);
     }
-    // If there are no claims, other processes may have emptied these queues: go on with the remaining queues.
+    // Without claims, try the remaining queues: other processes may have emptied the chosen ones.
     if (claims.length > 0) return claims;
   }
 }
 
 const { $, valuesOf } = nameParameters('leaseId', 'lost', 'locationIds', 'since', 'takes', 'newest', 'late');
 
-/** SQL for a queue's due placements. Row comparison prevents a plan that scans by time through other queues. */
+/** SQL that selects a queue's due placements. The row comparisons prevent a plan that scans other queues by time. */
 const due = (direction: '' | 'DESC', limit: string): string => `
   SELECT service_order_id
   FROM placements

@@ -34,7 +34,7 @@ const POSTPONE = `
       next_attempt_at = CASE
         WHEN next_attempt_at > ${$.dueAt}::timestamptz THEN next_attempt_at
         WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
-        -- Cancellation was requested during the call: due now, to be withdrawn.
+        -- If cancellation was requested during the call, the placement is due now, so that it is withdrawn.
         WHEN ${$.state} <> 'in_doubt' AND (SELECT o.cancellation = 'requested' FROM orders o
                                            WHERE o.service_order_id = placements.service_order_id) THEN now()
         WHEN ${$.state} = 'waiting' THEN least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at))
@@ -45,12 +45,12 @@ const POSTPONE = `
 
 type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';
-  /** The new problem. By default the old one remains. */
+  /** The new problem. Without it, the old problem remains. */
   problem?: string;
   cause?: PlacementCause;
   /** Time until the next try. Undefined if an operator must decide. */
   delayMs: number | undefined;
-  /** Counts a failed try. */
+  /** True if the try counts as a failure, which makes the next back-off longer. */
   failed: boolean;
   /** True if a request that the POS may have accepted has just ended. */
   requestEnded?: boolean;
@@ -58,8 +58,8 @@ type Postponed = {
 };
 
 /**
- * Puts a placement back: waiting, held, or in doubt. It remains due if it was made due during the attempt (a location
- * was changed or resumed, or a retry was requested).
+ * Releases a placement as waiting, held, or in doubt. If the placement was made due again during the attempt, it stays
+ * due. This happens when its location is changed or resumed, or when a retry is requested.
  */
 async function postponePlacement(
   pool: Pool,
@@ -84,31 +84,31 @@ async function postponePlacement(
   });
 }
 
-/** The result of a try. `end` belongs to its POS call, if it made one. */
+/** The decision after a try. `end` is the end of the try's POS call, if there was one. */
 export type Decision =
-  /** This process has lost the placement. */
+  /** The claim was lost to another process, so nothing is stored. */
   | { do: 'nothing' }
   | Stored
   | Failed
   /** Retries cannot succeed until an operator fixes the cause. */
   | ({ do: 'hold'; end?: AttemptEnd } & Why)
-  /** Certainly not at the POS. Retried after the time that the other system requested, by default soon. */
+  /** The POS certainly has no ticket. Retried after the wait that the POS or platform requested, by default soon. */
   | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Why)
-  /** Perhaps at the POS, which deduplicates or can be queried. Retried in the same way. */
+  /** The POS may have a ticket. It deduplicates or can be queried, so the placement is retried after the same wait. */
   | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
-  /** Perhaps at the POS. Only a person can find out. */
+  /** The POS may have a ticket. Only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
-  /** To be cancelled, and certainly not at the POS. */
+  /** The order is to be cancelled, and the POS certainly has no ticket. */
   | { do: 'withdraw' }
-  /** Returned to the queue at once, until the location has a free worker. */
+  /** The placement returns to its queue and is due now. Another worker claims it. */
   | ({ do: 'release' } & Partial<Why>);
 
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
-/** The order cannot be placed. The member reads `reason`, the operator `problem`. */
+/** The order cannot be placed. The member reads `reason`, and the operator reads `problem`. */
 type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Why;
 
-/** The deadline has passed. The failure does not apply if the deadline was moved meanwhile. */
+/** Fails a placement after its deadline. Has no effect if the deadline was moved to a later time meanwhile. */
 export const FAIL_LATE: Decision = {
   do: 'fail',
   late: true,
@@ -137,7 +137,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return withdraw(deps, job);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
-      // Reported once, not at each retry every 30 s.
+      // Report the problem once, and not again at every retry (each 30 s).
       if (job.problem !== decision.problem) observe('held', state);
       return postpone({ state, delayMs: HELD_RETRY_MS, failed: false });
     }
@@ -178,7 +178,7 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
 }
 
 async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
-  // A webhook or another worker was faster, so there may be a ticket.
+  // Undefined: a webhook or another worker was faster, so there may be a ticket.
   if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, WITHDRAWN))) === undefined) {
     return concludePlacement(deps, job, { do: 'release' });
   }
@@ -186,12 +186,12 @@ async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
   deps.onLive();
 }
 
-/** The back-off in milliseconds, at least the wait that the other system requested. */
+/** The back-off in milliseconds. It is at least the wait that the POS or the platform requested. */
 export function backOff({ failures }: { failures: number }, retryAfterMs = 0): number {
   return Math.max(retryAfterMs, backoff(failures, BACKOFF));
 }
 
-/** Reports the result of a try. @param about.entered whether the state is new; true by default */
+/** Reports the result of a try. @param about.entered true if the placement's state is new; true by default */
 export function observePlacement(
   deps: PlacementDeps,
   job: PlacementJob,

@@ -4,13 +4,13 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { restAfter } from '../postgres/loops.ts';
 import type { SilentLocation } from './circuit-breaker.ts';
 
-/** The due placements of one location, or all due placements not fetched yet, whose location is unknown. */
+/** The due placements of one location, or all due placements whose orders were not fetched and have no location yet. */
 type LocationQueue = {
-  /** Empty for placements not fetched yet. */
+  /** Empty for placements whose order was not fetched yet. */
   locationId: string;
   /** Null if it is unknown or not configured. */
   integration: string | null;
-  /** When its oldest placement was due. */
+  /** When the oldest placement of the queue became due, or an earlier time if that is unknown. */
   since: Date | string;
   /** Number of placements past their deadline and not in doubt. */
   late: number;
@@ -23,11 +23,11 @@ type LocationQueue = {
 export type DueLocations = {
   queues: ReadonlyMap<string, LocationQueue>;
   /**
-   * Re-queries what is due at intervals. In between, assumes that new unfetched placements may exist.
+   * Queries at intervals which queues have due placements. Between queries, assumes that there are orders to fetch.
    * @param lost lease ids of claims whose response was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
-  /** Makes the next refresh query: a placement became due ahead of schedule. */
+  /** Makes the next `refresh` query at once. Called when a placement became due ahead of schedule. */
   expire(): void;
   add(location: Pick<LocationQueue, 'locationId' | 'integration'>): void;
   /** Moves a queue behind all others. */
@@ -35,11 +35,11 @@ export type DueLocations = {
   remove(queue: LocationQueue): void;
 };
 
-/** Pause after a query: a multiple of its duration, since a deep backlog makes it slow, within limits. */
+/** Pause after a query: a multiple of the query's duration within limits, because a deep backlog makes queries slow. */
 const QUERY_PAUSE = { leastMs: 500, mostMs: 2_000, times: 20 };
-/** The same after a full query, which finds rows that a late commit or a clock change brought in below the mark. */
+/** Pause after a full query, which also finds placements due before `mark`. Late commits or clock changes add them. */
 const FULL_QUERY_PAUSE = { leastMs: 60_000, mostMs: 600_000, times: 200 };
-/** Longest time in seconds that a statement which makes a placement due may take to commit. */
+/** Maximum seconds between the statement that makes a placement due and its commit. */
 const COMMIT_S = 10;
 
 export function dueLocations(): DueLocations {
@@ -107,15 +107,16 @@ type Found = [
   paused: boolean,
 ];
 
-/** SQL that is true of a placement without a worker. @param lost the parameter with lost lease ids */
+/** SQL that is true if no worker has the placement. @param lost the SQL parameter with the lost lease ids */
 export const isFree = (lost: string): string =>
   `(lease_until IS NULL OR lease_until < now() OR lease_id = ANY (${lost}::uuid[]))`;
 
 const { $, valuesOf } = nameParameters('from', 'lost');
 
 /**
- * The mark is below every open due placement, including claimed ones. So finished rows are not read again, even if an
- * old snapshot prevents their removal. The sort prevents a plan that scans by location.
+ * Finds the queues with due placements. The next query reads from `mark`, which is before every open due placement. So
+ * that query does not read finished rows again, even if an old snapshot prevents vacuum from removing them. Without the
+ * sort, Postgres might choose a plan that scans by location.
  */
 const FIND_DUE = `
   WITH due AS MATERIALIZED (
@@ -133,39 +134,39 @@ const FIND_DUE = `
                 FROM due WHERE free GROUP BY queue) AS d
           LEFT JOIN locations l ON l.location_id = d.queue) AS due`;
 
-/** The free capacity for placements. */
+/** How many placements may be claimed now. */
 export type Capacity = {
   limit: number;
-  /** Most placements of one location under way. */
+  /** Maximum number of placements under way at one location. */
   share: number;
   /** The locations of the placements that this process is sending, one entry per placement. */
   busy: readonly { locationId: string; integration: string | null }[];
   /** How many fetched placements may be claimed in total. */
   senders: number;
-  /** Most placements of one integration under way. */
+  /** Maximum number of placements under way at one integration. */
   sendersOfOne: number;
   /**
-   * Integrations with an open circuit. Each of their locations gets one placement at a time. All their silent locations
-   * share the probes, longest untried first.
+   * Integrations with an open circuit. Each location gets one placement at a time. The silent locations of an
+   * integration share its probes. The location that was not tried for the longest time comes first.
    */
   open: readonly { integration: string; probes: number }[];
   /** Locations of these integrations whose last call had no answer. */
   silent: readonly SilentLocation[];
-  /** How many placements of silent locations past their deadline may be claimed in addition. */
+  /** How many placements past their deadline may be claimed in addition at silent locations. */
   late: number;
-  /** How many of the oldest and of the newest placements not fetched yet may be claimed. */
+  /** How many of the oldest and how many of the newest placements not fetched yet may be claimed. */
   oldest: number;
   newest: number;
 };
 
-/** What to claim from a queue: the `take` oldest and `newest` newest. `late`: only placements past their deadline. */
+/** How many of a queue's oldest placements to take, and of its newest. If `late`, only placements past a deadline. */
 export type Chosen = { queue: LocationQueue; take: number; newest: number; late: boolean };
 
 /**
- * Chooses what to claim from which queues, locations in turn, each within its share. A hanging POS delays only its own
- * orders, and a vendor that hangs at a hundred locations does not delay others. Placements not fetched yet have a
- * separate share, so that a hanging platform does not delay fetched ones. Part of that share goes to the newest, so
- * that one location's backlog does not delay new orders of others.
+ * Chooses how many placements to claim from each queue. Locations take turns, each within its share. So a hanging POS
+ * delays only its own orders, and a vendor that hangs at a hundred locations does not delay other vendors. Orders to
+ * fetch have a separate share, so that a hanging platform does not delay fetched orders. Part of that share goes to the
+ * newest placements, so that one location's backlog does not delay new orders of other locations.
  */
 export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacity: Capacity): Chosen[] {
   const chosen = new Map<LocationQueue, Chosen>();
@@ -187,7 +188,7 @@ export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacit
     const longestFirst = untried.toSorted(([, a], [, b]) => b - a).map(([queue]) => queue);
     longestFirst.slice(0, Math.min(probes, left)).forEach(take);
   }
-  /** Takes one placement if the location has fewer than `turn` under way. @returns false once its share is used */
+  /** Takes one placement if the location has fewer than `turn` under way. @returns false if its share is used up */
   const serve = (queue: LocationQueue, turn: number): boolean => {
     const { locationId, integration } = queue;
     if (locationId === '' || silent.has(queue)) return false;
@@ -230,8 +231,8 @@ export function chooseQueues(queues: ReadonlyMap<string, LocationQueue>, capacit
 }
 
 /**
- * The queues of silent locations, with the seconds of their silence. Excludes locations whose settings or integration
- * changed since the call began. Also excludes paused locations: they would use up all probes.
+ * Finds the queues of silent locations, with the seconds of their silence. Excludes locations whose settings or
+ * integration changed after the unanswered call began. Excludes paused locations, because they would use up all probes.
  */
 function silentQueues(
   queues: ReadonlyMap<string, LocationQueue>,

@@ -8,13 +8,13 @@ import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { hasValue } from './placement-sql.ts';
 import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
 
-/** Our helper functions for mappers. Source maps translate the bundle's lines. */
+/** The folder of our helper functions for mappers. Source maps put this path into a bundle's stack traces too. */
 const OURS = fileURLToPath(new URL('../../../src/platform/', import.meta.url));
 
 /**
  * Runs a function of an order module.
- * @throws NeedsOperator for any error, with its class, code, field and place. Its message is dropped because it may
- *   contain member data.
+ * @throws NeedsOperator for any error, with the error's class, code, field and line. The error's message is dropped,
+ *   because it may contain member data.
  */
 export function askMapper<Answer>(run: () => Answer): Answer {
   try {
@@ -33,10 +33,10 @@ export function askMapper<Answer>(run: () => Answer): Answer {
   }
 }
 
-/** Finds where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
+/** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
 function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
-  // The message comes first and may look like a stack line.
+  // Skip the message at the start of the stack, because a part of it may look like a stack line.
   const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
   for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
     if (path.includes(OURS)) continue;
@@ -50,8 +50,8 @@ function placeOf(error: unknown): string | undefined {
 export type CodedError = { error: PlatformError; code: string | undefined };
 
 /**
- * Makes a function that reads the `errors` of a GraphQL response. It accepts any value.
- * @param warn called the first time the module's `errorCode` throws. The platform's own codes are used then.
+ * Makes a function that reads the `errors` of a GraphQL response. The function accepts any value, even a malformed one.
+ * @param warn called the first time that the module's `errorCode` throws. The platform's own code is used instead
  */
 export function errorReader(
   module: Pick<OrderModule, 'errorCode'>,
@@ -87,18 +87,18 @@ export function judgeErrors(answer: { status: number; data: unknown; errors: rea
   const { status, data, errors } = answer;
   const codes = errors.filter(({ error }) => isAboutOrder(error.path, data)).map(({ code }) => code);
   if (codes.includes('NOT_FOUND')) return 'missing';
-  // A refused field is refused at every retry.
+  // If the platform refuses us one field, it refuses that field at every retry, so the order counts as refused.
   const isRefusal = errors.some(({ code }) => code === 'UNAUTHENTICATED' || code === 'FORBIDDEN');
   if (isRefusal || status === 401 || status === 403) return 'refused';
   return codes.includes('BAD_USER_INPUT') ? 'id invalid' : 'failing';
 }
 
-/** Errors in nested fields, such as a menu item, are not about the order. */
+/** True if the error is about the order itself, and not about a nested field such as a menu item. */
 function isAboutOrder(path: unknown, data: unknown): boolean {
   return !Array.isArray(path) || (!hasValue(data) && (path.length === 1 || isNullAt(data, path)));
 }
 
-/** True if the error's own field is null. A field above it is null if the error's field is non-nullable. */
+/** True if the field at the error's path is null. For a non-nullable field, GraphQL makes a parent null instead. */
 function isNullAt(data: unknown, path: readonly unknown[]): boolean {
   let value = data;
   for (const key of path) {
@@ -112,12 +112,12 @@ function isNullAt(data: unknown, path: readonly unknown[]): boolean {
 type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 
 const TIMEOUT_MS = 8_000;
-/** Most bytes of one order. An order of 300 items with all their details is below 1 MiB. */
+/** Maximum size of one order in bytes. An order of 300 items with all their details is below 1 MiB. */
 const ORDER_LIMIT = 4 * 2 ** 20;
 
 /**
- * Makes a function that throws only TryAgain, NeedsOperator or GiveUp. The client library's error messages contain the
- * whole response and therefore member data.
+ * Makes a function that fetches one order and throws only TryAgain, NeedsOperator or GiveUp. The errors of the GraphQL
+ * client are not passed on, because their messages contain the whole response and therefore member data.
  */
 export function orderDataFetcher(about: {
   url: string;
@@ -125,7 +125,7 @@ export function orderDataFetcher(about: {
   module: Omit<OrderModule, 'toCanonicalOrder'>;
   /** Called once if the module's `errorCode` throws. */
   warn: (problem: string) => void;
-  /** Called with a response's errors. */
+  /** Called with the errors of a response. */
   onErrors?: (errors: readonly CodedError[]) => void;
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
@@ -154,7 +154,7 @@ export function orderDataFetcher(about: {
   };
 }
 
-/** Loads the GraphQL client on first use: it blocks the event loop for some 40 ms. */
+/** Loads the GraphQL client on first use, because loading it blocks the event loop for some 40 ms. */
 export const loadGraphqlRequest = (): Promise<typeof import('graphql-request')> => import('graphql-request');
 
 export function headersOf(module: Pick<OrderModule, 'headers'>, token: string | undefined): Record<string, string> {
@@ -175,7 +175,7 @@ function noAnswer(error: Error): NeedsOperator | TryAgain {
   return new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
 }
 
-/** Classifies a response without an order. Returns undefined if the platform reports that the order does not exist. */
+/** Returns undefined if the response reports that the order does not exist. Throws the matching error otherwise. */
 function classifyAnswer(
   { status: httpStatus, errors, data, headers }: ClientError['response'],
   readErrors: (errors: unknown) => CodedError[],

@@ -12,7 +12,7 @@ import { perhapsTakenBefore } from './record-attempt.ts';
 import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Sends the order to the POS and decides by its response. */
+/** Sends the order to the POS and decides by the response what to do next. */
 export async function sendOrder(
   deps: PlacementDeps,
   job: PlacementJob,
@@ -23,7 +23,7 @@ export async function sendOrder(
   const call = await callProvider(deps, job, 'createOrder', location, async (context) =>
     OrderRef.parse(await provider.createOrder(order, context)),
   );
-  // The order may have been cancelled meanwhile. A release lets the next worker withdraw it before the lease ends.
+  // No call was made. The order may have been cancelled. After the release, a worker can withdraw it at once.
   if (call === undefined) return { do: 'release' };
   const { end } = call;
   if (!('error' in call)) return { do: 'store ref', location, ref: call.result, end };
@@ -31,13 +31,13 @@ export async function sendOrder(
   const { error } = call;
   const about = classifyError(error);
   if (error instanceof GiveUp && job.doubt !== undefined) {
-    // A POS may check its menu before the idempotency key, so the earlier request may still have created a ticket.
+    // The refusal does not prove that there is no ticket: a POS may check its menu before the idempotency key.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
   const requestEnded = perhapsTaken(error, provider);
-  // An existing doubt remains while an operator fixes the cause.
+  // A NeedsOperator error is held even if an earlier request is in doubt. `concludePlacement` keeps it `in_doubt`.
   if (!requestEnded && (job.doubt === undefined || error instanceof NeedsOperator)) {
     return { ...decideByKind(error), end };
   }
@@ -79,11 +79,11 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   const died = why({ code: 'process_died' });
   await enterDoubt(deps.pool, claim, died);
   observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
-  // The end of its request is unknown, so it counts from now.
+  // We do not know when the dead process's request ended, so we count the time from now.
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
 }
 
-/** An order we have stopped sending is in doubt if an earlier call may have created a ticket. */
+/** Puts a cancelled order in doubt if an earlier call may have created a ticket. Returns true if it did so. */
 async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise<boolean> {
   const { rows } = await pool.query<{ perhaps: boolean }>(`SELECT ${perhapsTakenBefore('$1')} AS perhaps`, [
     job.serviceOrderId,

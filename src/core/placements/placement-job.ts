@@ -9,7 +9,7 @@ import type { Location, OpenSettings } from '../locations/locations.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 
-/** Fetches the current order. Returns undefined if the platform does not have it (yet). */
+/** Fetches the current order from the platform. Returns undefined if the platform does not have the order (yet). */
 export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
 
 export type PlacementDeps = {
@@ -20,23 +20,23 @@ export type PlacementDeps = {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   deadlineS: number;
-  /** Seconds for which a missing order may still appear: the platform's read replica may lag behind its signal. */
+  /** Seconds to wait for an order that is missing. The platform's read replica may lag behind the platform's signal. */
   missingS: number;
   log: Log;
   observe: Observe;
   breaker: CircuitBreaker;
-  /** False if the location or its integration has its full share of the workers. */
+  /** Acquires a worker slot for the location. Returns false if no slot is free or the circuit breaker forbids it. */
   enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
   /** Called after a write to the outbox. */
   onLive: () => void;
-  /** Called when parked events can now be matched by these POS ids. */
+  /** Called when these POS ids have become ours, so that the events parked under them can be applied. */
   onAwaited: (posIds: readonly PosId[]) => void;
 };
 
 /** A claimed placement being processed. `locationId` and `integration` are updated when its order is fetched. */
 export type PlacementJob = Omit<Claim, 'callDied' | 'sinceRequest'> & {
-  /** From `performance.now()`. */
+  /** When the processing began, by `performance.now()`. */
   startedAt: number;
-  /** Set if a request was sent and its result is unknown: the POS may have the order. */
+  /** Set if a request was sent and its result is unknown, so the POS may have the order. */
   doubt: { secondsSinceRequest: number } | undefined;
 };

@@ -13,9 +13,9 @@ import { IS_OPEN } from './placement-sql.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
- * Stores that the ticket is at the POS, with its id, and stops all attempts. Sends `sent` to the member unless a POS
- * event was faster or the order has ended. Needs no lease: the ticket is at the POS, no matter which process holds
- * the placement now.
+ * Stores that the ticket is at the POS, with its POS id, and stops all attempts. Notifies the member of `sent` unless a
+ * POS event was faster or the order has ended. Needs no lease, because the ticket exists no matter which process has
+ * claimed the placement now.
  * @returns `awaited`: the POS id, if it is new and stored events wait for it. `conflict`: true if we had ended the
  *   order as failed or withdrawn, or the id belongs to another order
  */
@@ -100,14 +100,14 @@ const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
 };
 
 /**
- * Ends a placement as failed and notifies the member, even if the order has ended without being placed or was never
- * read. An order that was never read has no row, so its placement counts the messages. An earlier POS event or a moved
- * deadline takes precedence.
+ * Ends a placement as failed and notifies the member, even if the order expired or was never read. An order that was
+ * never read has no row, so its sequence number is in its placement. If a POS event has moved the order beyond `sent`,
+ * the order does not change and the member is not notified.
  * @param about.reason the member's sentence
  * @param about.reasonCode the reason for programs; by default derived from the cause
  * @param about.problem the operator's sentence; `about.cause` is the same as data
- * @param about.late true if the deadline is the only reason
- * @returns false if the placement did not fail after all
+ * @param about.late true if the deadline is the only reason. Then nothing happens if the deadline was moved
+ * @returns false if nothing happened
  */
 export async function failPlacement(
   pool: Pool,
@@ -127,7 +127,7 @@ export async function failPlacement(
                                  ELSE ${nextSequence('last_notified_sequence')} END
         WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
           AND (NOT $6::boolean OR deadline_at < now())
-          AND (SELECT count(*) FROM o) >= 0 -- the order's row is locked first
+          AND (SELECT count(*) FROM o) >= 0 -- locks the order's row before the placement's
         RETURNING service_order_id, last_notified_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
@@ -181,9 +181,9 @@ const END_CANCELLED = `
     UPDATE placements
     SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
-    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- lock the order's row first
+    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- locks the order's row before the placement's
       AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o)
-                                    -- A worker whose lease expired does not know of a call that began meanwhile.
+                                    -- A worker whose lease expired does not know that another worker began a call.
                                     AND NOT EXISTS (SELECT FROM placement_attempts a
                                                     WHERE a.service_order_id = ${$.serviceOrderId}
                                                       AND a.ended_at IS NULL AND a.call = 'createOrder'))
@@ -191,7 +191,7 @@ const END_CANCELLED = `
   ), u AS (
     UPDATE orders
     SET rank = ${RANK_CANCELLED}, reason_code = NULL, item_ids = NULL, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
-        -- There should be no ticket, so a later POS event is reported to a person.
+        -- A withdrawn order should have no ticket, so a later POS event is reported to a person.
         failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
     FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves
   ), h AS (
@@ -214,16 +214,16 @@ const END_CANCELLED = `
   )
   SELECT o.conflict FROM o, p`;
 
-/** For an order that was never sent. */
+/** The argument of `endCancelled` for an order that was never sent. */
 export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
 
 /**
- * Ends an order as cancelled and notifies its member: it was withdrawn before it was sent, or the POS or the restaurant
- * cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
- * @param about.nativeStatus the source, for the history
- * @param about.state the final state of an open placement. `withdrawn` has no effect on a finished one.
- * @param about.end the end of the POS call that reported it
- * @returns whether the order had already ended otherwise, or undefined if another process was faster
+ * Ends an order as cancelled and notifies its member. The order was withdrawn before it was sent, or the POS or the
+ * restaurant cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
+ * @param about.nativeStatus a text for the history that says who cancelled the order
+ * @param about.state the final state of an open placement. With `withdrawn`, a finished placement is not changed
+ * @param about.end the end of the POS call that reported the cancellation
+ * @returns `conflict`: true if the order was already completed. Undefined if another process was faster
  */
 export async function endCancelled(
   client: Pool | ClientBase,

@@ -3,15 +3,15 @@ import type { Claim } from '../domain/placement.ts';
 import type { Why } from '../domain/placement-cause.ts';
 
 /**
- * SQL that is true of an unfinished placement, for statements that select by id. `IS NULL` would match the partial
- * indexes of open placements: a plan cached while few were open would scan such an index at every call.
+ * SQL that is true if a placement is unfinished, for statements that select by id. With `IS NULL`, Postgres could use a
+ * partial index of open placements. A plan cached while few were open would then scan the whole index at every call.
  */
 export const IS_OPEN = 'num_nulls(finished_at) = 1';
 
 /**
- * SQL that restarts the placement of order $1 with a full deadline if it failed before the order was ever read: no
- * ticket can exist. The member was notified of `failed`, and later messages have higher sequences. The deadline of a
- * placement that was never read still is the one that its signal set.
+ * SQL that restarts the placement of order $1 with a full deadline if it failed before the order was ever read. Then no
+ * ticket can exist. The member was notified of `failed`, and later messages have higher sequence numbers. The full time
+ * is `deadline_at - signalled_at`, because nothing changes that difference before the order is read.
  */
 export const BEGIN_AGAIN = `
   UPDATE placements
@@ -20,7 +20,7 @@ export const BEGIN_AGAIN = `
   WHERE service_order_id = $1 AND state = 'failed'
     AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
 
-/** Releases a claim after an internal error. A call that had begun is recorded in its attempt. */
+/** Releases a claim after an internal error. A call that had begun stays recorded in its attempt's row. */
 export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   await pool.query(
     `UPDATE placements SET lease_id = NULL, lease_until = NULL, next_attempt_at = now() + interval '1 s'
@@ -29,7 +29,7 @@ export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   );
 }
 
-/** False for nulls, empty lists, and objects of only these and `__typename`. */
+/** False for null, for an empty list, and for a list or object of only these and `__typename`. True for `{}`. */
 export function hasValue(value: unknown): boolean {
   if (value === null || value === undefined) return false;
   if (Array.isArray(value)) return value.some(hasValue);
@@ -38,7 +38,7 @@ export function hasValue(value: unknown): boolean {
   return fields.length === 0 || fields.some(([key, field]) => key !== '__typename' && hasValue(field));
 }
 
-/** Marks a placement as in doubt, such as after a process died during a call. The claim continues. */
+/** Puts a claimed placement in doubt and ends its open attempts. The claim remains valid. */
 export async function enterDoubt(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,

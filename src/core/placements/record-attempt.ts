@@ -20,10 +20,10 @@ export type AttemptEnd = {
 };
 
 /**
- * Records a call before it begins: a row without an end means that the POS may have the order. Once cancellation is
- * requested, no call that creates a ticket can begin.
- * @returns the attempt's number, or undefined if the placement is no longer ours (lease lost, settled, ended,
- *   cancelled)
+ * Records a call before it begins. If this process dies, the row has no end, which means that the POS may have the
+ * order. After a cancellation was requested, no call that creates a ticket can begin.
+ * @returns the attempt's number. Undefined if no call may begin, because the lease was lost, the placement is finished,
+ *   or the order has ended or is to be cancelled
  */
 export async function beginAttempt(
   pool: Pool,
@@ -43,7 +43,7 @@ export async function beginAttempt(
         WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
           -- guard: no-ticket-after-cancel
           AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
-               FROM known) -- the order's row is locked first
+               FROM known) -- locks the order's row before the placement's
         RETURNING attempts
       ), died AS (
         UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'
@@ -67,8 +67,8 @@ export async function beginAttempt(
 }
 
 /**
- * SQL that is true if an earlier call may have created a ticket: some POS systems answer 5xx or 408 to an order that
- * they accepted. Calls before an operator reported that there is no ticket do not count.
+ * SQL that is true if an earlier call may have created a ticket. Some POS systems answer 5xx or 408 to an order that
+ * they accepted. Calls before the time at which an operator reported that there is no ticket do not count.
  */
 export const perhapsTakenBefore = (serviceOrderId: string): string =>
   `EXISTS (SELECT FROM placement_attempts a
@@ -77,7 +77,7 @@ export const perhapsTakenBefore = (serviceOrderId: string): string =>
              AND a.started_at > coalesce((SELECT p.absent_at FROM placements p
                                           WHERE p.service_order_id = a.service_order_id), '-infinity'))`;
 
-/** Seconds since the order was first sent. The POS may know its idempotency key since then. */
+/** Returns the seconds since the order was first sent. The POS may know the order's idempotency key since then. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
   const { rows } = await pool.query<{ seconds: number | null }>(
     `SELECT extract(epoch FROM now() - min(started_at))::float8 AS seconds FROM placement_attempts
@@ -87,15 +87,15 @@ export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string):
   return rows[0]?.seconds ?? 0;
 }
 
-/** The first parameters of a statement that ends an attempt. */
+/** The parameters $1 and $2 of every statement that contains END_ATTEMPT. */
 export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 
-/** SQL that ends an attempt in the same statement as its conclusion: a crash in between would lose the call. */
+/** SQL that ends an attempt, within the statement that stores the call's result. A crash cannot separate the two. */
 export const END_ATTEMPT = `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
       http_status = ending.http_status, reason_code = ending.reason_code,
-      -- The text may contain member data, and the order may have been erased during the call.
+      -- Drop the text if the order was erased during the call, because the text may contain member data.
       error = CASE WHEN NOT EXISTS (SELECT FROM orders WHERE service_order_id = $1 AND erased_at IS NOT NULL)
               THEN left(ending.error, 500) END
   FROM jsonb_to_record($2::jsonb)
@@ -115,7 +115,7 @@ export function attemptEndJson(end: AttemptEnd | undefined): string | null {
   });
 }
 
-/** Ends an attempt that does not change the placement. */
+/** Ends an attempt whose result does not change the placement. */
 export async function endAttempt(pool: Pool, serviceOrderId: string, end: AttemptEnd): Promise<void> {
   await pool.query(`WITH ${END_ATTEMPT} SELECT`, [serviceOrderId, attemptEndJson(end)]);
 }

@@ -8,23 +8,23 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { IS_OPEN } from './placement-sql.ts';
 
 /**
- * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. At most one
- * character is used of pairs that look alike (0 O, 1 I, 2 Z, 5 S, 6 G, 8 B: the digits stay) or sound alike in a noisy
- * kitchen (M N, P T).
+ * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. Letters that
+ * look like a digit (O 0, I 1, Z 2, S 5, G 6, B 8) are excluded. Of two letters that sound alike in a noisy kitchen
+ * (M N, P T), one is excluded.
  *
- * Codes follow the location's own count, so a code repeats only after all others were used. The count is not reset
- * daily: midnight UTC falls into opening hours somewhere, and the evening's codes would repeat.
+ * Each location counts its own codes, so a code repeats only after all others were used. The count is not reset daily,
+ * because midnight UTC falls into opening hours somewhere, and codes of the same evening would repeat.
  */
 const LETTERS = 'FHKMRTWX';
 const DIGITS = '23456789';
 
-/** The number of codes: a power of two, which `mix` relies on. */
+/** The number of codes. It must be a power of two, because `mix` relies on that. */
 export const CODES = LETTERS.length * DIGITS.length ** 3;
 
 /**
- * SQL that takes the location's next count and returns a row with `given` and `seed`. Orders of one location are
- * serialised here until their transactions end.
- * @param locationId an SQL expression; a FROM clause follows
+ * SQL that increments the location's count and returns a row with `given` and `seed`. It locks the location's row, so
+ * that orders of one location wait for each other's transactions.
+ * @param locationId an SQL expression over the tables in `from`
  */
 export function countCode(locationId: string, from: string): string {
   return `INSERT INTO call_outs AS c (location_id) SELECT ${locationId} FROM ${from}
@@ -39,8 +39,8 @@ export const CODE_OF_COUNT = `(SELECT substr('${LETTERS}', (i >> 9) + 1, 1) || $
 
 /**
  * SQL that permutes the counts, so that a code does not reveal the number of orders. `a n + b n² + c` is a permutation
- * modulo a power of two if `a` is odd and `b` even (R. Rivest, Permutation polynomials modulo 2^w, 2001). Its last
- * digit differs between any eight consecutive orders. The seed determines a, b and c.
+ * modulo a power of two if `a` is odd and `b` even (R. Rivest, Permutation polynomials modulo 2^w, 2001). The last
+ * digit of the code differs between any eight consecutive orders. The seed determines a, b and c.
  */
 function mix(): string {
   const last = CODES - 1;
@@ -49,14 +49,14 @@ function mix(): string {
   return `SELECT ((seed & ${last}) + n * ((${a} + ${b} * n) & ${last})) & ${last} FROM (SELECT given & ${last}) AS each(n)`;
 }
 
-/** The contents of an ended order are not returned: they may have been erased. */
+/** The contents of an ended order are not returned, because they may have been erased. */
 type KnownOrder = { ended: true } | OpenOrder;
 export type OpenOrder = {
   ended: false;
   order: KitchenOrder;
   /** The order is to be cancelled and must not be sent again. */
   cancelled: boolean;
-  /** The integration at the last attempt. */
+  /** The integration that the last attempt called. Null if there was no attempt. */
   integration: string | null;
   /** The current location; undefined if it is not configured. */
   location: StoredLocation | undefined;
@@ -66,7 +66,8 @@ type LocationColumns = StoredLocation | Record<keyof StoredLocation, null>;
 
 /**
  * Stores a fetched order and its live message `placed` in one commit. Sets the placement's location and, for a
- * scheduled order, a later deadline. Sequence numbers continue after the last notified one. Assigns the call-out code.
+ * scheduled order, a later deadline. Sequence numbers continue after the last one sent to the member. Assigns the
+ * call-out code.
  * @param deadlineS seconds after `requestedAt` during which the order is worth placing
  * @returns the order to send and its location, or undefined if the claim was lost meanwhile
  */
@@ -124,7 +125,7 @@ export async function recordOrder(
 
 type OrderColumns = { callOutCode: string | null; sentTo: string | null; cancelled: boolean };
 
-/** @param row its `callOutCode` is null if an earlier version recorded the order */
+/** @param row with a `callOutCode` of null if an earlier version of the service recorded the order */
 function openOrder(
   { cancelledAt: _cancelledAt, cancelReason: _cancelReason, ...order }: CanonicalOrder,
   { callOutCode, sentTo, cancelled, ...location }: OrderColumns & LocationColumns,
@@ -139,8 +140,8 @@ function openOrder(
 }
 
 /**
- * Reads an order stored by an earlier try, with its location. Returns undefined if none is stored. A row without
- * contents counts as ended and is never fetched again.
+ * Reads an order stored by an earlier try, with its location. Returns undefined if none is stored. An order
+ * without contents counts as ended and is never fetched again.
  */
 export async function readOrder(pool: Pool, serviceOrderId: string): Promise<KnownOrder | undefined> {
   const { rows } = await pool.query<

@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { BEGIN_AGAIN, IS_OPEN } from './placement-sql.ts';
 
 /**
- * Creates an order's placement, once. A known order is refreshed unless it has ended: it may have been cancelled or
- * changed. A placement that was never read is restarted if it failed and due now if it is held: the platform may have
- * fixed the order. An order whose first fetch is under way is refreshed too: that response may be older than the
- * signal.
+ * Creates an order's placement at the first signal. A later signal refreshes an order that has not ended, because the
+ * platform may have cancelled or changed it. If the order was never read, the signal restarts its failed placement or
+ * makes its held placement due now, because the platform may have fixed the order. If the first fetch is under way, the
+ * order is refreshed too, because that fetch may return a version older than the signal.
  * @param deadlineS seconds from now after which the order is no longer worth placing
  * @returns 'recorded' if there is something to place now
  */
@@ -35,7 +35,7 @@ export async function recordSignal(
           AND CASE WHEN o.service_order_id IS NULL THEN p.lease_until > now()
                    ELSE o.ended_at IS NULL AND o.erased_at IS NULL END
         ON CONFLICT (service_order_id) DO UPDATE
-          -- Do not shorten a wait that the platform requested.
+          -- After a failure, keep the back-off, because the platform may have requested it.
           SET signalled_at = now(), next_attempt_at = CASE WHEN l.failures = 0 THEN now() ELSE l.next_attempt_at END
       )
       SELECT FROM new UNION ALL SELECT FROM again UNION ALL SELECT FROM due`,

@@ -38,14 +38,15 @@ export function orderRefetcher(about: {
   };
 }
 
-/** Consecutive refused orders from which the platform counts as refusing us. Fewer may be faults of those orders. */
+/** After this many refused orders in a row, the platform counts as refusing us. Fewer may be faults of these orders. */
 const REFUSED_ORDERS = 3;
 /** Interval of probes while the platform refuses us. */
 const PROBE_EVERY_MS = 5_000;
 
 /**
- * Limits requests to a platform that refuses us, such as for an invalid token: held orders retry every 30 s each. One
- * order is fetched periodically. The others get the last refusal without a request, until a fetch is answered.
+ * Limits requests to a platform that refuses us, for example because of an invalid token. Each held order retries every
+ * 30 s, but only one fetch in PROBE_EVERY_MS makes a request. Until the platform accepts one, the other orders get the
+ * last refusal.
  */
 export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   const refused = new Set<string>();
@@ -74,7 +75,7 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
 /** Causes that affect all orders. */
 const ABOUT_ALL = new Set<PlacementCode>(['platform_refuses_us', 'platform_redirects', 'query_without_order']);
 
-/** True if the platform refuses all orders. An order that cannot be read is no refusal: the platform has answered. */
+/** True if the platform refuses all orders. An unreadable order is not a refusal, because the platform has answered. */
 export function isRefusal(error: unknown): error is NeedsOperator {
   const { code } = classifyError(error).cause;
   return error instanceof NeedsOperator && ABOUT_ALL.has(code);
@@ -98,14 +99,14 @@ export async function refetchObserved(
   }
 }
 
-/** An unreadable order is not a failure of the platform. */
+/** An unreadable order has its own outcome, because it is not a failure of the platform. */
 function outcomeOf(error: unknown): Extract<Observed, { what: 'refetch' }>['outcome'] {
   if (error instanceof NeedsOperator) return isRefusal(error) ? 'NeedsOperator' : 'unreadable';
   return error instanceof GiveUp ? 'GiveUp' : 'TryAgain';
 }
 
 /**
- * Records that the platform reports that it does not have the order.
+ * Stores when the platform first reported that it does not have the order.
  * @returns the seconds since the first such report, or undefined if the claim was lost meanwhile
  */
 export async function recordMissing(
@@ -125,9 +126,9 @@ export async function recordMissing(
 /** The member's text if there is no better reason. */
 const REJECTED = 'the restaurant could not take the order';
 
-/** Fetches the order from the platform the first time, then reads our copy. */
+/** Fetches the order from the platform. If the order was fetched before, reads our stored copy instead. */
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
-  // The order's location is stored in the same commit as the order.
+  // The placement's location is stored in the same commit as the order, so without a location there is no order.
   const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
   if (known?.ended) {
     return job.doubt === undefined
@@ -171,8 +172,8 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
 }
 
 /**
- * Makes held orders that were never read due now: a starting process may have a new mapping. Skips locked rows, which
- * another process is changing.
+ * Makes held orders that were never read due now. Called when a process starts, because it may have a new mapping that
+ * can read them. Skips locked rows, because another process is changing them.
  */
 export async function retryUnread(pool: Pool): Promise<void> {
   await pool.query(

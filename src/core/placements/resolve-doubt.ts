@@ -16,12 +16,12 @@ export const Resolved = z.object({
   redriven: z
     .int()
     .exactOptional()
-    .meta({ description: 'Stored events that waited for the ticket and were now applied.' }),
+    .meta({ description: 'Number of stored events that waited for the POS id and were applied now.' }),
   late: z.boolean().exactOptional().meta({ description: 'The deadline has passed, so the order fails now.' }),
 });
 type Resolved = Required<z.infer<typeof Resolved>>;
 
-/** SQL that ends the call of a process that died. */
+/** SQL that ends the attempts whose process died during the call. */
 const CLOSE_ATTEMPTS = `
   UPDATE placement_attempts a
   SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
@@ -30,8 +30,8 @@ const CLOSE_ATTEMPTS = `
 const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
 /**
- * Resolves that the ticket exists: continues as if the POS had answered now, and applies the events that waited for its
- * id.
+ * Resolves a doubt: the ticket exists. Continues as if the POS had just accepted the order. Applies the events that
+ * waited for the POS id.
  * @param ref contains the POS id if the operator knows it
  * @returns a refusal, or undefined if there is no such order
  */
@@ -40,7 +40,7 @@ export async function resolveThere(
   serviceOrderId: string,
   ref: OrderRef,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
-  // The claim prevents workers from beginning a call before the decision is stored.
+  // This claims the placement, so that no worker begins a call before the decision is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
        SELECT p.state, ${WAS_OPEN} AS open, o.integration,
@@ -67,7 +67,7 @@ export async function resolveThere(
   const { awaited } = await storeOrderRef(pool, serviceOrderId, was.integration, ref);
   let redriven = 0;
   for (const posId of awaited) {
-    // The decision is stored. If this fails, the periodic sweep redrives the events.
+    // An error is ignored here. The decision is stored, and the periodic sweep redrives the events.
     redriven += await redriveParked(pool, posId).then(
       ({ count }) => count,
       () => 0,
@@ -77,8 +77,8 @@ export async function resolveThere(
 }
 
 /**
- * Resolves that there is no ticket: the placement is retried at once, as if nothing had been sent. Past its deadline it
- * fails. If the order is to be cancelled, it is withdrawn.
+ * Resolves a doubt: there is no ticket. The placement is retried at once as if nothing had been sent, or fails if its
+ * deadline has passed. If the order is to be cancelled, it is withdrawn instead.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
@@ -87,7 +87,7 @@ export async function resolveNotThere(
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
   const { problem, cause } = why({ code: 'no_ticket_seen' });
   return inTransaction(pool, async (client) => {
-    // Lock the order's row first.
+    // Lock the order's row before the placement's row.
     const known = await client.query<{ cancelled: boolean }>(
       'SELECT cancellation IS NOT NULL AS cancelled FROM orders WHERE service_order_id = $1::text FOR UPDATE',
       [serviceOrderId],

@@ -10,7 +10,7 @@ import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { OpenOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Seconds before "absent" counts: a request that was cut off may still arrive at the POS. */
+/** Seconds after a request before "absent" is believed. A request that was cut off may still arrive at the POS. */
 const LOOK_UP_AFTER_S = 60;
 
 /** Finds out, if possible, whether the POS has an order in doubt. @returns undefined if the order can be sent */
@@ -38,19 +38,19 @@ export async function settleDoubt(
   const decided = await lookUp(deps, job, location, job.doubt);
   if (decided !== 'absent') return decided;
   if (cancelled) return { do: 'withdraw' };
-  // For a POS that deduplicates, a result of "absent" is not proven to be reliable.
+  // If the POS deduplicates, nothing proves that its "absent" is reliable, so a person must check.
   if (deduplicates) return askOperator(unrepeatable);
   job.doubt = undefined;
   return job.late ? FAIL_LATE : undefined;
 }
 
-/** Why an order must not be sent again to a POS that deduplicates; undefined if it may. */
+/** Finds why an order must not be sent again to a POS that deduplicates. Returns undefined if it may be sent again. */
 async function whyNotRepeat(
   deps: PlacementDeps,
   job: PlacementJob,
   { provider }: Location,
 ): Promise<PlacementCause | undefined> {
-  // If there is no ticket, a repeat would cook food that is no longer wanted.
+  // If there is no ticket, a repeat would create one now, and the kitchen would cook food that is no longer wanted.
   if (job.late) return { code: 'deadline_passed_in_doubt' };
   const { deduplicatesForS = Infinity } = provider;
   if (deduplicatesForS === Infinity) return undefined;

@@ -13,8 +13,8 @@ import { withClient } from '../postgres/transactions.ts';
 export type TestClaim = Pick<Claim, 'serviceOrderId' | 'leaseId'>;
 
 /**
- * Records an order that exists on no platform. It is claimed and held for ever, so no worker sends or fetches it even
- * if its process is killed. Its live message `placed` is sent as usual.
+ * Records a test order, which exists on no platform. It is claimed and held for ever, so no worker sends or fetches it,
+ * even if this process is killed. Its live message `placed` is published as usual.
  * @param deadlineS seconds after which the order is no longer worth placing
  * @returns the claim and the order to send
  */
@@ -35,11 +35,11 @@ export async function beginTestOrder(
   return { claim, order: recorded.order };
 }
 
-/** In place of the member's sentence. */
+/** The reason of the failure. A real order has a sentence for its member here. */
 const REASON = 'This was a test order.';
 
 /**
- * Ends a test order in any state, so that it is not sent again. If it is at the POS, it ends without a message.
+ * Ends a test order in any state, so that it is not sent again. An order with a ticket ends without a live message.
  * @param problem why the POS has not accepted it, used if the placement is still open
  */
 export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Why): Promise<void> {
@@ -49,7 +49,7 @@ export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Why): 
   ]);
 }
 
-/** Ends test orders whose process is gone. Only test orders are held for ever. */
+/** Ends test orders whose process died. Only test orders are held without a next attempt. */
 export async function endLeftTestOrders(pool: Pool): Promise<void> {
   const { rows } = await pool.query<TestClaim>(
     `SELECT service_order_id AS "serviceOrderId", lease_id AS "leaseId" FROM placements
@@ -58,17 +58,18 @@ export async function endLeftTestOrders(pool: Pool): Promise<void> {
   for (const claim of rows) await endTestOrder(pool, claim, why({ code: 'process_died' }));
 }
 
-/** Poll interval. A blocked webhook retries every 150 ms. Postgres ends a transaction that is idle for 10 s. */
+/** Poll interval: less than a blocked webhook's wait for a lock (150 ms) and an idle transaction's limit (10 s). */
 const POLL_MS = 50;
-/** Longer than a webhook is retried (1.4 s), so that its sender gets 500. */
+/** Time to keep blocking a webhook. A webhook is retried for 1.4 s, and then its sender gets 500. */
 const HELD_MS = 2_000;
-/** The longest transaction: it holds back vacuum of the running service. */
+/** Longest duration of one transaction. A long transaction would hold back vacuum in the running service. */
 const TRANSACTION_MAX_MS = 30_000;
 
 /**
- * Makes the next webhook that would move an order fail with 500, so that its sender must repeat it. Our transaction
- * holds the key of the webhook's live message and then rolls back. Other orders and webhooks are not affected.
- * @param onHeld called when the key is held
+ * Makes the next webhook that would move an order fail with 500, so that its sender must repeat it. A transaction
+ * inserts the outbox row that the webhook would insert, which blocks the webhook, and then rolls back. Other orders are
+ * not affected.
+ * @param onHeld called when the outbox row is inserted
  * @returns whether a webhook was refused before `signal` aborted
  */
 export async function refuseNextStatus(
@@ -83,7 +84,7 @@ export async function refuseNextStatus(
   });
 }
 
-/** Holds the key for one transaction, of at most TRANSACTION_MS. */
+/** Blocks webhooks of the order for one transaction of at most TRANSACTION_MAX_MS. */
 async function refuseOnce(
   client: PoolClient,
   serviceOrderId: string,

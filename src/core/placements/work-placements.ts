@@ -8,29 +8,29 @@ import { placeOrder } from './place-order.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { PlacementDeps } from './placement-job.ts';
 
-/** Workers for fetched placements: the most that hanging POS systems can occupy. Workers mostly wait. */
+/** Workers for fetched placements. Hanging POS systems can occupy only these. Workers mostly wait for responses. */
 const SENDERS = 224;
-/** Most workers of one integration, so that a hanging one leaves capacity for others before its circuit opens. */
+/** Maximum workers for one integration. If its POS hangs, the rest serve other integrations until its circuit opens. */
 const SENDERS_OF_ONE = 168;
-/** Workers for silent locations of an open circuit. The first answer closes it. */
+/** Workers that try the silent locations of an integration with an open circuit. The first answer closes it. */
 const PROBES = 4;
-/** Workers for placements not fetched yet: the most that a hanging platform can occupy. */
+/** Workers that fetch orders from the platform. A hanging platform can occupy only these. */
 const FETCHERS = 192;
 const WORKERS = SENDERS + FETCHERS;
-/** Most workers of one location. Fewer when more are busy, so that a vendor that hangs everywhere cannot occupy all. */
+/** Maximum workers for one location: fewer if many are busy, so a vendor that hangs everywhere cannot occupy all. */
 const SHARES = [
   { below: 64, share: 4 },
   { below: 128, share: 2 },
 ];
 const LEAST_SHARE = 1;
-/** Share of the free fetchers for the newest placements. */
+/** Share of the free fetchers that takes the newest placements. The others take the oldest. */
 const NEWEST = 0.25;
 /** Poll interval for expired leases, newly due placements, and changes by the command line. */
 const POLL_MS = 1_000;
-/** Most placements of silent locations past their deadline that are claimed at once. */
+/** Maximum number of placements past their deadline that are claimed at once at silent locations. */
 const LATE = 100;
 
-/** The location of a placement being sent. It has no integration if it is not configured. */
+/** The location of a placement that is being sent. The integration is null if the location is not configured. */
 type Sending = { locationId: string; integration: string | null };
 
 type PlacementWork = WorkLoop & {
@@ -68,7 +68,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     const enter = (location: Sending): boolean => {
       fetched();
       if (entered !== undefined) return true;
-      // Only the claim chooses which silent location is probed next.
+      // Refuse a silent location: only `chooseQueues` decides which silent location is tried next.
       if (isFull(location) || breaker.isSilent(location)) {
         refused = location;
         return false;
@@ -82,7 +82,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
       await placeOrder({ ...deps, enter }, claim);
     } catch (error) {
       deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted');
-      await releaseClaim(deps.pool, claim).catch(() => {}); // Its lease expires.
+      await releaseClaim(deps.pool, claim).catch(() => {}); // If this fails, the lease expires.
     } finally {
       fetched();
       if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
@@ -92,7 +92,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
 
   const capacityWithin = (limit: number): Capacity => {
     const fetchers = Math.min(limit, FETCHERS - fetching);
-    // Rounded at random, since usually only one fetcher is free.
+    // Usually only one fetcher is free. Random rounding gives it to the newest placement in some of the claims.
     const newest = Math.floor(fetchers * NEWEST + Math.random());
     const open = [...breaker.states().keys()].filter((integration) => breaker.isOpen(integration));
     return {
@@ -126,7 +126,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
   };
 }
 
-/** A claim may have succeeded although its connection broke. The next claims pass its lease id to take it over. */
+/** A failed claim may have been committed before its connection broke. Later claims take it over by its lease id. */
 function claimer(
   pool: Pool,
   due: ReturnType<typeof dueLocations>,
@@ -135,7 +135,7 @@ function claimer(
   let lost: { leaseId: string; at: number }[] = [];
   return async (limit) => {
     const leaseId = randomUUID();
-    // Leases of older claims have expired.
+    // Forget older claims, because their leases have expired.
     lost = lost.filter(({ at }) => performance.now() - at < LEASE_S * 1_000);
     try {
       const leases = lost.map((each) => each.leaseId);

@@ -17,28 +17,25 @@ export type QuietOrder = {
 const POLL_INTERVAL_S = 60;
 /** Seconds after which a POS should have reported that it received the order. */
 const UNRECEIVED_S = 180;
-/** Seconds after its expected time, and after its last news, from which an order is late. */
+/** Seconds after which an order is late. They count from its expected time or its last news, whichever is later. */
 const LATE_S = 300;
 /** Seconds within which most orders without a requested time are done. */
 const SOON_S = 3_600;
-/** Seconds without a webhook and without news of an order after which a location is silent. A long roast is shorter. */
+/** Seconds after which a location without webhooks and without news of the order is silent. A long roast is shorter. */
 const SILENT_S = 1_800;
-/** Seconds within which another location of the vendor must have sent a webhook, or the vendor counts as silent. */
+/** The vendor is not silent if another of its locations has sent a webhook within this many seconds. */
 const HEARD_S = 300;
-/** Seconds during which all orders of a location with missing webhooks are polled, one each minute. */
+/** Seconds after a missing webhook during which all orders of its location are polled, one order each minute. */
 const MISSING_POLLS_S = 3_600;
-/** Seconds without news after which such an order may be polled. Shorter than the poll interval, to use every turn. */
+/** Seconds without news before an order may be polled: fewer than POLL_INTERVAL_S, so that no poll is skipped. */
 const NEWS_S = 30;
-/**
- * Longest time between two polls of an order without news. The time starts at two minutes and doubles after each
- * poll.
- */
+/** Longest time between two polls of an order without news. It starts at two minutes and doubles after each poll. */
 const PAUSE_MAX_S = 3_600;
 
 /**
- * Claims quiet orders, at most one per location: sent and not received, late and not ended, at a silent location whose
- * vendor is not silent, or at a location whose webhooks are known to be missing. A claim counts as a poll, so no
- * process polls that location again for a minute. Returns none while another process runs this query.
+ * Claims quiet orders, at most one per location. An order is quiet if the POS has not confirmed it, if it is late, if
+ * its location is silent but its vendor is not, or if webhooks of its location are missing. A claim counts as a poll:
+ * no process polls that location again for a minute. Returns none while another process runs this query.
  * @param integrations the integrations that can be polled now
  */
 export async function claimQuietOrders(
@@ -87,7 +84,7 @@ const CLAIM = `
              CASE WHEN p.polled_at > o.updated_at
                   THEN p.polled_at + least(${POLL_INTERVAL_S} * 2 ^ p.polls, ${PAUSE_MAX_S}) * interval '1 s' END AS rests_until
     ) AS about
-    WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- else it is erased
+    WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- not erased
       AND (a.next_poll_at IS NULL OR a.next_poll_at <= now())
       AND (is_missing
            OR (rests_until IS NULL OR rests_until < now())
@@ -113,7 +110,7 @@ const CLAIM = `
   ), noted AS (
     UPDATE placements p
     SET polled_at = now(),
-        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- an exponent of the pause
+        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- limits the exponent of the pause
     FROM quiet JOIN claimed USING (location_id)
     WHERE p.service_order_id = quiet.service_order_id
   )

@@ -27,8 +27,9 @@ type Known = {
 };
 
 /**
- * Applies the POS's response like a webhook if it contains news. Marks the location's webhooks as missing in the same
- * commit. A response without news is not stored: it would count as news, and polls would never slow down.
+ * Applies the POS's response like a webhook if it contains news. A later status also marks the location's webhooks as
+ * missing, in the same commit. A response without news is not stored, because storing it would count as news, and the
+ * polls of the order would never slow down.
  * @param parkTtlS seconds for which an unknown POS id may still become ours
  */
 export async function recordPoll(
@@ -84,7 +85,7 @@ function saysMore(
   return [ready, delivery].some((time, nth) => (time && Date.parse(time)) !== estimate?.[nth + 1]?.getTime());
 }
 
-/** Number of calls under way to one vendor at which no others begin. */
+/** If this many calls to one vendor are under way, no more begin. */
 const CALLS_OF_VENDOR = 128;
 /** Longest call in seconds. Shorter than the interval of polls at one location. */
 const CALL_MAX_S = 55;
@@ -114,8 +115,8 @@ export type StatusPoller = {
 };
 
 /**
- * Polls the POS systems for quiet orders. A POS may lose a webhook, and without polls the member's order would never
- * progress. A slow vendor does not delay the polls of others.
+ * Polls the POS systems for quiet orders. A POS may lose a webhook, and without polls the member would never see the
+ * order progress. A slow vendor does not delay the polls of other vendors.
  */
 export function statusPoller(deps: PollDeps): StatusPoller {
   const stopping = new AbortController();
@@ -158,7 +159,7 @@ async function pollOrder(deps: PollDeps, quiet: QuietOrder, stopping: AbortSigna
   const { outcome, error } = await pollAndApply({ ...deps, posFetch: requests.fetch }, quiet, began, stopping);
   const milliseconds = performance.now() - began;
   if (error instanceof TryAgain && error.retryAfterMs !== undefined) {
-    // If this write fails, the vendor requests the wait again.
+    // An error of this write is ignored. The next poll is then too early, and the vendor requests the wait again.
     await deps.pool
       .query(
         `UPDATE location_polls SET next_poll_at = greatest(next_poll_at, now() + make_interval(secs => $2::float8))
@@ -187,7 +188,7 @@ async function pollAndApply(
 ): Promise<Pick<PollObserved, 'outcome' | 'error'>> {
   try {
     const location = await findLocation(deps.pool, quiet.locationId);
-    // The location was moved or removed meanwhile.
+    // The location was removed, or it now uses another integration.
     if (location?.integration !== quiet.integration) return { outcome: 'not_asked', error: undefined };
     const { provider, settings } = await deps.open(location);
     const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
