@@ -25,7 +25,7 @@ type Row = Seen & { id: string | null; sequence: number | null };
  */
 export function changedOrders(pool: Pool): ChangedOrders {
   let seen: (Seen & { readAt: number }) | undefined;
-  /** Wide reads have their own horizon (the oldest open transaction): other reads advance theirs past slow commits. */
+  /** Wide reads have their own horizon (the oldest open transaction), because other reads move past slow commits. */
   let wide: { horizon: string | undefined; nextAt: number } = { horizon: undefined, nextAt: -Infinity };
   /** Whether the last two reads were on the same server. */
   let isSame = false;
@@ -52,7 +52,7 @@ export function changedOrders(pool: Pool): ChangedOrders {
 }
 
 const isFresh = (row: string): string => `($3::xid8 IS NULL OR age(${row}.xmin) <= age($3::xid8::xid))`;
-/** Has two bounds: with one, Postgres expects a third of a table without statistics, and scans the whole table. */
+/** The range has two bounds. With one, Postgres expects a third of a new table to match, and scans the whole table. */
 const isLate = (time: string): string =>
   `${time} BETWEEN $1::timestamptz - make_interval(secs => $2::float) AND 'infinity'`;
 

@@ -36,7 +36,7 @@ type Row = { grant: string | null; generation: number; lifetime: number; left: n
 /**
  * Stores access and refresh tokens in Postgres. Only one process at a time renews a token, because many refresh tokens
  * can be used only once. If that process dies, the next one tries the same refresh token again. If the POS refuses it,
- * the dead process had used it: `reconnect_needed`.
+ * the dead process had used it, and the error has the cause `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
   const known = new LRUCache<string, Known>({ max: CACHE_SIZE });

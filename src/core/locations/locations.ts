@@ -39,7 +39,9 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** SQL of the time when a location `l` was paused by an operator or its POS, and of its automatic end, if it has one. */
+/**
+ * SQL of the time when an operator or its POS paused a location `l`, and of the pause's automatic end, if it has one.
+ */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
@@ -151,7 +153,7 @@ export async function putLocation(
        ON CONFLICT (location_id) DO UPDATE
          SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
              country = coalesce(excluded.country, locations.country), grant_sha256 = excluded.grant_sha256,
-             -- A new POS cannot end the pause of the previous one.
+             -- A pause by the previous POS ends now, because the new POS cannot end it.
              pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
                                      THEN now() ELSE locations.pos_paused_until END
      )

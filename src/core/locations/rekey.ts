@@ -6,7 +6,7 @@ import { placeOfWebhook, readSealHeader, seal, SealedElsewhere, type SettingsKey
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Texts that were encrypted again, with the first key and bound to their row. In a dry run: those that would be. */
+  /** Texts that were (in a dry run: would be) encrypted again, with the first key and bound to their row. */
   rewritten: number;
   /** The number of rewritten texts that an earlier version had not bound to their row. */
   unbound: number;
@@ -30,8 +30,8 @@ export type Rekeying = {
 };
 
 /**
- * Encrypts all texts again, one by one, with the first key and bound to their rows. Services may run meanwhile: if one
- * replaces a text, the new text stays. This is safe to repeat and to interrupt.
+ * Encrypts all sealed texts again, one by one, with the first key and bound to their rows. Services may run meanwhile:
+ * if one replaces a text, the new text stays. This is safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();

@@ -37,8 +37,8 @@ const DRIFT = 1e-4;
 
 /**
  * The time by Postgres's clock, which all processes share. With its own clock, a machine whose clock is wrong would
- * drop every signed webhook as too old, and sign orders that every POS refuses. Between two reads, the monotonic clock
- * and the suspensions are added, so setting the machine's clock changes nothing.
+ * drop every signed webhook as too old, and sign orders that every POS refuses. Between two reads, the time advances by
+ * the monotonic clock plus suspensions, so setting the machine's clock changes nothing.
  */
 export function databaseClock(pool: Pool): DatabaseClock {
   let last: { timeOrigin: number; withinMs: number; at: number; suspendedMs: () => number } | undefined;

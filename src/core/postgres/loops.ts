@@ -119,7 +119,7 @@ async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<
 
 /** Pause before a poll, so that one poll serves many commits: a busy evening has thousands a second. */
 export const GATHER_MS = 50;
-/** The rest after a poll, as a multiple of its duration. Short, because watchers wait. */
+/** The rest after a poll, as a multiple of the poll's duration. It is short because watchers wait. */
 const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**

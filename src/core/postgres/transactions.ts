@@ -12,7 +12,7 @@ const ABOUT_THE_STATEMENT = /^(?:21|22|23|40|54|55|57014)/;
 
 /**
  * Lends a pool connection to `work`. Closes it after an error that may be about the connection or its server, because
- * the pool would lend it again. `pool.query` closes its connection after every error.
+ * otherwise the pool would lend it again. `pool.query` closes its connection after every error.
  */
 export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();

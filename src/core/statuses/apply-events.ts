@@ -20,7 +20,7 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * `ruled` has each event with its outcome; `pos_ids` has the POS ids that were linked to our orders.
  *
  * Events of an order are applied in sequence. An event moves its order only if its rank is above the highest rank in
- * the order's row and in earlier events. So a batch can hold any number of events of one order.
+ * the order's row and in earlier events. A batch can hold any number of events of one order.
  *
  * Orders are looked up and locked one by one in key order, so two batches cannot deadlock. The SQL avoids joins between
  * the batch's own rows: Postgres expects only ten rows, and would compare each row with all others.
@@ -32,8 +32,8 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  * @param source makes SQL of the events, as rows with an alias, numbered by `nth`
  * @param parkTtlS SQL of seconds. An unknown POS id may belong to an order that we sent to the POS within this time.
  * @param firstReceivedAt SQL of the time when the webhook of a row of `ruled` was first received. NULL means now.
- * @param about.linksIds true if one event of the batch may link the order or the POS id of another. Each event then
- *   sees the links of earlier events as if they were committed. Most batches do not need this SQL.
+ * @param about.linksIds true if an event may need an id from another event of the batch: the order of its POS id, or
+ *   the POS id of its order. Each event then sees the ids of earlier events as if they were committed. This is rare.
  * @param about.hasDetails true if an event has a reason code, item ids, an estimate or a link. Most batches have none.
  */
 export function applyingEvents(
@@ -51,7 +51,7 @@ export function applyingEvents(
                      WHERE e.service_order_id IS NULL AND p.location_id = e.location_id
                        AND p.integration = e.integration AND p.provider_order_id = e.provider_order_id),
                     ${linksIds ? EARLIER_ORDER('e') : 'NULL'}) AS service_order_id
-    OFFSET 0 -- one look-up, not one for each use of the column
+    OFFSET 0 -- prevents one look-up for each use of the column
   ) AS known
   -- guard: locked-by-key
   ORDER BY target, location_id, nth -- rows are locked in this order
@@ -151,7 +151,7 @@ export function applyingEvents(
       provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
                                                          WHERE m.service_order_id = p.service_order_id)),
       finished_at = coalesce(p.finished_at, now())
-  -- An array, not a join: a plan cached while the table was small would scan the whole table for a join.
+  -- An array replaces a join. A join's plan, cached while the table was small, would scan the whole table.
   WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
                                         WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
 ), pos_ids AS (

@@ -95,14 +95,14 @@ const BUSY_REPORTS = unnestRows<BusyReport>(
   ],
   EVENTS.next + 1,
 );
-/** Looked up by the webhook's number, not sent with each event: it is NULL for all webhooks from the endpoint. */
+/** SQL that looks the time up by webhook number. Events do not carry it: it is NULL for webhooks from the endpoint. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
 /** SQL: whether `row` has a newer estimate than `than`. */
 const isNewer = (row: string, than: string): string =>
   `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
 
-/** SQL. A kitchen report changed nothing if there is a newer report, or if its pause had already ended. */
+/** SQL of a kitchen report's outcome. A report is stale if a newer one exists, or if its pause had already ended. */
 const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
 /**
@@ -125,7 +125,7 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
          ${hasDetails ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
          now() + min(nth) * interval '1 us' -- distinct times preserve the order of the events
   FROM ruled
-  -- Only events without our order id are parked. One with our order id never moves to another order with its POS id.
+  -- Only events without our order id are parked. With our order id, an event never moves to another order.
   WHERE NOT ours AND by_pos_id
   GROUP BY location_id, integration, provider_order_id, rank
   ORDER BY location_id, integration, provider_order_id, rank -- the same order in all batches prevents deadlocks
@@ -160,7 +160,7 @@ SELECT (SELECT outcomes FROM best) AS best,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
         FROM pos_ids WHERE ${linksIds ? 'true' : isAwaited('pos_ids')}) AS awaited,
-       -- Divides by zero if a POS id was not linked: see ID_LEARNT_MEANWHILE. A constant would fail at planning.
+       -- Divides by zero if a POS id was not linked: see ID_LEARNT_MEANWHILE. A constant 1 / 0 would fail at planning.
        -- guard: told-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
                              WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
@@ -186,7 +186,7 @@ const APPLY_SAYING = applyStatement({ hasDetails: true });
 const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
-/** @param parkTtlS see `applyingEvents` */
+/** @param parkTtlS in seconds, see `applyingEvents` */
 export async function applyWebhooks(
   client: ClientBase,
   webhooks: readonly TranslatedWebhook[],

@@ -43,7 +43,7 @@ type Waiting = {
   webhook: TranslatedWebhook;
   /** In milliseconds of the monotonic clock. */
   deadline: number;
-  /** Index in the list of undecided webhooks; -1 once decided. */
+  /** Index in the list of undecided webhooks; -1 when it is decided. */
   place: number;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
@@ -77,7 +77,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   const lockWait = fairQueue<Waiting>();
   const known = lockWaits();
   const undecided = undecidedWebhooks((late) => {
-    // Once the sender has an answer, BODY_BUDGET no longer counts the body, so the body must not stay in memory.
+    // When the sender has an answer, BODY_BUDGET no longer counts the body, so the body must not stay in memory.
     queue.remove(late);
     lockWait.remove(late);
   });

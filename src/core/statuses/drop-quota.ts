@@ -16,9 +16,7 @@ export type DropQuota = {
    * @throws if Postgres cannot be queried
    */
   take(locationId: string, bytes: { whole: number; beginning: number }): Promise<Fits>;
-  /**
-   * Writes how many webhooks were not stored. After a failure the counts stay in memory. A kill loses a few seconds.
-   */
+  /** Writes how many webhooks were not stored. If that fails, the counts stay in memory, and a kill loses them. */
   write(): Promise<void>;
 };
 

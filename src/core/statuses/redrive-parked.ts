@@ -16,8 +16,9 @@ export function isAwaited(posId: string): string {
 /** POS ids per round. */
 export const SWEEP_BATCH = 256;
 /**
- * Generous limit for the seconds between the start and the commit of a transaction. A POS id is dated by the start of
- * its transaction, and an event may be parked by a transaction that started before the POS id was committed.
+ * The sweep looks back this many seconds before its mark. This is a generous limit for the time from a transaction's
+ * start to its commit: a POS id has the start time of its transaction, and a transaction that parks an event may have
+ * started before the POS id was committed.
  */
 const UNSEEN_S = 60;
 
@@ -74,8 +75,9 @@ const SOURCE = (alias: string): string => `(
 
 /**
  * SQL of the time when an event of `ruled` was first received: for a replay, when its original was. A POS id has one
- * event of each rank. The query lists all days. With `d.day = gone.webhook_day`, Postgres 18.4 would prune partitions
- * at run time, and it crashes with all its connections if it then rechecks a row that another transaction changed.
+ * event of each rank, so the rank finds it. The query lists all days. With `d.day = gone.webhook_day`, Postgres 18.4
+ * would prune partitions at run time, and it crashes with all its connections if it then rechecks a row that another
+ * transaction changed.
  */
 const FIRST_RECEIVED_AT = `(
     SELECT coalesce((SELECT d.first_received_at FROM webhooks d
@@ -97,7 +99,7 @@ WITH gone AS (
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
 ), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true })}, told AS (
-  -- Arrays, not a join: a plan cached while the table was small would scan the whole table for a join.
+  -- Arrays replace a join. A join's plan, cached while the table was small, would scan the whole table.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1
     AND d.id = ANY (ARRAY(SELECT webhook_id FROM gone))
