@@ -10,7 +10,7 @@ export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | u
 
 /** Seconds within which a commit usually becomes visible. A read also covers this time before the previous read. */
 const COMMIT_S = 1;
-/** The longest transaction, in seconds. */
+/** Maximum duration of a transaction, in seconds. */
 const SLOW_COMMIT_S = 60;
 /** The interval of wide reads, which also cover `SLOW_COMMIT_S` before the previous read. */
 const WIDE_EVERY_MS = 10_000;

@@ -39,9 +39,7 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/**
- * SQL of the time when an operator or its POS paused a location `l`, and of the pause's automatic end, if it has one.
- */
+/** SQL of the time when an operator or its POS paused a location `l`, and of the pause's automatic end, if any. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",

@@ -4,9 +4,9 @@ import type { Pool } from 'pg';
 /** Shorter suspensions are ignored. The time since boot is accurate only to some 10 ms. */
 const SHORTEST_MS = 1_000;
 
-/** Lead of the machine's clock over the monotonic clock. A suspension changes it, and so does setting the clock. */
+/** How far the machine's clock is ahead of the monotonic clock. A suspension or setting the clock changes this. */
 const clockAhead = (): number => Date.now() - performance.now();
-/** Lead of the time since boot over the monotonic clock. Only a suspension changes it. */
+/** How far the time since boot is ahead of the monotonic clock. Only suspensions change this. */
 const bootAhead = (): number => os.uptime() * 1_000 - performance.now();
 
 /**
