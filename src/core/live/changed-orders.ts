@@ -2,29 +2,30 @@ import type { Pool } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 
 /**
- * Reads the changes since the previous read: by order, the highest sequence of its new messages, or null if it ended
- * without one. Undefined if the previous read is more than a minute old: any order may have changed.
+ * Reads which orders changed since the previous read. The map has the highest sequence of each order's new messages, or
+ * null if the order ended without a final status. Undefined if any order may have changed: at the first read, and if
+ * the previous read is more than a minute old.
  */
 export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | undefined>;
 
-/** Seconds that a commit usually takes. A read starts this long before the previous one. */
+/** Seconds within which a commit usually becomes visible. A read also covers this time before the previous read. */
 const COMMIT_S = 1;
-/** Seconds of the longest transaction. */
+/** Maximum duration of a transaction, in seconds. */
 const SLOW_COMMIT_S = 60;
-/** The interval of reads that start `SLOW_COMMIT_S` before the previous one. */
+/** The interval of wide reads, which also cover `SLOW_COMMIT_S` before the previous read. */
 const WIDE_EVERY_MS = 10_000;
 
 type Seen = { server: string; horizon: string; at: string };
 type Row = Seen & { id: string | null; sequence: number | null };
 
 /**
- * Makes a reader of the changes of all orders by all processes. Its cost depends on the number of changes, not of
- * followers: messages are in `outbox` until they are published, then in `live_messages`, and both are read by time.
- * Transaction numbers show which messages are new, but only on one server: a failover reuses some numbers.
+ * Creates a reader of changes by all processes. Its cost depends on the number of changes, not on the number of
+ * followers. Messages are in `outbox` until they are published, then in `live_messages`, and both are read by time.
+ * Transaction ids show which messages are new, but only on one server, because a failover reuses some ids.
  */
 export function changedOrders(pool: Pool): ChangedOrders {
   let seen: (Seen & { readAt: number }) | undefined;
-  /** Wide reads have their own horizon: the other reads have moved on without seeing slow commits. */
+  /** Wide reads have their own horizon (the oldest open transaction), because other reads move past slow commits. */
   let wide: { horizon: string | undefined; nextAt: number } = { horizon: undefined, nextAt: -Infinity };
   /** Whether the last two reads were on the same server. */
   let isSame = false;
@@ -51,11 +52,11 @@ export function changedOrders(pool: Pool): ChangedOrders {
 }
 
 const isFresh = (row: string): string => `($3::xid8 IS NULL OR age(${row}.xmin) <= age($3::xid8::xid))`;
-/** Has both bounds: with one, Postgres expects a third of a table that is not analyzed yet, and reads all of it. */
+/** The range has two bounds. With one, Postgres expects a third of a new table to match, and scans the whole table. */
 const isLate = (time: string): string =>
   `${time} BETWEEN $1::timestamptz - make_interval(secs => $2::float) AND 'infinity'`;
 
-/** Not a prepared statement, so that it is planned for the actual times. Without a previous time it reads nothing. */
+/** The statement is not prepared: it is planned for the actual times. Without a previous time it finds no order. */
 const CHANGES = `
   -- guard: slow-commit
   SELECT pg_postmaster_start_time()::text AS server, pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,

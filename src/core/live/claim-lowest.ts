@@ -6,17 +6,17 @@ import { LIVE_ROW } from './outbox.ts';
 export type OutboxRow = LiveRow & { attempts: number };
 
 const LEASE_S = 10;
-/** Time that a commit usually takes. A claim starts this long before the oldest known row. */
+/** Time that a commit usually takes. A claim starts this long before the oldest row of the last claim. */
 const COMMIT_MS = 250;
-/** Periodically a claim starts this long before it, to find slow commits. */
+/** Every `SLOW_EVERY_MS` a claim starts this long before that row, to find slow commits. */
 const SLOW_COMMIT_MS = 10_000;
 const SLOW_EVERY_MS = 1_000;
-/** The rest between two claims from the very beginning. `times` multiplies the duration of one. */
+/** Pause between two claims that read the whole outbox: `times` the duration of one, within these limits. */
 const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
 /**
- * Claims each order's lowest unpublished row, oldest first. Starts at the oldest row of the last claim: below it are only
- * deleted rows, which an old snapshot may keep by the hundred thousand.
+ * Creates a function that claims each order's lowest unpublished row, oldest first. It starts at the oldest row of the
+ * last claim. Before that row are only deleted rows, of which an old snapshot may retain hundreds of thousands.
  */
 export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRow[]> {
   let oldest: Date | undefined;
@@ -51,8 +51,8 @@ export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRo
 }
 
 /**
- * `OFFSET 0` forces index lookups: a plan cached while the outbox was empty, as it usually is, would scan the outbox and
- * `orders` for every row once it is full.
+ * `OFFSET 0` forces index look-ups. The outbox is usually empty, and a plan cached then would scan the outbox and
+ * `orders` for every row when the outbox is full.
  */
 const CLAIM = `
   WITH lowest AS (

@@ -5,35 +5,35 @@ import { changedOrders } from './changed-orders.ts';
 import { readLive, type ReadLive } from './read-live.ts';
 
 /**
- * Receives an order's news: first its state, then its new messages, in sequence and each once. Undefined for an order
- * that no signal named yet. Nothing follows after `ended`.
+ * Is called with an order's state and new messages: once at the start, then at each change. Messages come in sequence,
+ * each once. `news` is undefined while no signal has named the order. There are no calls after `ended`.
  */
 export type Follower = (news: ReadLive | undefined) => void;
 
 export type OrderFeed = {
   /**
-   * @param after the sequence of the follower's last message; 0 for none, undefined if it wants no earlier messages
+   * @param after the sequence of the follower's last message: 0 if it has none, undefined if it wants only new messages
    * @returns a function that stops following
    */
   follow(serviceOrderId: string, after: number | undefined, follower: Follower): () => void;
-  /** Signals a change in this process. Changes by other processes are seen within 150 ms. */
+  /** Reports a change by this process. Changes by other processes are found within 150 ms. */
   wake(): void;
   stop(): Promise<void>;
 };
 
 const POLL_MS = 150;
-/** Followers served by one read. */
+/** Maximum number of followers that one read serves. */
 const READ_MAX = 1_000;
 
 type Following = { serviceOrderId: string; after: number | undefined; notify: Follower };
 
 /**
- * Sends followers the messages of their orders, whichever process changes them. Each poll finds the changed orders, and
- * reads the followed ones: an order without changes costs only memory, however many follow it.
+ * Sends followers the messages of their orders, whichever process changes the orders. Each poll finds the changed
+ * orders and reads those that are followed. An unchanged order costs only memory, however many followers it has.
  */
 export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }): OrderFeed {
   const followings = new Map<string, Following[]>();
-  /** Followers that joined or whose order changed, and that are not notified yet. */
+  /** Followers that have joined, or whose order has changed, and that have not been notified yet. */
   const unnotified = new Set<Following>();
   const changed = changedOrders(pool);
 
@@ -77,7 +77,6 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
     pollMs: POLL_MS - GATHER_MS,
     isWatched: () => followings.size > 0,
     async poll() {
-      // The next poll serves a follower that joins from here on: its order's change may have come after this read.
       await findChanges();
       const all = [...unnotified];
       for (let i = 0; i < all.length; i += READ_MAX) await notifyFollowers(all.slice(i, i + READ_MAX));

@@ -7,7 +7,7 @@ import { jsonObject } from '../postgres/sql-rows.ts';
 /** SQL of the POS's latest estimates for an order `o`: when the food is ready, and when it reaches the member. */
 export const ESTIMATED = { ready: 'o.estimate[2]', delivery: 'o.estimate[3]' };
 
-/** The estimates and the tracking link as a member gets them: only until the order has ended. */
+/** SQL of the estimates and the tracking link for members. They are NULL when the order has ended. */
 export const NOTIFIED_ESTIMATES = {
   estimatedReadyAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.ready} END`,
   estimatedDeliveryAt: `CASE WHEN o.ended_at IS NULL THEN ${ESTIMATED.delivery} END`,
@@ -21,16 +21,16 @@ const MEMBER: ReasonCode = 'member_cancelled';
 const RESTAURANT: ReasonCode = 'restaurant_cancelled';
 const OTHER: ReasonCode = 'other';
 
-/** SQL of the reason code for who cancelled an order `o`: the member, if the platform requested it, or the restaurant. */
+/** SQL of the reason code for who cancelled `o`: the member if the platform requested it, otherwise the restaurant. */
 const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
     SELECT c.requested_by FROM cancellations c WHERE c.service_order_id = o.service_order_id) = 'platform'
   THEN '${MEMBER}' ELSE '${RESTAURANT}' END`;
 
 /**
- * SQL of the reason code of a failed or cancelled order `o`, never null for one. Overrides `restaurant_cancelled` if the
- * member requested it: a POS that confirms a cancellation may report it as the restaurant's.
- * @param rank SQL of the rank that counts
- * @param own SQL of the code that came with it, if that is not the order's
+ * SQL of the reason code of an order `o`. It is NULL only if the order has neither failed nor been cancelled. If the
+ * member requested the cancellation, `restaurant_cancelled` is replaced: a POS that confirms a request may report it.
+ * @param rank SQL of the rank to use
+ * @param own SQL of the reason code that came with this rank. If it is NULL, the order's code is used.
  */
 export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
   WHEN ${rank} < ${RANK_FAILED} THEN NULL
@@ -38,8 +38,8 @@ export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
   ELSE coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY}) END`;
 
 /**
- * SQL of an order's next sequence: above its last one, and above the floor if there is one. A restore or a failover
- * forgets numbers that readers have seen, and readers would drop the next messages as repeats.
+ * SQL of an order's next sequence: above its last one, and above the floor if there is one. A restore or a failover may
+ * lose numbers that readers have seen. Readers would then drop new messages with these numbers as repeats.
  * @param last SQL of the order's last sequence
  */
 export function nextSequence(last: string): string {
@@ -49,9 +49,9 @@ export function nextSequence(last: string): string {
 }
 
 /**
- * Raises the floor above all numbers that readers can have seen, including those that this database has forgotten. So the
- * floor depends on the clock and not on stored rows. It allows twenty numbers a minute: an order has fewer than ten
- * messages of its steps, and one a minute of its estimate.
+ * Raises the floor above all numbers that readers can have seen, including numbers that this database has lost.
+ * Therefore the floor depends on the clock, not on stored rows. It allows twenty numbers a minute. An order needs
+ * fewer: it has less than ten status messages, and at most one estimate message a minute.
  * @returns the new floor
  */
 export async function raiseSequences(pool: Pool): Promise<number> {
@@ -64,9 +64,9 @@ export async function raiseSequences(pool: Pool): Promise<number> {
 }
 
 /**
- * SQL that inserts live messages, in the commit of the change that they report; a FROM clause follows. Fields that all
- * messages of an order share are read from the order when a message is published.
- * @param message SQL expressions
+ * SQL that inserts live messages. The caller adds a FROM clause, and runs it in the commit of the change that the
+ * messages report. Fields that all messages of an order share are read from the order when a message is published.
+ * @param message an SQL expression for each column
  */
 export function insertOutbox(message: {
   serviceOrderId: string;
@@ -83,7 +83,7 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
-/** SQL of a column of the event that a message reports. An order that was never read has it only there. */
+/** SQL of a column of the event that a message reports. An order without a row in `orders` has the value only there. */
 const ofEvent = (column: string): string => `(
   SELECT e.${column} FROM status_events e
   WHERE e.service_order_id = m.service_order_id AND e.sequence = m.sequence LIMIT 1)`;

@@ -8,22 +8,22 @@ import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /**
- * Resolves when the topic has the message, to its id there if the topic returns one. Messages of one order are published
- * one after the other. The message names the span.
+ * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message, to the
+ * id of the message if the topic returns one. Messages of one order are published one after the other.
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
-/** Messages published at a time. Each needs its own request, because a request has one ordering key. */
+/** Maximum of messages under way. Each needs its own request, because a request has one ordering key. */
 const UNDER_WAY = 200;
 const POLL_MS = 1_000;
-/** Failures in a row from which the topic counts as down. Then the relay waits for the topic, not for each message. */
+/** After so many failures in a row the topic counts as down: a failure then causes a pause, and is no longer logged. */
 const DOWN_AFTER = 20;
 const DOWN_WAIT_MS = 1_000;
 const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
 
 /**
- * Publishes the outbox, the messages of an order strictly one after the other. Every process claims only an order's lowest
- * unpublished row, so if a message fails, no later message of its order can overtake it. A row is deleted after its
+ * Publishes the outbox. Messages of one order are published strictly one after the other: every process claims only an
+ * order's lowest unpublished row, so if a message fails, no later message can overtake it. A row is deleted after its
  * message is published, so a crash in between repeats the message.
  */
 export function publishLive(deps: {
@@ -98,7 +98,7 @@ export function publishLive(deps: {
 async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
   await pool.query({
     name: 'forget-published',
-    // A row that was claimed again meanwhile may remain, and be published once more.
+    // If a row was claimed again meanwhile, it may remain, and its message is published once more.
     text: `
       WITH gone AS (
         DELETE FROM outbox

@@ -11,9 +11,9 @@ export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolea
 type Row = { serviceOrderId: string; ended: boolean; state: StateRow; messages: LiveRow[] };
 
 /**
- * Reads the live messages of some orders, published or not, each order's after its own sequence, in one indexed
- * statement. Erased messages are left out.
- * @param after by order, the sequence of the last known message; 0 for all, undefined for none but the order's state
+ * Reads the live messages of several orders in one indexed statement, published or not. Each order has its own sequence
+ * after which its messages are read. Erased messages are left out.
+ * @param after for each order, the sequence of the last known message: 0 for all messages, undefined for only the state
  * @returns by order; orders that no signal ever named are missing
  */
 export async function readLive(
@@ -22,7 +22,7 @@ export async function readLive(
 ): Promise<Map<string, ReadLive>> {
   const { rows } = await pool.query<Row>({
     name: 'read-live',
-    // `OFFSET 0` forces index lookups: a plan cached while a table was empty would scan it.
+    // `OFFSET 0` forces index look-ups: a plan cached while a table was empty would scan it.
     text: `
       SELECT asked.id AS "serviceOrderId", found.ended, found.state, found.messages
       FROM unnest($1::text[], $2::int[]) AS asked(id, after)
@@ -59,7 +59,7 @@ const IS_READ = 'o.service_order_id IS NOT NULL';
 const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
 const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
-/** SQL of a column of the event that ended an order that was never read. */
+/** SQL of a column of the event that ended an order. Only for orders that were never read from the platform. */
 const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
   SELECT e.${column} FROM status_events e WHERE e.service_order_id = asked.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
@@ -73,7 +73,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   reasonCode: reasonCodeAt(`(${RANK})`, `CASE WHEN ${IS_READ} THEN NULL ELSE ${ofUnread('reason_code')} END`),
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
   ...NOTIFIED_ESTIMATES,
-  // Read only for followers that get no messages. The messages have it.
+  // Only followers that get no messages need this time here. Each message has its own.
   appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };
 const STATE = jsonObject(STATE_FIELDS);

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 
-/** SQL: whether a member follows the order `$1`, through any process. A dead process counts for half a minute. */
+/** SQL: whether a member follows the order `$1` in any process. Followers of a dead process count for half a minute. */
 export const IS_FOLLOWED = `EXISTS (
   SELECT FROM followed_orders JOIN following_processes USING (process)
   WHERE service_order_id = $1 AND beat_at > now() - interval '30 s')`;
 
 /**
- * Records which orders members follow through this process, so that operators see it through every process.
+ * Records which orders members follow through this process, so that operators of every process see it.
  * @returns a function that writes the changes since its last call; it writes nothing while no order is followed
  */
 export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => ReadonlySet<string>): () => Promise<void> {
@@ -26,10 +26,10 @@ export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => Readon
       const added = [...following].filter((id) => !written.has(id));
       const left = [...written].filter((id) => !following.has(id));
       const { rows } = await pool.query<{ begins: boolean }>(WRITE, [process, added, left]);
-      // If this process was taken for dead, its rows are deleted: the next call writes the others again.
+      // If another process took this one for dead, it deleted all rows. The next call then writes the other orders.
       written = rows[0]?.begins === true ? new Set(added) : following;
     } catch (error) {
-      // The write may have been committed. Its rows expire under the old id, and the next calls write all again.
+      // The write may have been committed. Under a new id, the next calls write all orders, and the old rows expire.
       process = randomUUID();
       throw error;
     }
@@ -44,7 +44,7 @@ const WRITE = `
   ), gone AS (
     DELETE FROM following_processes WHERE process IN (
       SELECT process FROM following_processes WHERE beat_at < now() - interval '30 s' AND process <> $1::uuid
-      FOR UPDATE SKIP LOCKED) -- another process is deleting it
+      FOR UPDATE SKIP LOCKED) -- skips rows that another process is deleting
   ), added AS (
     INSERT INTO followed_orders (service_order_id, process) SELECT unnest($2::text[]), $1::uuid
   ), "left" AS (

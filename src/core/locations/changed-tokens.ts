@@ -9,19 +9,19 @@ export type ListedToken = {
   expiresAt: number | null;
 };
 
-/** A token with its SHA-256 in base64. All other fields of a removed token are null. */
+/** A token with its SHA-256 in base64. If the token was removed, all fields of `ListedToken` are null. */
 export type ChangedToken = ListedToken & { sha256: string; isValid: boolean };
 
-/** From this many changes on, reading all tokens is better. */
+/** From this many changes on, it is cheaper to read all tokens. */
 const MOST_CHANGED = 500;
-/** A change may be committed some seconds after its timestamp. */
+/** Reads overlap by this time, because a change may be committed some seconds after its timestamp. */
 const OVERLAP_S = 60;
 
 /** SQL of a `ListedToken` of `webhook_tokens t`. */
 export const LISTED_TOKEN = `t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
              extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
 
-/** A token that changed together with its location appears twice. */
+/** A token appears twice if its location changed too. */
 const CHANGED = `
   WITH changed AS (
     SELECT sha256 FROM webhook_tokens WHERE greatest(created_at, revoked_at) > to_timestamp($1::float8)
@@ -39,10 +39,10 @@ const CHANGED = `
   LIMIT $2`;
 
 /**
- * Reads the tokens that were issued, revoked or removed, or whose location was stored again. Some of them may be
- * unchanged, because the read overlaps with the previous one.
+ * Reads the tokens that were issued, revoked or removed, and all tokens of locations that were stored again. Some of
+ * them may be unchanged, because the read overlaps with the previous one.
  * @param since the mark of the previous read, in seconds since the epoch; by default now
- * @returns the mark for the next read; `changed` is undefined if there are too many
+ * @returns the mark for the next read; `changed` is undefined if there are too many changes
  */
 export async function readChangedTokens(
   pool: Pool,

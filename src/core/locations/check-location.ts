@@ -17,7 +17,7 @@ export type PosDeps = {
 
 /**
  * Makes one call to a location's POS.
- * @param limit the time limit; `sent` is that of the TryAgain for a call without an answer; `stopping` ends the call early
+ * @param limit the time limit. If there is no answer, the TryAgain has this `sent`. `stopping` ends the call early.
  * @throws what the call throws; TryAgain if no answer comes in time
  */
 export async function askPos<Result>(
@@ -40,7 +40,7 @@ export async function askPos<Result>(
 
 export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
 
-/** The result of a check. Its sentences are for the operator, without secrets. */
+/** The result of a check. Its texts are for the operator and contain no secrets. */
 export const CheckedLocation = z
   .discriminatedUnion('state', [
     z.object({
@@ -61,8 +61,8 @@ export const CheckedLocation = z
 export type CheckedLocation = z.infer<typeof CheckedLocation>;
 
 /**
- * Checks that a location's settings reach its POS, without changing anything there. Includes paused locations.
- * @param withinMs the time for all calls together: an operator waits
+ * Checks that a location's settings reach its POS, without changing anything there. Paused locations are checked too.
+ * @param withinMs the time limit for all calls together, because an operator waits
  * @throws WrongLocation if there is no such location
  */
 export async function checkLocation(

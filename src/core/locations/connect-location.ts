@@ -16,14 +16,14 @@ import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/make-token.ts';
 
-/** The time for all calls of one connection together. */
+/** Time limit for all calls of one connection together. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const LABEL = 'provider connect';
 
 /**
- * Makes a location's POS call its webhook, with a new token; earlier tokens stay valid. The settings that the POS
- * returns are merged into the location's. A token that was given to nobody is revoked.
- * @throws WrongLocation, and what the provider throws; the token is revoked if the POS certainly does not have it
+ * Makes a location's POS call its webhook with a new token. Earlier tokens stay valid. Settings that the POS returns
+ * are merged into the location's settings. The new token is revoked if nothing uses it (`Connection.unused`).
+ * @throws WrongLocation, and what the provider throws. The new token is revoked if the POS certainly does not have it.
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; posFetch: typeof fetch; now: Now },
@@ -61,7 +61,7 @@ export async function connectLocation(
     const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
     if (!isStored) {
       throw new WrongLocation(
-        `the settings of "${locationId}" were changed meanwhile, so the POS's new settings were not stored: connect it again`,
+        `the settings of "${locationId}" were changed meanwhile, so the POS's new settings were not stored. Connect the location again`,
       );
     }
   }

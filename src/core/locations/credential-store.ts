@@ -9,20 +9,20 @@ import { retryWrite } from '../postgres/transactions.ts';
 import type { Credentials, Grant } from '../domain/provider.ts';
 import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
-/** The time for the POS to answer. */
+/** Time limit for the POS to answer a token request. */
 const OBTAIN_MS = 8_000;
-/** The longest time from the claim to the call. After a longer suspension the claim may be lost. */
+/** Maximum time from the claim to the token request. After a longer suspension, the claim is made again. */
 const BEGIN_WITHIN_MS = 5_000;
-/** Seconds of a claim: more than both times above and the write (10 s) together. */
+/** Duration of a claim in seconds: more than both times above and the write (10 s) together. */
 const RENEWAL_S = 30;
-/** The time that an order waits for its token, shorter than its attempt, so that it can still be sent. */
+/** Time for which an order waits for its token, shorter than its attempt, so that the order can still be sent. */
 const WAIT_MS = 10_000;
 const POLL_MS = 100;
-/** Seconds of a token's life reserved for the call, or a tenth of its life if that is less. */
+/** A token is not used in the last seconds of its life: this many, or a tenth of its life if that is less. */
 const SPARE_S = 60;
-/** Age in seconds of a token below which a refusal cannot mean that it is too old. */
+/** Age in seconds. If the POS rejects a younger token, the token is not renewed, because it cannot have expired. */
 const YOUNG_S = 60;
-/** The time for which a final refusal of the POS is cached, so that not every waiting order repeats the request. */
+/** Time for which a final refusal of the POS is cached, so that not every waiting order repeats the request. */
 const REFUSED_FOR_MS = 25_000;
 const CACHE_SIZE = 10_000;
 
@@ -30,19 +30,19 @@ type TokenRequest = Parameters<Credentials['accessToken']>[0];
 /** Times are milliseconds of the process's monotonic clock. */
 type Known = { accessToken: string; granted: number; until: number };
 type StoredGrant = Pick<Grant, 'accessToken' | 'refreshToken'>;
-/** `lifetime` is the token's whole life in seconds, `left` the rest of it, `age` the time since its grant. */
+/** `lifetime` is the token's whole life in seconds, `left` the rest of it, `age` the time since it was granted. */
 type Row = { grant: string | null; generation: number; lifetime: number; left: number; age: number };
 
 /**
- * Stores access and refresh tokens in Postgres. One process at a time renews a token, because many refresh tokens can be
- * used only once. If that process dies, the next one tries the same refresh token again. If the POS refuses it, it was
- * spent: `reconnect_needed`.
+ * Stores access and refresh tokens in Postgres. Only one process at a time renews a token, because many refresh tokens
+ * can be used only once. If that process dies, the next one tries the same refresh token again. If the POS refuses it,
+ * the dead process had used it, and the error has the cause `reconnect_needed`.
  */
 export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: string) => Credentials {
   const known = new LRUCache<string, Known>({ max: CACHE_SIZE });
   const underWay = new Map<string, Promise<string>>();
   const refused = new LRUCache<string, NeedsOperator>({ max: CACHE_SIZE, ttl: REFUSED_FOR_MS, ttlResolution: 0 });
-  /** Grants that are not in Postgres yet. Their predecessors are spent, so this is the only copy. */
+  /** Grants that Postgres does not have yet. They are the only copy: the POS accepts no earlier refresh token. */
   const unsaved = new Map<string, Grant & { generation: number; at: number }>();
 
   const cache = (
@@ -55,7 +55,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     return accessToken;
   };
 
-  /** Reads a valid token that this or another process was granted. Undefined if a new one is needed. */
+  /** Reads a token that some process obtained and that is still valid. Undefined if a new one is needed. */
   const readGranted = async (
     key: string,
     row: Row,
@@ -67,7 +67,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
     return cache(key, accessToken, row);
   };
 
-  /** Decrypts a grant. A grant that no key decrypts, or that is encrypted for another row, counts as none. */
+  /** Decrypts a grant. Undefined if there is none, no key decrypts it, or it is encrypted for another row. */
   const open = async (key: string, { grant }: Row): Promise<StoredGrant | undefined> =>
     grant === null
       ? undefined
@@ -134,7 +134,7 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       ) {
         return held.accessToken;
       }
-      // Early renewals have their own key: other callers do not wait for them, and do not get their refusals.
+      // Early renewals have their own key, so that other callers neither wait for them nor get their refusals.
       const sought = `${key} ${maxAgeS}`;
       const refusal = refused.get(sought);
       if (refusal !== undefined) throw refusal;
@@ -161,8 +161,8 @@ function spareOf(lifetime: number): number {
 const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent: false });
 
 /**
- * The error for an order, which was not sent, whatever happened to the token request. A server error's status is only in
- * the cause: as the status of an order's error, it would mean that the POS may have the order.
+ * Converts an error of the token request to an error of the order, which was certainly not sent. The HTTP status of a
+ * server error is only in the cause. As the status of the order's error, it would mean that the POS may have the order.
  */
 function notSent(error: unknown): TryAgain {
   if (!(error instanceof TryAgain)) {
@@ -199,7 +199,7 @@ async function read(pool: Pool, key: string): Promise<Row | undefined> {
   return rows[0];
 }
 
-/** @returns the row, or undefined while another process renews it */
+/** Claims a token's renewal. @returns the row, or undefined while another process renews the token */
 async function claim(pool: Pool, key: string, integration: string, renewer: string): Promise<Row | undefined> {
   const { rows } = await pool.query<Row>(
     `INSERT INTO credentials AS c (seed_sha256, integration, renewer, renewing_until)
@@ -231,7 +231,7 @@ async function store(
   );
 }
 
-/** Releases the claim. Ignores errors: the claim also expires. */
+/** Releases the claim. Errors are ignored, because the claim also expires. */
 async function release(pool: Pool, key: string, renewer: string): Promise<void> {
   await pool
     .query(

@@ -6,7 +6,7 @@ import type { LocationDeps } from './check-location.ts';
 import { credentialStore } from './credential-store.ts';
 import { settingsOpener, type SettingsRules } from './locations.ts';
 
-/** Makes the dependencies of a process outside the service that calls locations' POS systems. */
+/** Creates what a process other than the service, such as a CLI command, needs for calling POS systems. */
 export async function locationDeps(
   pool: Pool,
   rules: SettingsRules,

@@ -22,7 +22,7 @@ export type Location = {
   settings: unknown;
 };
 
-/** A hash of the account that a location's settings lead to. A hash, because the account may contain credentials. */
+/** Identifies the POS account of a location's settings, by a hash because the account may contain credentials. */
 export function posAccount({ integration, provider, settings }: Location): string {
   return hash('sha256', JSON.stringify([integration, provider.account?.(settings) ?? '']));
 }
@@ -39,7 +39,7 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** SQL of the time when a location `l` was paused by an operator or its POS, and of its automatic end, if it has one. */
+/** SQL of the time when an operator or its POS paused a location `l`, and of the pause's automatic end, if any. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
@@ -62,7 +62,6 @@ export type OpenSettings = (
 
 type Usable = { provider: Provider; settings: unknown };
 
-/** The inputs for validating settings. */
 export type SettingsRules = {
   registry: Registry;
   keys: SettingsKeys;
@@ -70,10 +69,10 @@ export type SettingsRules = {
   publicUrl: string | undefined;
 };
 
-/** Locations whose decrypted settings are cached: some 50 MB. */
+/** Maximum number of locations whose decrypted settings are cached: some 50 MB. */
 const MOST_OPENED = 50_000;
 
-/** Decrypts and parses settings, and caches them until they change: every webhook and attempt needs them. */
+/** Decrypts and parses settings, and caches them until they change, because every webhook and attempt needs them. */
 export function settingsOpener(rules: SettingsRules): OpenSettings {
   const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
   return async ({ locationId, integration, sealedSettings }) => {
@@ -96,7 +95,7 @@ export function settingsOpener(rules: SettingsRules): OpenSettings {
   };
 }
 
-/** The place that a location's settings are encrypted for. */
+/** The place of a location's settings, see `seal`. */
 export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
 }
@@ -128,12 +127,12 @@ function parseSettings(
   return { provider, settings: parsed.data };
 }
 
-/** The schema of newly stored settings. */
+/** The provider's schema for settings that are about to be stored. It may be stricter than that for stored settings. */
 export const newSettingsOf = (provider: Provider): Provider['settings'] => provider.newSettings ?? provider.settings;
 
 /**
- * Creates or replaces a location. Its held placements become due at once.
- * @param location.country by default the country stays unchanged
+ * Creates or replaces a location. Its unfinished placements are retried at once, unless they wait for an operator.
+ * @param location.country without it, the stored country stays
  * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
  */
 export async function putLocation(
@@ -152,7 +151,7 @@ export async function putLocation(
        ON CONFLICT (location_id) DO UPDATE
          SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
              country = coalesce(excluded.country, locations.country), grant_sha256 = excluded.grant_sha256,
-             -- A new POS cannot end the pause of the previous one.
+             -- A pause by the previous POS ends now, because the new POS cannot end it.
              pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
                                      THEN now() ELSE locations.pos_paused_until END
      )
@@ -168,15 +167,16 @@ export async function putLocation(
   );
 }
 
-/** The key of the grant that settings lead to; undefined if their connection does not expire. */
+/** The key of the grant that settings use; undefined if these settings need no grant that is renewed. */
 export function grantKeyOf(integration: string, provider: Provider, settings: unknown): string | undefined {
   const seed = provider.grantSeed?.(settings);
   return seed && keyOfGrant(integration, seed);
 }
 
 /**
- * Refuses settings with a host that every call would refuse, so that an operator sees it at once. Stored settings stay
- * usable, because webhooks need them. Skips the URL that the POS calls: we never call it.
+ * Refuses settings with a host to which every call would be refused, so that an operator sees the error at once.
+ * Opening stored settings does not include this check, because webhooks need the settings. The URL that the POS calls
+ * is not checked, because we never call it.
  * @throws WrongLocation
  */
 export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowed: AllowedHosts): void {
@@ -190,7 +190,7 @@ export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowe
 
 /**
  * Replaces settings, unless they changed since they were read.
- * @returns whether they are stored
+ * @returns whether the new settings are stored
  * @throws WrongLocation like `putLocation`
  */
 export async function replaceSettings(
@@ -203,7 +203,7 @@ export async function replaceSettings(
   const grantKey = grantKeyOf(location.integration, provider, settings) ?? null;
   const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));
   const { rowCount } = await retryWrite(() =>
-    // A repeat after a commit whose answer was lost matches its own settings ($3).
+    // If a commit succeeds and its answer is lost, the repeated write finds its own settings ($3) and succeeds too.
     pool.query(
       `UPDATE locations SET settings = $3, grant_sha256 = decode($4::text, 'hex'), updated_at = now()
        WHERE location_id = $1 AND settings IN ($2, $3)`,
@@ -263,8 +263,8 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
 }
 
 /**
- * SQL that resumes the orders of the locations in `was` whose `paused_at` (the start of the pause) is not NULL. Extends
- * their deadlines by the pause.
+ * SQL that resumes the orders of locations and extends their deadlines by the pause. `was` has the locations. If a
+ * location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
  */
 export const LET_GO_ON = `
   UPDATE placements p
@@ -274,8 +274,8 @@ export const LET_GO_ON = `
   WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
 
 /**
- * Resumes a location paused by an operator or its POS, and extends its orders' deadlines by the pause. Earlier reports of
- * its POS no longer count.
+ * Resumes a location that an operator or its POS paused, and extends its orders' deadlines by the pause. Reports that
+ * its POS sent before no longer count.
  * @returns whether the location exists
  */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {

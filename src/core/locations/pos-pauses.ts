@@ -2,12 +2,12 @@ import type { Pool } from 'pg';
 import { LET_GO_ON } from './locations.ts';
 
 /**
- * SQL that starts or ends pauses of locations, as reported by their POS systems; `heard` has the numbers of the webhooks
- * that were applied. The newest report counts, by its first arrival: a replay of an older report, or one from the spill,
- * changes nothing. Nor does a pause that has already ended. An operator's pause is untouched. `endPosPauses` resumes the
- * orders.
- * @param words SQL of rows under an alias: webhook_nth, location_id, integration, said_at, until; `until` is NULL if the
- *   kitchen takes orders
+ * SQL that starts or ends pauses of locations, as their POS systems report. `heard` has the numbers of the webhooks
+ * that changed something. The newest report counts. Its time is when it first arrived, so an older report that arrives
+ * again, by a replay or from the spill, changes nothing. A pause that has already ended changes nothing either. An
+ * operator's pause stays. `endPosPauses` resumes the orders.
+ * @param words makes SQL of reports, as rows with an alias and the columns webhook_nth, location_id, integration,
+ *   said_at, until; `until` is NULL if the kitchen takes orders
  */
 export const pausingByPos = (words: (alias: string) => string): string => `
 word AS (
@@ -27,8 +27,8 @@ word AS (
 )`;
 
 /**
- * Ends pauses by POS systems that are over, or whose kitchen takes orders again. Orders resume at once, unless an operator
- * has paused the location too: that pause stays, and counts from the start of the earlier one.
+ * Ends pauses by POS systems whose time is over, or whose kitchen takes orders again. Orders resume at once, unless an
+ * operator has also paused the location. The operator's pause then counts from the start of the earlier pause.
  * @returns the locations whose orders resume
  */
 export async function endPosPauses(pool: Pool): Promise<{ locationId: string; integration: string }[]> {

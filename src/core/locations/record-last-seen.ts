@@ -4,12 +4,12 @@ import type { Observe } from '../domain/observed.ts';
 type Seen = { integration: string; at: number };
 
 /**
- * Records when each location and each token was last seen. Collects in memory and writes periodically, because a write per
- * webhook would cost as much as the webhook. A killed process loses some seconds.
+ * Records when each location and each token was last seen. Collects the times in memory and writes them periodically,
+ * because a write per webhook would cost as much as the webhook itself. A killed process loses some seconds.
  */
 export function recordLastSeen(pool: Pool): {
   observe: Observe;
-  /** Writes all changes in one statement. If that fails, they stay in memory. */
+  /** Writes all changes in one statement. If that fails, the changes stay in memory. */
   write(): Promise<void>;
 } {
   const locations = new Map<string, Seen>();

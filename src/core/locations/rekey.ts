@@ -6,13 +6,13 @@ import { placeOfWebhook, readSealHeader, seal, SealedElsewhere, type SettingsKey
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Texts encrypted again, with the first key and for their row. In a dry run: the texts that would be. */
+  /** Texts that were (in a dry run: would be) encrypted again, with the first key and bound to their row. */
   rewritten: number;
-  /** The rewritten texts that an earlier version had not bound to their row. */
+  /** The number of rewritten texts that an earlier version had not bound to their row. */
   unbound: number;
-  /** Texts that had the first key already, and were bound to their row. */
+  /** Texts that already had the first key and were bound to their row. */
   current: number;
-  /** Texts left as they are. */
+  /** Texts that could not be decrypted and were left as they are. */
   unreadable: number;
 };
 
@@ -21,17 +21,17 @@ export type Rekeying = {
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems. */
   grants: Rekeyed;
-  /** Headers that verify dropped webhooks again, and bodies with our token. */
+  /** Headers that are needed to verify dropped webhooks again, and bodies with our token. */
   webhooks: Rekeyed;
-  /** Ids of the keys of unreadable texts: SETTINGS_KEY lacks them, or has other bytes. */
+  /** Key ids of unreadable texts. SETTINGS_KEY lacks this id, or has another key under it. */
   missingKeys: string[];
-  /** The rows of unreadable texts that were encrypted for another row. */
+  /** The rows of texts that are unreadable because they were encrypted for another row. */
   misplaced: string[];
 };
 
 /**
- * Encrypts all texts again with the first key and for their rows, one by one, while services run: a text that is replaced
- * meanwhile keeps its new value. Safe to repeat and to interrupt.
+ * Encrypts all sealed texts again, one by one, with the first key and bound to their rows. Services may run meanwhile:
+ * if one replaces a text, the new text stays. This is safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();
@@ -61,7 +61,7 @@ type Sealed = { key: string[]; sealed: string };
 type Column = {
   /** The place that the text of this key is encrypted for. */
   placeOf(key: string[]): string;
-  /** Returns the texts after `after`, or the first ones. */
+  /** Returns a page of texts: those after the key `after`, or the first ones. */
   page(after: string[] | undefined): Promise<Sealed[]>;
   read(key: string[]): Promise<string | undefined>;
   /** Replaces a text, unless it has changed. */
@@ -109,7 +109,7 @@ async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRu
   return {};
 }
 
-/** Makes the three statements for one column. `$1` is the key that `where` compares with, as text[]. */
+/** Makes the statements for one column. `where` compares the primary key with `$1`, as text[]. */
 function columnOf(
   pool: Pool,
   placeOf: Column['placeOf'],
@@ -160,7 +160,7 @@ function grantsIn(pool: Pool): Column {
   });
 }
 
-/** The encrypted texts of one day. Few webhooks have one, so they have their own index. */
+/** The encrypted texts of one day. Few webhooks have one, and a partial index finds these. */
 function webhooksIn(pool: Pool, day: string): Column {
   return columnOf(pool, ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }), {
     table: 'webhooks',

@@ -5,10 +5,10 @@ import { inTransaction } from '../postgres/transactions.ts';
 const NAMED = 5;
 
 /**
- * Removes a paused location without unfinished orders, with its settings and tokens. Its webhooks are refused within five
- * seconds. Its orders, their history and its webhooks expire as usual; the id can be configured again. Grants of its POS
- * may be shared with other locations, and are deleted once they are not renewed any more.
- * @returns the number of tokens removed, or the obstacle, or undefined if there is no such location
+ * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
+ * refused within five seconds. Its orders, their history and its webhooks expire as usual, and the id can be configured
+ * again. Grants of its POS may be shared with other locations, so they are deleted later, when nothing renews them.
+ * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
  */
 export async function removeLocation(
   pool: Pool,
@@ -40,7 +40,7 @@ export async function removeLocation(
   });
 }
 
-/** Removes operators' rights at the location: if the id is configured again, it may belong to somebody else. */
+/** Removes operators' rights at the location, because the id may be configured again for somebody else. */
 async function takeRights(client: PoolClient, locationId: string): Promise<void> {
   for (const last of [
     'DELETE FROM operator_grants WHERE locations = ARRAY[$1]',
@@ -52,7 +52,7 @@ async function takeRights(client: PoolClient, locationId: string): Promise<void>
   }
 }
 
-/** Names unfinished orders: they would lose their statuses, or wait for a location that no longer exists. */
+/** Names the unfinished orders. Without the location they would lose their statuses, or could never be sent. */
 async function openOrders(client: PoolClient, locationId: string): Promise<string | undefined> {
   const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
     `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count

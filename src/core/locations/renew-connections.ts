@@ -16,12 +16,12 @@ import type { Credentials } from '../domain/provider.ts';
 /** The dates of a POS's grant, without its tokens. */
 export const ShownGrant = z
   .object({
-    grantedAt: z.date().meta({ description: 'When its POS last granted access, or reported how long it lasts.' }),
+    grantedAt: z.date().meta({ description: 'When its POS last granted access, or reported how long access lasts.' }),
     lastsUntil: z
       .date()
       .nullable()
       .meta({ description: 'When the connection ends unless it is renewed. Null if it does not expire.' }),
-    daysLeft: z.int().nullable().meta({ description: 'Whole days until then; below 0 once it has ended.' }),
+    daysLeft: z.int().nullable().meta({ description: 'Whole days until `lastsUntil`; negative if it has passed.' }),
   })
   .meta({ id: 'ShownGrant' });
 export type ShownGrant = z.infer<typeof ShownGrant>;
@@ -42,8 +42,8 @@ export async function readGrant(pool: Pool, locationId: string): Promise<ShownGr
 const CALL_TIMEOUT_MS = 15_000;
 
 /**
- * Calls `renewConnection` for one location after the other, and logs a location that needs an operator before an order
- * fails there. Includes paused locations, because their credentials expire too.
+ * Calls `renewConnection` for one location after the other. Logs each location that needs an operator, before an order
+ * fails there. Paused locations are included, because their credentials expire too.
  */
 export async function renewConnections(deps: {
   pool: Pool;
@@ -53,8 +53,8 @@ export async function renewConnections(deps: {
   posFetch: typeof fetch;
   log: Pick<Log, 'error'>;
   /**
-   * When it is aborted, the run ends before the next location. A stopping process could spend a refresh token and end
-   * before it stores the new grant.
+   * Ends the run before the next location. Otherwise a stopping process could use up a refresh token and exit before it
+   * stores the new grant.
    */
   signal: AbortSignal;
 }): Promise<void> {
@@ -80,7 +80,7 @@ export async function renewConnections(deps: {
   }
 }
 
-/** Records a location's grant, if its settings were stored by a version that did not record it. */
+/** Records which grant a location's settings use, if a version that did not record it has stored them. */
 async function noteGrant(pool: Pool, location: StoredLocation, grantKey: string | undefined): Promise<void> {
   await pool.query(
     `UPDATE locations SET grant_sha256 = decode($3::text, 'hex')

@@ -2,7 +2,7 @@ import { compactDecrypt, CompactEncrypt, decodeProtectedHeader } from 'jose';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 
-/** Named 256-bit keys. The first encrypts, all decrypt, so a key can be replaced without an outage. */
+/** Named 256-bit keys. The first key encrypts, and all keys decrypt, so a key can be replaced without an outage. */
 export type SettingsKeys = ReadonlyMap<string, Uint8Array>;
 
 /**
@@ -28,7 +28,7 @@ const PUBLISHED = Buffer.from('sixteen times two makes 32 bytes');
 /** The fewest different bytes in a key. 32 random bytes have some 30, and practically never fewer than 16. */
 const DIFFERENT = 16;
 
-/** Whether a key is easy to guess. */
+/** Whether one of the keys is easy to guess. */
 export function hasWeakKey(keys: SettingsKeys): boolean {
   return [...keys.values()].some((key) => new Set(key).size < DIFFERENT || PUBLISHED.equals(key));
 }
@@ -90,10 +90,10 @@ export function keyIdOf(jwe: string): string {
   return readSealHeader(jwe).keyId;
 }
 
-/** The number of texts encrypted with one key, either bound to their row or, by an earlier version, not bound. */
+/** The number of texts with the same key id and `isBound`. Earlier versions did not bind texts to their row. */
 type SealedTexts = SealHeader & { count: number };
 
-/** Counts the stored texts by key, without decrypting any. */
+/** Counts the stored texts by key and by whether they are bound to their row, without decrypting any text. */
 export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
   // A text begins with its header in base64url, which names the key and the row. One header of each group is enough.
   const { rows } = await pool.query<{ header: string; count: number }>(
@@ -132,7 +132,6 @@ export const WebhookSecrets = z.object({
 });
 export type WebhookSecrets = z.infer<typeof WebhookSecrets>;
 
-/** A webhook's row. */
 type WebhookPlace = { locationId: string; webhookId: string };
 
 export function sealWebhook(keys: SettingsKeys, place: WebhookPlace, secrets: WebhookSecrets): Promise<string> {

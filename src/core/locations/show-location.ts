@@ -11,7 +11,7 @@ import { listTokens, stateOfToken, TOKEN_STATES, TokenRow } from './webhook-toke
 
 const STEPS = 12;
 const STEP_S = 300;
-/** The most stored webhooks that are counted. */
+/** Maximum number of refused webhooks that are counted for each location. */
 const REFUSED_READ = 1_000;
 const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
@@ -30,7 +30,7 @@ export const SeenLocation = LocationRow.extend({
     .object({
       webhooks: z
         .int()
-        .meta({ description: `Stored ones, up to ${REFUSED_READ}, plus those of today that were not stored.` }),
+        .meta({ description: `Stored webhooks (at most ${REFUSED_READ}), plus today's that were not stored.` }),
       lastReceivedAt: z.date(),
       tokenId: z.string().meta({ description: 'The token of the last webhook.' }),
       state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that token is not valid.' }),
@@ -42,7 +42,7 @@ export const SeenLocation = LocationRow.extend({
     }),
   webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.meta({
-    description: 'Those webhooks that were dropped, or refused as `unauthorized` or `not_committed`.',
+    description: 'Of `webhooks`, the number that were dropped, or refused as `unauthorized` or `not_committed`.',
   }),
 });
 export type SeenLocation = z.infer<typeof SeenLocation>;
@@ -118,12 +118,12 @@ export const ShownLocation = SeenLocation.extend({
     connect: z.boolean().meta({ description: '`expediter provider connect` can register our URL at its POS.' }),
   }),
   grant: ShownGrant.nullable().meta({
-    description: 'The grant of its POS, if it expires. Null without one.',
+    description: 'The grant of access by its POS, if it has to be renewed. Otherwise null.',
   }),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
   actions: z
     .array(RecordedAction)
-    .meta({ description: "Operators' actions there, done and refused: the newest 50, newest first." }),
+    .meta({ description: "Operators' actions at this location, done and refused: the newest 50, newest first." }),
 }).meta({ id: 'ShownLocation' });
 
 export type ShownLocation = z.infer<typeof ShownLocation>;

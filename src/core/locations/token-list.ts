@@ -24,20 +24,20 @@ export type TokenList = {
   size(): number;
 };
 
-/** Tokens of one page: few, so that it occupies neither Postgres nor the event loop for long. */
+/** Tokens per page: so few that a page occupies neither Postgres nor the event loop for long. */
 const PAGE = 500;
-/** The most tokens, some 150 MB. */
+/** Maximum number of tokens in the list: some 150 MB. */
 const MOST = 500_000;
 const LOAD_AFTER_MS = 3_600_000;
 
 /**
- * Holds valid tokens in memory, to authenticate webhooks while Postgres is away: at most 500,000.
- * @param about.ageS the seconds for which a read is valid, including time for which the machine is suspended
+ * Holds up to 500,000 valid tokens in memory, to authenticate webhooks while Postgres is unavailable.
+ * @param about.ageS the seconds for which a read is valid. Suspensions of the machine count.
  */
 export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick<Log, 'warn'> }): TokenList {
   const listed = new Map<string, ListedToken & { seenBy: number }>();
   const integrations = new Map<string, string>();
-  /** The start of the last read, by Postgres's clock and by ours. */
+  /** When the last read started: `mark` by Postgres's clock, `agoMs` as the time since then. */
   let read: { mark: number; agoMs: () => number } | undefined;
   let loadedMsAgo: (() => number) | undefined;
   let loads = 0;
@@ -56,7 +56,7 @@ export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick
     const mark = await databaseTime(pool);
     loads += 1;
     let leftOut = 0;
-    // Updated in place: a second list would take twice the memory.
+    // The list is updated in place, because a second list would take as much memory again.
     for await (const rows of readInPages(pool)) {
       for (const row of rows) if (!list(row)) leftOut += 1;
     }

@@ -34,14 +34,14 @@ export type TokenState = (typeof TOKEN_STATES)[number];
 const CACHE_MS = 5_000;
 /** The age at which the changes are read in the background, so that webhooks of a busy location do not wait. */
 const REFRESH_MS = 2_500;
-/** The maximum cache age. Picks up edits made directly in the database, which the changes do not include. */
+/** Maximum age of a cached token. A new look-up sees edits made by hand in the database, which the changes lack. */
 const LOOK_UP_MS = 60_000;
-/** Cached tokens: some 50 MB with the settings. */
+/** Maximum number of cached tokens: some 50 MB with their settings. */
 const CACHE_SIZE = 50_000;
 const MAX_WAITING = 4_096;
 
 /**
- * Makes a token for a location's present integration. It is returned once, and only its hash is stored.
+ * Makes a token for a location's present integration. The token is returned only here, and only its hash is stored.
  * @throws WrongLocation if there is no such location
  */
 export async function issueToken(
@@ -83,7 +83,7 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
 export const RevokedToken = z.object({ tokenId: z.string(), revoked: z.literal(true) });
 
 /**
- * Revokes a token, within five seconds: the life of a cached answer.
+ * Revokes a token. Processes may accept it for five more seconds, because they cache tokens for that long.
  * @param locationId if given, the location that the token must belong to
  * @returns whether the token exists
  */
@@ -97,8 +97,8 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
 }
 
 /**
- * Finds a token's scope. Returns it immediately if it is cached, or undefined if the token was certainly never issued.
- * @param source the sender, for its share of the waiting look-ups
+ * Finds a token's scope. Returns the scope itself if it is cached, and undefined if the token cannot be one of ours.
+ * @param source the sender, which gets only a share of the waiting look-ups
  */
 export type AuthenticateToken = (
   token: string,
@@ -106,20 +106,20 @@ export type AuthenticateToken = (
 ) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
 
 /**
- * Authenticates tokens. Only valid ones are cached, and stay valid while the changes are read every five seconds: busy
- * locations cost Postgres one small query every few seconds, whatever their number. Look-ups are batched, one query at a
- * time, so a flood of invented tokens never causes parallel queries. Each source has a share of the waiting look-ups;
- * cached tokens are looked up again without that limit.
+ * Authenticates tokens. Only valid tokens are cached. They stay valid as long as the changes are read every five
+ * seconds, so Postgres gets one small query every few seconds, however many locations are busy. Look-ups are batched,
+ * one query at a time, so a flood of invented tokens never causes parallel queries. Each source may fill a share of the
+ * waiting look-ups. For cached tokens there is no such limit.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
-  /** By the monotonic clock: Postgres's may step back at a failover, which would prolong a revoked token. */
+  /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
   const known = new Map<string, { scope: TokenScope; readAt: number; cachedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();
   let isLookingUp = false;
-  /** The last read of the changes: its mark by Postgres's clock, and its start by ours. */
+  /** The last read of the changes: `mark` by Postgres's clock, and when it started by the monotonic clock. */
   let lastRefresh: { mark: number; readAt: number } | undefined;
   let isRefreshing = false;
 
@@ -193,11 +193,11 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
     if (cached === undefined) return mayBeToken('exw_', token) ? lookUpToken(sha256, source) : undefined;
     const { scope, readAt, cachedAt } = cached;
     const at = performance.now();
-    // A refresh that began before the token was cached may have read its change too early to remove it.
+    // A refresh that began before the token was cached does not count: it may have dropped the token too early.
     const goodAt = lastRefresh !== undefined && lastRefresh.readAt > cachedAt ? lastRefresh.readAt : readAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
     if (isExpired || at - goodAt >= CACHE_MS || at - readAt >= LOOK_UP_MS) return lookUpToken(sha256);
-    // If either fails, the next webhook tries again.
+    // If one of these two fails, the next webhook tries again.
     if (at - goodAt > REFRESH_MS) refresh().catch(() => {});
     if (LOOK_UP_MS - (at - readAt) < CACHE_MS) lookUpToken(sha256).catch(() => {});
     return scope;
@@ -210,7 +210,7 @@ export function isOld(token: object): token is OldToken {
 
 type TokenFound = ListedToken & { sealedSettings: string; state: OldTokenState | null };
 
-/** Finds the scopes. If one location's settings cannot be decrypted, only its own tokens get the error. */
+/** Finds the scopes of tokens. If one location's settings cannot be decrypted, only its own tokens get the error. */
 async function findScopes(
   pool: Pool,
   open: OpenSettings,

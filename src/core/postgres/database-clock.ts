@@ -1,17 +1,17 @@
 import os from 'node:os';
 import type { Pool } from 'pg';
 
-/** The shortest suspension that matters. The time since boot is exact to some 10 ms. */
+/** Shorter suspensions are ignored. The time since boot is accurate only to some 10 ms. */
 const SHORTEST_MS = 1_000;
 
-/** Lead of the machine's clock over the monotonic clock. A suspension changes it, and so does setting the clock. */
+/** How far the machine's clock is ahead of the monotonic clock. A suspension or setting the clock changes this. */
 const clockAhead = (): number => Date.now() - performance.now();
-/** Lead of the time since boot over the monotonic clock. Only a suspension changes it. */
+/** How far the time since boot is ahead of the monotonic clock. Only suspensions change this. */
 const bootAhead = (): number => os.uptime() * 1_000 - performance.now();
 
 /**
- * Starts to watch for suspensions of the machine, during which its monotonic clock stands still.
- * @returns a function for the milliseconds suspended since then
+ * Starts to watch for suspensions of the machine, during which its monotonic clock stops.
+ * @returns a function that returns for how many milliseconds the machine was suspended since then
  */
 export function watchSuspension(): () => number {
   const before = { clock: clockAhead(), boot: bootAhead() };
@@ -23,12 +23,12 @@ export function watchSuspension(): () => number {
   };
 }
 
-/** Returns the time. @throws before Postgres has first answered */
+/** Returns the time by Postgres's clock. @throws if Postgres has not answered yet */
 export type Now = () => Date;
 
 export type DatabaseClock = {
   now: Now;
-  /** Reads the time from Postgres. To be repeated, since clocks drift. @throws while Postgres cannot be reached */
+  /** Reads the time from Postgres. Call it periodically: clocks drift. @throws while Postgres cannot be reached */
   follow(): Promise<void>;
 };
 
@@ -36,9 +36,9 @@ export type DatabaseClock = {
 const DRIFT = 1e-4;
 
 /**
- * The time by Postgres's clock, which all processes share. A machine with a wrong clock would drop every signed webhook
- * as too old, and sign orders that every POS refuses. Between two reads the monotonic clock counts, plus suspensions,
- * so setting the machine's clock changes nothing.
+ * The time by Postgres's clock, which all processes share. With its own clock, a machine whose clock is wrong would
+ * drop every signed webhook as too old, and sign orders that every POS refuses. Between two reads, the time advances by
+ * the monotonic clock plus suspensions, so setting the machine's clock changes nothing.
  */
 export function databaseClock(pool: Pool): DatabaseClock {
   let last: { timeOrigin: number; withinMs: number; at: number; suspendedMs: () => number } | undefined;
@@ -57,8 +57,8 @@ export function databaseClock(pool: Pool): DatabaseClock {
       const at = performance.now();
       if (rows[0] === undefined) return;
       const timeOrigin = rows[0].milliseconds - (sentAt + at) / 2;
-      // Postgres read its clock at some moment in between. If both this answer and the last can be right, the more
-      // exact one is used. If not, a clock was set.
+      // Postgres read its clock between `sentAt` and `at`. If this answer and the last are compatible, the more exact
+      // one is used. If not, Postgres's clock was set, and this answer is used.
       const withinMs = (at - sentAt) / 2;
       if (last !== undefined) {
         const knownWithinMs = last.withinMs + (at - last.at) * DRIFT;

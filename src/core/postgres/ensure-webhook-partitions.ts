@@ -9,12 +9,12 @@ const FIRST_DAY = -1;
 const LAST_DAY = 7;
 
 /**
- * Creates missing partitions of `webhooks` for the days around now. Blocks no webhooks.
- * @param times more days: a webhook from the spill may be older than all stored days
+ * Creates missing partitions of `webhooks` for the days around now. This blocks no webhook.
+ * @param times more days to create: a webhook from the spill may be older than all stored days
  */
 export async function ensureWebhookPartitions(pool: Pool, times: readonly Date[] = []): Promise<void> {
   await inTransaction(pool, async (client) => {
-    // Longer than the time-out of a batch writer's connection: no webhook waits behind these locks.
+    // A batch writer's connection has a shorter lock timeout. Waiting longer here is harmless: it blocks no webhook.
     await client.query('SET LOCAL lock_timeout = 4000');
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
     await client.query(

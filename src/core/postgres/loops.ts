@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import type { Log } from '../domain/log.ts';
 
-/** @returns milliseconds to rest after work of this duration: slow work runs less often, within limits */
+/** @returns milliseconds to rest after work that took `milliseconds`: slow work runs less often, within limits */
 export function restAfter(milliseconds: number, rest: { leastMs: number; mostMs: number; times: number }): number {
   return Math.min(rest.mostMs, Math.max(rest.leastMs, rest.times * milliseconds));
 }
 
-/** @returns milliseconds to wait after so many failures: doubled each time up to `mostMs`, minus a random share */
+/** @returns milliseconds to wait: doubled after each failure, up to `mostMs`, minus a random share of up to `jitter` */
 export function backoff(failures: number, wait: { firstMs: number; mostMs: number; jitter: number }): number {
   return Math.min(wait.mostMs, wait.firstMs * 2 ** Math.min(failures, 20)) * (1 - wait.jitter * Math.random());
 }
@@ -38,7 +38,7 @@ export async function runEvery(
 }
 
 export type WorkLoop = {
-  /** Starts claiming. Earlier wake-ups have no effect. */
+  /** Starts claiming. A `wake` before this has no effect. */
   start(): void;
   /** Signals that there is work now. */
   wake(): void;
@@ -47,15 +47,15 @@ export type WorkLoop = {
 };
 
 /**
- * Claims work from the database and does it, `capacity` pieces at a time, until it is stopped. It claims when it is
- * woken, when a piece is done, and every `pollMs` for work left by other processes. Failing claims are logged once
- * until one succeeds: an outage of Postgres takes minutes.
+ * Claims work from the database and does it until it is stopped, at most `capacity` pieces at the same time. It claims
+ * when it is woken, when a piece is done, and every `pollMs` for work left by other processes. Repeated failures of
+ * claims are logged once, because an outage of Postgres takes minutes.
  */
 export function workLoop<Piece>(about: {
   capacity: number;
   pollMs: number;
   claim: (limit: number) => Promise<Piece[]>;
-  /** Handles its own errors. */
+  /** Must handle its own errors. */
   work: (piece: Piece) => Promise<void>;
   log: Pick<Log, 'error'>;
   /** The log's message when claiming fails. */
@@ -117,14 +117,14 @@ async function wokenWithin(woken: Promise<void>, milliseconds: number): Promise<
   clearTimeout(timer);
 }
 
-/** Time to collect commits for one poll: a busy evening has thousands a second. */
+/** Pause before a poll, so that one poll serves many commits: a busy evening has thousands a second. */
 export const GATHER_MS = 50;
-/** The rest after a poll, as a multiple of its duration. Short, because watchers wait. */
+/** The rest after a poll, as a multiple of the poll's duration. It is short because watchers wait. */
 const REST = { leastMs: 0, mostMs: 400, times: 2 };
 
 /**
- * Polls the database for watchers: when woken, and every `pollMs` for changes by other processes. Runs one poll at a
- * time with a rest after each, and none without watchers.
+ * Polls the database for watchers: when it is woken, and every `pollMs` for changes by other processes. It runs one
+ * poll at a time, with a rest after each. Without watchers it does not poll.
  */
 export function pollWhileWatched(about: {
   pollMs: number;
@@ -154,7 +154,7 @@ export function pollWhileWatched(about: {
     log: about.log,
     failing: about.failing,
   });
-  // Started at once: without watchers it does not poll.
+  // The loop starts at once, because it does not poll without watchers.
   loop.start();
   return loop;
 }

@@ -48,9 +48,9 @@ export type Value<Of extends Type> = Parameters<(typeof TYPES)[Of]['write']>[2];
 const HEADER_BYTES = 20;
 
 /**
- * Encodes an array parameter like Postgres's own `array_send`. pg sends a buffer unchanged, but would encode an array
- * as text. In a statement with hundreds of webhooks, quoting and parsing that text would be a tenth of the whole
- * cost.
+ * Encodes an array parameter like Postgres's own `array_send`. pg sends a buffer unchanged, but it would encode an
+ * array as text. In a statement with hundreds of webhooks, quoting and parsing that text would take a tenth of the
+ * whole time.
  */
 export function binaryArray<Of extends Type>(type: Of, values: readonly (Value<Of> | null | undefined)[]): Buffer {
   const { oid, length, write } = TYPES[type] as {
@@ -84,8 +84,8 @@ export function jsonObject(fields: Record<string, string>): string {
 }
 
 /**
- * Names a statement's parameters, because numbers shift when one is added.
- * @returns `$1`, `$2`, … by name for the text, and a function that orders the values of one run
+ * Names a statement's parameters, because their numbers change when one is added.
+ * @returns `$`, which has the placeholder of each name (`$1`, `$2`, …), and `valuesOf`, which puts values in this order
  */
 export function nameParameters<const Name extends string>(
   ...names: Name[]
@@ -97,8 +97,8 @@ export function nameParameters<const Name extends string>(
 }
 
 /**
- * A column of the rows passed to a statement: its name, its type, and a function for an item's value. The optional last
- * element is SQL that converts it for storage.
+ * A column of rows that are passed to a statement: its name, its type, and a function that returns an item's value. The
+ * optional last element is SQL that converts the value for storage.
  */
 export type Column<Item> = {
   [Of in Type]: readonly [
@@ -121,7 +121,7 @@ type Rows<Item> = {
 };
 
 /**
- * Rows as parameters of a statement, an array for each column. Columns are used by name, never by a parameter's number.
+ * Passes rows to a statement, as one array parameter for each column. SQL names the columns, never parameter numbers.
  * @param first the number of the first parameter
  */
 export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): Rows<Item> {
@@ -143,7 +143,7 @@ export function unnestRows<Item>(columns: readonly Column<Item>[], first = 1): R
           string?,
         ];
         const values = items.map(valueOf);
-        // Some columns are mostly empty. `unnest` fills shorter arrays with NULLs to the length of the first.
+        // An array of NULLs is sent empty, because `unnest` fills shorter arrays with NULLs to the length of the first.
         return binaryArray(type, index > 0 && values.every(isNull) ? [] : values);
       }),
     next: first + columns.length,

@@ -4,15 +4,15 @@ import pg, { type ClientBase, type Pool, type PoolClient } from 'pg';
 // guard: stale-statement
 // guard: no-writes
 /**
- * SQLSTATEs of errors that are known to be about the statement: its values (21, 22, 23), a collision (40), a limit
- * (54), a lock (55), a time-out (57014). Any other may be about the connection or its server: read-only (25006), full
+ * SQLSTATEs of errors that are certainly about the statement: its values (21, 22, 23), a collision (40), a limit (54),
+ * a lock (55), a time-out (57014). Other errors may be about the connection or its server: read-only (25006), full
  * (53), shutting down (57P01), a prepared statement that a migration made stale (0A000).
  */
 const ABOUT_THE_STATEMENT = /^(?:21|22|23|40|54|55|57014)/;
 
 /**
- * Lends a connection of the pool to `work`, and returns it to the pool only if it is surely sound afterwards. Otherwise
- * a connection to an unusable server would be lent forever. `pool.query` closes its connection after every error.
+ * Lends a pool connection to `work`. Closes it after an error that may be about the connection or its server, because
+ * otherwise the pool would lend it again. `pool.query` closes its connection after every error.
  */
 export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
@@ -47,7 +47,7 @@ export async function inTransaction<Result>(
       return result;
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {
-        // Not an error from Postgres, so the pool closes the connection: it may still be in the transaction.
+        // `withClient` closes the connection after this error, because it may still be in the transaction.
         throw new Error('could not be rolled back', { cause: error });
       });
       throw error;
@@ -55,7 +55,7 @@ export async function inTransaction<Result>(
   });
 }
 
-/** Advisory locks of this service. Never change a number. */
+/** Advisory locks of this service. Never change a number: processes of two releases must take the same lock. */
 export const LOCK_PARTITIONS = 7_301;
 export const LOCK_END_ORDERS = 7_303;
 export const LOCK_DROP_PARTITIONS = 7_304;
@@ -76,8 +76,8 @@ export async function tryLock(client: ClientBase, lock: number): Promise<boolean
 }
 
 /**
- * Repeats `work`, each time in its own transaction under `lock`, until it finds less than a batch or another process
- * has the lock.
+ * Repeats `work`, each time in its own transaction under `lock`. Ends when `work` finds less than a batch, or when
+ * another process has the lock.
  * @param work returns the number of rows that it found and will not find again
  * @returns the total number of rows
  */
@@ -96,7 +96,7 @@ export async function inBatches(
   }
 }
 
-/** Waits as long as the work took, so that background work takes at most half of the database's time. */
+/** Waits as long as the work since `began` took, so that background work takes at most half of the database's time. */
 export function restSince(began: number): Promise<void> {
   return sleep(performance.now() - began);
 }
@@ -109,7 +109,7 @@ export async function inBatch<Result>(
 ): Promise<Result | undefined> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, lock))) return undefined;
-    // A batch is small and the tables are large: the settings force index look-ups despite the planner's estimates.
+    // These settings force index look-ups, whatever the planner expects: a batch is small and the tables are large.
     await client.query('SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off');
     return work(client);
   });
@@ -120,13 +120,13 @@ export function isDataError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^(21|22|23|54)/.test(error.code ?? '');
 }
 
-/** Time for retries. Together with a call to a POS it fits into the lease of that call. */
+/** Time for retries. A call to a POS and its retried write together fit into the lease of the call. */
 const PERSIST_MS = 10_000;
 const PERSIST_EVERY_MS = 250;
 
 /**
- * Retries a write through a short outage of Postgres. For data that only this process has, such as a POS's answer. The
- * write must be safe to repeat.
+ * Retries a write during a short outage of Postgres. Use it for data that only this process has, such as a POS's
+ * answer. The write must be safe to repeat.
  */
 export async function retryWrite<Result>(write: () => Promise<Result>): Promise<Result> {
   const until = performance.now() + PERSIST_MS;

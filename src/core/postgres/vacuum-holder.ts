@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 
 /**
- * Samples how long Postgres has been kept from removing dead rows: by a session with an old snapshot, a prepared
- * transaction, a replication slot, or a standby that reports its own snapshot. Postgres does not show the start for
- * some, such as sessions of another role. Their time counts from the first sample that saw them.
- * @returns seconds; 0 if vacuum is not held back
+ * Creates a sampler of how long Postgres has been unable to remove dead rows. The reason may be a session with an old
+ * snapshot, a prepared transaction, a replication slot, or a standby that reports its own snapshot. For some of these,
+ * such as sessions of another role, Postgres shows no start. Their time counts from the first sample that saw them.
+ * @returns seconds; 0 if nothing prevents the removal
  */
 export function vacuumHolder(): (pool: Pool) => Promise<number> {
   let seen: { xid: string; at: number } | undefined;
@@ -20,7 +20,7 @@ export function vacuumHolder(): (pool: Pool) => Promise<number> {
   };
 }
 
-/** Sessions without a user are Postgres's own, such as vacuum. Sessions of other databases hold back nothing here. */
+/** Leaves out Postgres's own sessions, which have no user, and sessions of other databases, which do no harm here. */
 const OLDEST = `
   SELECT xid::text, extract(epoch FROM now() - began)::float8 AS seconds
   FROM (

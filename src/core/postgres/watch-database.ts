@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { withClient } from './transactions.ts';
 
-/** `read_only`: it answers but takes no writes, like a standby. `unknown`: not checked yet. */
+/** `read_only`: Postgres answers but accepts no writes, like a standby. `unknown`: it has not been checked yet. */
 export type DatabaseState = 'up' | 'read_only' | 'down' | 'unknown';
 
-/** Checks Postgres through a pool connection. The pool closes the connection if its server takes no writes. */
+/** Checks Postgres through a pool connection. The pool closes the connection if its server accepts no writes. */
 export async function databaseState(pool: Pool): Promise<DatabaseState> {
   let state: DatabaseState = 'down';
   const check = withClient(pool, async (client) => {
@@ -13,7 +13,7 @@ export async function databaseState(pool: Pool): Promise<DatabaseState> {
       text: `SELECT current_setting('transaction_read_only')::boolean AS read_only`,
     });
     state = rows[0]?.read_only === true ? 'read_only' : 'up';
-    if (state === 'read_only') throw new Error('costs the connection');
+    if (state === 'read_only') throw new Error('the pool must close this connection');
   });
   await check.catch(() => {});
   return state;
@@ -22,23 +22,23 @@ export async function databaseState(pool: Pool): Promise<DatabaseState> {
 export type DatabaseWatch = {
   /** State at the last check. */
   state(): DatabaseState;
-  /** True while Postgres is known to take no writes. Only this watch queries it then. */
+  /** True while Postgres is known to accept no writes. During this time only this watch queries it. */
   isAway(): boolean;
   /** Checks at once, unless a check is under way. Called periodically, and after a query without an answer. */
   check(): Promise<void>;
   stop(): void;
 };
 
-/** Time for an answer. The query itself takes no time. */
+/** Time for an answer, after which Postgres counts as down. The query itself takes almost no time. */
 const PATIENCE_MS = 300;
 /** Pause between two checks while Postgres is away. */
 const AGAIN_MS = 250;
 
 /**
- * Watches whether Postgres takes writes, like a circuit breaker: open while it does not, and closed by the first check
- * that succeeds. One check at a time, so that a hanging check takes only one connection.
+ * Watches whether Postgres accepts writes, like a circuit breaker: open while it does not, and closed by the first
+ * check that succeeds. Only one check runs at a time, so that a hanging check takes only one connection.
  * @param pool the pool whose connections are checked
- * @param onChange called after the first check, when Postgres goes away, and when it is back
+ * @param onChange called after the first check, when Postgres becomes unavailable, and when it is available again
  */
 export function watchDatabase(pool: Pool, onChange: (isAway: boolean) => void = () => {}): DatabaseWatch {
   let state: DatabaseState = 'unknown';

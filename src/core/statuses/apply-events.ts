@@ -2,39 +2,39 @@ import { RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
 import { EVENT_OUTCOMES, type EventOutcome } from '../domain/webhook.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
-/** The number of an outcome in the statement. A webhook's outcome is the lowest number of its events. */
+/** An outcome's number in the SQL. A webhook gets the outcome with the lowest number among its events. */
 const codeOf = (outcome: EventOutcome): number => EVENT_OUTCOMES.indexOf(outcome) + 1;
 const APPLIED = codeOf('applied');
 const PARKED = codeOf('parked');
 const DUPLICATE = codeOf('duplicate');
 const STALE = codeOf('stale');
 const UNMATCHED = codeOf('unmatched');
-/** SQL of all outcomes by their number. */
+/** SQL array of all outcomes. An outcome's number is its index. */
 export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${outcome}'`).join(', ')}])`;
 
-/** @returns the outcome of a number that a statement returned */
+/** Converts a number from the SQL's result to its outcome. */
 export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCOMES[(code ?? 0) - 1] ?? 'unmatched';
 
 /**
- * SQL that applies events, to be put after WITH. It writes history, orders, POS ids, placements and outbox. `ruled` has
- * the outcome of each event, `pos_ids` the POS ids that became ours.
+ * SQL that follows WITH and applies events. It writes history, orders, POS ids, placements and outbox. The row set
+ * `ruled` has each event with its outcome; `pos_ids` has the POS ids that were linked to our orders.
  *
- * Events of an order are applied in sequence. An event moves its order only if its rank is above the highest rank so
- * far, from the row or from earlier events of the batch. A batch can therefore hold any number of events of one order.
+ * Events of an order are applied in sequence. An event moves its order only if its rank is above the highest rank in
+ * the order's row and in earlier events. A batch can hold any number of events of one order.
  *
- * Orders are looked up and locked one by one in key order, so two batches cannot deadlock. Nothing is joined to the
- * batch's own rows: Postgres expects ten of them, and would compare each with all.
+ * Orders are looked up and locked one by one in key order, so two batches cannot deadlock. The SQL avoids joins between
+ * the batch's own rows: Postgres expects only ten rows, and would compare each row with all others.
  *
- * The newest estimate by the POS's own time wins, even from an event that moves nothing. The same holds for the link.
- * `notifyEstimates` sends both if no status message does.
+ * The estimate and the tracking link with the newest time from the POS win, even if their event does not move the
+ * order. `notifyEstimates` sends them if no status message does.
  *
  * Sequence numbers are assigned under the order's lock, so they commit in order. Only `raiseSequences` leaves a gap.
- * @param source SQL of the events under an alias, numbered by `nth`
- * @param parkTtlS SQL of the seconds for which an unknown POS id may still become ours
- * @param firstReceivedAt SQL of when the webhook of an event of `ruled` was first received, NULL if just now
- * @param about.linksIds whether an event carries what another event of the batch needs: the order of a POS id, or the
- *   POS id of an order. Each event then sees the earlier ones as if they were committed. Most batches do not need this.
- * @param about.hasDetails whether an event has a reason code, an estimate or a link. Most have none, and skip that SQL.
+ * @param source makes SQL of the events, as rows with an alias, numbered by `nth`
+ * @param parkTtlS SQL of seconds. An unknown POS id may belong to an order that we sent to the POS within this time.
+ * @param firstReceivedAt SQL of the time when the webhook of a row of `ruled` was first received. NULL means now.
+ * @param about.linksIds true if an event may need an id from another event of the batch: the order of its POS id, or
+ *   the POS id of its order. Each event then sees the ids of earlier events as if they were committed. This is rare.
+ * @param about.hasDetails true if an event has a reason code, item ids, an estimate or a link. Most batches have none.
  */
 export function applyingEvents(
   source: (alias: string) => string,
@@ -51,17 +51,17 @@ export function applyingEvents(
                      WHERE e.service_order_id IS NULL AND p.location_id = e.location_id
                        AND p.integration = e.integration AND p.provider_order_id = e.provider_order_id),
                     ${linksIds ? EARLIER_ORDER('e') : 'NULL'}) AS service_order_id
-    OFFSET 0 -- looked up once, not once for every mention
+    OFFSET 0 -- prevents one look-up for each use of the column
   ) AS known
   -- guard: locked-by-key
-  ORDER BY target, location_id, nth -- the order of the locks
+  ORDER BY target, location_id, nth -- rows are locked in this order
 ), matched AS (
   SELECT event.*,
          o.service_order_id IS NOT NULL AS ours,
          o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
          o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
          ${more.matched}
-         -- The order of the POS id. The order's own row mostly has the POS id already, which saves the look-up.
+         -- mapped is the order that has the POS id. The order's own row mostly has it, which saves the look-up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
               WHEN event.provider_order_id IS NOT NULL THEN coalesce(
@@ -98,13 +98,13 @@ export function applyingEvents(
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (
-  -- Columns that every event needs come first: Postgres reads a row up to the last column that it needs.
+  -- Columns that every event needs come first: Postgres decodes a row only up to the last column that is used.
   SELECT nth, webhook_nth, outcome, ours, conflict, order_erased, rank, service_order_id IS NULL AS by_pos_id, target,
          ${nextSequence('order_sequence')} - 1
            + (count(*) FILTER (WHERE moves) OVER (PARTITION BY target, location_id ORDER BY nth))::int AS new_sequence,
          order_rank, foreign_id, webhook_id, occurred_at::timestamptz AS occurred_at, location_id, provider_order_id,
          ${linksIds ? POS_ID_BEFORE : 'order_pos_id'},
-         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- it may hold the member's data
+         CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- reasons and item ids may hold the member's data
          status, native_status, order_reason, integration, mapped ${more.ruled}
   FROM judged
 ), moved AS MATERIALIZED (
@@ -128,7 +128,7 @@ export function applyingEvents(
          ${more.values}
   FROM ruled
   WHERE ours
-  ORDER BY target, location_id, nth -- already in this order
+  ORDER BY target, location_id, nth -- costs no sort: ruled already has this order
 ), updated AS (
   UPDATE orders o
   SET rank = coalesce(m.rank, o.rank),
@@ -151,7 +151,7 @@ export function applyingEvents(
       provider_order_id = coalesce(p.provider_order_id, (SELECT m.pos_id FROM moved m
                                                          WHERE m.service_order_id = p.service_order_id)),
       finished_at = coalesce(p.finished_at, now())
-  -- Not a join: a plan cached while the table was small would scan it.
+  -- An array replaces a join. A join's plan, cached while the table was small, would scan the whole table.
   WHERE p.service_order_id = ANY (ARRAY(SELECT m.service_order_id FROM moved m
                                         WHERE m.proves_ticket OR m.pos_id IS NOT NULL))
 ), pos_ids AS (
@@ -177,7 +177,7 @@ export function applyingEvents(
 )`;
 }
 
-/** SQL of the POS ids that become ours in this batch. Each belongs to the first of our orders that comes with it. */
+/** SQL of the POS ids that this batch links to our orders: each to the first order that an event names with it. */
 function notifiedBefore(source: (alias: string) => string): string {
   return `told AS MATERIALIZED (
   SELECT DISTINCT ON (location_id, integration, provider_order_id)
@@ -192,24 +192,24 @@ function notifiedBefore(source: (alias: string) => string): string {
 ), `;
 }
 
-/** SQL of the order that an earlier event of the batch named for this event's POS id. */
+/** SQL of the order that an earlier event of the batch named together with this event's POS id. */
 const EARLIER_ORDER = (event: string): string => `(
   SELECT told.service_order_id FROM told
   WHERE told.location_id = ${event}.location_id AND told.integration = ${event}.integration
     AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
 
 const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL';
-/** SQL of an estimate for comparing. If two have the same moment, the one with a time counts as newer. */
+/** SQL that makes estimates comparable. If two have the same report time, one without NULLs counts as newer. */
 export const asCompared = (estimate: string): string => `array_replace(${estimate}, NULL, '-infinity')`;
-/** SQL of the reverse, for storing. */
+/** SQL that converts an estimate back from `asCompared`, for storing. */
 export const asStored = (estimate: string): string => `array_replace(${estimate}, '-infinity', NULL)`;
-/** SQL of whether an event's value is newer than the order's. An event with another order's POS id does not count. */
+/** SQL: whether an event's value is newer than the order's. Always false for an event with another order's POS id. */
 const isNewer = (column: string): string => `${column} > coalesce(order_${column}, '{}') AND NOT foreign_id`;
 
-/** SQL that only events with a reason code, an estimate or a link need. */
+/** SQL that only events with details need: a reason code, item ids, an estimate or a link. */
 const MORE = {
   matched: `${asCompared('o.estimate')} AS order_estimate, o.tracking AS order_tracking,`,
-  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- so may item ids
+  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- may be member data
          ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate,
          CASE WHEN order_erased THEN NULL ELSE tracking::text[] END COLLATE "C" AS tracking, order_tracking`,
   moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
@@ -219,7 +219,7 @@ const MORE = {
                  OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS says_more`,
   columns: ', reason_code, item_ids, estimate',
   values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
-  // An estimate, a link or a reason code alone does not move an order.
+  // `updated_at` does not change if the events bring only an estimate, a link or a reason code.
   updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
   updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
       item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
@@ -242,7 +242,7 @@ const LESS: typeof MORE = {
   due: ')',
 };
 
-/** SQL of the order's own POS id, which may come from an earlier event of the batch. */
+/** SQL of the order's own POS id. An earlier event of the batch may have brought it. */
 const POS_ID_BEFORE = `coalesce(order_pos_id, (
            array_agg(provider_order_id) FILTER (WHERE provider_order_id IS NOT NULL AND NOT foreign_id)
              OVER (PARTITION BY target, location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)

@@ -17,19 +17,18 @@ import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from
 import { isAwaited } from './redrive-parked.ts';
 
 export type Applied = {
-  /** Outcomes by webhook, in order. */
+  /** One outcome for each webhook, in the order of the parameter. */
   webhooks: WebhookOutcome[];
-  /** Outcomes by event, in order. */
+  /** One outcome for each event, in the same order. */
   events: EventOutcome[];
-  /** Our order by event, in order. */
+  /** The id of each event's order, in the same order. Undefined if the event matched none of our orders. */
   serviceOrderIds: (string | undefined)[];
   /** Events that contradict the stored order. A person should check them. */
   conflicts: Conflict[];
-  /** POS ids that became ours and have waiting events. */
+  /** POS ids that the batch linked to our orders and that may have parked events. */
   awaited: PosId[];
 };
 
-/** The stored columns of a webhook. */
 const STORED: readonly Column<TranslatedWebhook>[] = [
   ['id', 'uuid', (webhook) => webhook.id],
   ['location_id', 'text', (webhook) => webhook.locationId],
@@ -59,7 +58,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event with the number of its webhook in this batch. Details besides the status are in parameter format. */
+/** An event and its webhook's number in the batch. `why`, `estimate` and `tracking` are text for SQL parameters. */
 type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null; tracking: string | null };
 
 const EVENTS = unnestRows<PlacedEvent>(
@@ -83,7 +82,7 @@ const EVENTS = unnestRows<PlacedEvent>(
 );
 const PARK_TTL_S = `$${EVENTS.next}::int`;
 
-/** A POS's report on its kitchen, with the number of its webhook in this batch. */
+/** A POS's report that its kitchen takes orders or does not, and its webhook's number in the batch. */
 type BusyReport = { nth: number; webhook: TranslatedWebhook; busy: Busy };
 
 const BUSY_REPORTS = unnestRows<BusyReport>(
@@ -96,21 +95,21 @@ const BUSY_REPORTS = unnestRows<BusyReport>(
   ],
   EVENTS.next + 1,
 );
-/** Found by the webhook's number, not sent with each event: at the endpoint it is always NULL. */
+/** SQL that looks the time up by webhook number. Events do not carry it: it is NULL for webhooks from the endpoint. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
-/** SQL of whether a row has a newer estimate than another. */
+/** SQL: whether `row` has a newer estimate than `than`. */
 const isNewer = (row: string, than: string): string =>
   `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
 
-/** A report that came too late, or whose end has passed, changed nothing. */
+/** SQL of a kitchen report's outcome. A report is stale if a newer one exists, or if its pause had already ended. */
 const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
 /**
- * Stores webhooks and applies their events in one statement, and so in one commit. A POS id has one waiting event for
- * each status, the first. A repeat adds only a newer estimate or link, or a missing reason or time.
- * @param about.linksIds see `applyingEvents`, also for `hasDetails`
- * @param about.busy whether a webhook reports that its kitchen takes orders, or does not
+ * Stores webhooks and applies their events in one statement, so both are in one commit. `parked_events` has one row for
+ * each POS id and status, of the first such event. A repeated event adds only what the row lacks, or a newer estimate
+ * or link.
+ * @param about see `applyingEvents` for `linksIds` and `hasDetails`; `busy` is true if the batch has a kitchen report
  */
 const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
 -- guard: outbox-in-commit
@@ -124,12 +123,12 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
          ${hasDetails ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
-         now() + min(nth) * interval '1 us' -- preserves their order
+         now() + min(nth) * interval '1 us' -- distinct times preserve the order of the events
   FROM ruled
-  -- An event that names our order id belongs to that order, even if another order gets the POS id.
+  -- Only events without our order id are parked. With our order id, an event never moves to another order.
   WHERE NOT ours AND by_pos_id
   GROUP BY location_id, integration, provider_order_id, rank
-  ORDER BY location_id, integration, provider_order_id, rank -- so that two batches cannot deadlock
+  ORDER BY location_id, integration, provider_order_id, rank -- the same order in all batches prevents deadlocks
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
@@ -161,7 +160,7 @@ SELECT (SELECT outcomes FROM best) AS best,
        (SELECT jsonb_agg(jsonb_build_object('locationId', location_id, 'integration', integration,
                                             'providerOrderId', provider_order_id))
         FROM pos_ids WHERE ${linksIds ? 'true' : isAwaited('pos_ids')}) AS awaited,
-       -- Not a constant, which Postgres would compute at planning.
+       -- Divides by zero if a POS id was not linked: see ID_LEARNT_MEANWHILE. A constant 1 / 0 would fail at planning.
        -- guard: told-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
                              WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
@@ -171,29 +170,29 @@ SELECT (SELECT outcomes FROM best) AS best,
 FROM ruled`;
 
 /**
- * The SQLSTATE of a batch that fails because one of its POS ids became ours at the same time, perhaps for another
- * order. A second try sees that order. (A statement can raise little else than a division by zero.)
+ * SQLSTATE (division by zero) of a batch in which another transaction linked a POS id at the same time, perhaps to
+ * another order. A second try sees that link. SQL has hardly any other way to raise an error inside a statement.
  */
 export const ID_LEARNT_MEANWHILE = '22012';
 
-/** The drop of a webhook whose values Postgres refuses. */
+/** The drop of a webhook with a value that Postgres refuses. */
 export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
   return { reason: `Postgres refused a value in it (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
 }
 
 const APPLY = applyStatement({});
 const APPLY_SAYING = applyStatement({ hasDetails: true });
-/** This batch and the next are rare, so they always include the SQL for details. */
+/** This kind of batch and the next are rare, so their statements always include the SQL for details. */
 const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
-/** @param parkTtlS seconds for which an unknown POS id may still become ours */
+/** @param parkTtlS in seconds, see `applyingEvents` */
 export async function applyWebhooks(
   client: ClientBase,
   webhooks: readonly TranslatedWebhook[],
   parkTtlS: number,
 ): Promise<Applied> {
-  // Webhooks with events come first, so that their outcomes are an array without gaps.
+  // Webhooks with events come first, so that the array of their outcomes, by webhook number, has no gaps.
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
   const without = webhooks.filter((webhook) => webhook.events.length === 0);
   const stored = [...withEvents, ...without];
@@ -263,25 +262,26 @@ function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
 
 /**
  * @param receivedAt for a replay, when the original was received
- * @returns when the POS reported it, at most `receivedAt`: a till whose clock is ahead would pin its estimate
+ * @returns when the POS reported it, at most `receivedAt`. Otherwise a fast clock in a till would block newer
+ *   estimates.
  */
 function saidAtOf({ occurredAt }: StatusEvent, receivedAt: Date): string {
   const saidAt = Math.min(Date.parse(occurredAt ?? ''), receivedAt.getTime()) || receivedAt.getTime();
   return new Date(saidAt).toISOString();
 }
 
-/** A Postgres array: time of the report, ready, delivered. */
+/** @returns a Postgres array: time of the report, estimated time ready, estimated time delivered */
 function estimateOf({ estimatedReadyAt, estimatedDeliveryAt }: StatusEvent, saidAt: string): string | null {
   if (estimatedReadyAt === undefined && estimatedDeliveryAt === undefined) return null;
   return `{${saidAt},${estimatedReadyAt ?? 'NULL'},${estimatedDeliveryAt ?? 'NULL'}}`;
 }
 
-/** A Postgres array: time of the report, link (ASCII). */
+/** @returns a Postgres array: time of the report, tracking link (ASCII, so JSON quotes it as Postgres does) */
 function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null {
   return trackingUrl === undefined ? null : `{${saidAt},${JSON.stringify(trackingUrl)}}`;
 }
 
-/** Whether an event may carry what another needs: a POS id comes with different order ids, or the reverse. */
+/** True if the same POS id comes with different order ids, or the reverse. A missing id counts as a different id. */
 function mayTeach(events: readonly PlacedEvent[]): boolean {
   if (events.length < 2) return false;
   const orderOf = new Map<string, string>();

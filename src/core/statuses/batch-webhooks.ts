@@ -8,17 +8,17 @@ import { findLocked, lockWaits } from './locked-orders.ts';
 import { isDataError, withClient } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 
-/** Postgres's error for a lock timeout. */
+/** SQLSTATE of a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
-/** From this number of locked ids, every batch is checked for locks first: a lock timeout for each takes too long. */
+/** From this number of locked ids on, every batch is first checked for locks: one lock timeout for each id is slow. */
 const MANY_LOCKED = 4;
-/** Batches up to this size are split into single webhooks: halving would wait for each locked row at every step. */
+/** Batches up to this size are split into single webhooks. Halves would wait for the same locked row at every step. */
 const FEW = 8;
-/** Pause between two tries of the lock-wait queue. */
+/** Pause between two rounds of the lock-wait queue. */
 const LOCK_WAIT_MS = 50;
 /**
- * A batch is late after one millisecond for each of its webhooks, and at the latest after this time. It then waits for
- * a lock or for the disk.
+ * A batch is late after one millisecond for each of its webhooks, but at the latest after this time. A late batch
+ * probably waits for a lock or for the disk.
  */
 const LATE_MS = 25;
 /** Pause between two checks of all deadlines, which share one timer. */
@@ -29,21 +29,21 @@ export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** A webhook's outcome and its orders of ours. */
+/** A webhook's outcome and the ids of our orders that its events matched. */
 export type Accepted = { outcome: WebhookOutcome; serviceOrderIds: readonly string[] };
 
 export type BatchWebhooks = {
-  /** Resolves when the webhook's changes are committed. @throws Unavailable */
+  /** Resolves when the webhook's changes are committed. @param deadline in ms since the epoch @throws Unavailable */
   accept(webhook: TranslatedWebhook, deadline: number): Promise<Accepted>;
-  /** Resolves when everything accepted so far has its outcome. */
+  /** Resolves when every accepted webhook has its outcome. */
   drain(): Promise<void>;
 };
 
 type Waiting = {
   webhook: TranslatedWebhook;
-  /** By the monotonic clock. */
+  /** In milliseconds of the monotonic clock. */
   deadline: number;
-  /** Index in the list of undecided webhooks; -1 once decided. */
+  /** Index in the list of undecided webhooks; -1 when it is decided. */
   place: number;
   resolve(accepted: Accepted): void;
   reject(error: Error): void;
@@ -56,28 +56,28 @@ type Batching = {
   writers: number;
   parkTtlS: number;
   observe: Observe;
-  /** Called after each commit, for the relay and the re-drive. */
+  /** Called after each commit, to wake the relay and to redrive parked events. */
   onApplied: (applied: Applied) => void;
-  /** Called if Postgres refuses a batch: a payload is at fault, or two batches collided (a bug). */
+  /** Called if Postgres refuses a batch. The cause is a value in a webhook, or a bug that let two batches collide. */
   onRefused: (about: { code: string | undefined; webhooks: number }) => void;
-  /** Called if a webhook enters the lock-wait queue and its orders were not known to be locked. */
+  /** Called when a webhook enters the lock-wait queue, unless its orders were already known to be locked. */
   onLocked: (webhook: TranslatedWebhook) => void;
 };
 
 /**
  * Batches concurrent webhooks into one statement and one commit. A free batch writer takes everything that is queued:
- * at low load a webhook goes alone, at high load the batches grow and share a statement's fixed cost. While a batch is
- * late, another batch writer takes over the queue.
+ * at low load each webhook has its own batch, at high load batches grow and share a statement's fixed cost. While a
+ * batch is late, another batch writer takes over the queue.
  *
- * A locked row costs the batch one short wait. The webhooks that need the row move to the lock-wait queue, which one
- * more batch writer retries. Later webhooks about the same order join that queue directly.
+ * If a row is locked, its batch waits for it once, for a short time. Then the webhooks that need the row move to the
+ * lock-wait queue, which has a batch writer of its own. Later webhooks about the same order join that queue directly.
  */
 export function batchWebhooks(deps: Batching): BatchWebhooks {
   const queue = fairQueue<Waiting>();
   const lockWait = fairQueue<Waiting>();
   const known = lockWaits();
   const undecided = undecidedWebhooks((late) => {
-    // The body limit no longer counts a body once its sender has an answer, so the body must not stay in memory.
+    // When the sender has an answer, BODY_BUDGET no longer counts the body, so the body must not stay in memory.
     queue.remove(late);
     lockWait.remove(late);
   });
@@ -97,7 +97,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
         return undefined;
       }
       deps.onRefused({ code: error.code, webhooks: batch.length });
-      // A refused row must not fail the others, so the batch is split until that row is alone.
+      // One refused row must not fail the other webhooks, so the batch is split until that row is alone.
       if (batch.length > 1) return flushParts(batch);
       const [only] = batch;
       if (only === undefined || only.webhook.dropped !== undefined) {
@@ -185,9 +185,9 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
   };
 }
 
-/** The webhooks without an outcome. A webhook past its deadline is passed to `onLate`, then refused. */
+/** Tracks the webhooks without an outcome. A webhook past its deadline is passed to `onLate`, then refused. */
 function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
-  /** In any order. Each element has its index in `place`. */
+  /** In no special order. `place` is the index of each element, so that removing one needs no search. */
   const all: Waiting[] = [];
   let deadlines: NodeJS.Timeout | undefined;
   let onIdle: (() => void)[] = [];
@@ -209,7 +209,7 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
   };
   const refuseLate = (): void => {
     deadlines = undefined;
-    // The next check would be too late for these.
+    // Includes deadlines before the next check, which would refuse these webhooks too late.
     const until = performance.now() + DEADLINES_MS;
     for (const waiting of all.filter(({ deadline }) => deadline < until)) {
       onLate(waiting);
@@ -245,7 +245,7 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
 /** Separates webhooks that need a locked row from the others. */
 async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> {
   const webhooks = batch.map((waiting) => waiting.webhook);
-  // If the query fails, all count as free. Flushing them finds the locks.
+  // If the query fails, all webhooks count as free. Writing them then meets the locks again.
   const found = await withClient(pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
   return {
     locked: batch.filter((_, index) => found.has(index)),
@@ -306,12 +306,12 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
   return known.length > 1 ? [...new Set(known)] : known;
 }
 
-/** True if a row has no partition. A violated check would have a constraint name. */
+/** True if a day's partition is missing. For a violated check constraint, the error has the constraint's name. */
 function isDayMissing({ code, constraint }: pg.DatabaseError): boolean {
   return code === '23514' && constraint === undefined;
 }
 
-/** Creates a missing partition. @returns true if a retry can succeed, also after a collision of two batches */
+/** @returns true if a retry can succeed: two batches collided, or a partition was missing and has now been created */
 async function isFixed(error: unknown, pool: Pool, webhooks: readonly TranslatedWebhook[]): Promise<boolean> {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === '40P01' || error.code === '40001' || error.code === ID_LEARNT_MEANWHILE) return true;

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import type { Now } from '../postgres/database-clock.ts';
 
-/** Bytes that a process takes from the quota at once, so that few webhooks query Postgres. */
+/** Bytes that a process takes from the quota at once, so that most webhooks need no query. */
 const LEASE = 256 * 1024;
-/** Bytes beyond the quota, for the beginnings of bodies that no longer fit. */
+/** Bytes beyond the quota for webhooks of which only the beginning of the body is stored. */
 const BEYOND = 1024 * 1024;
 
 /** The part of a webhook's body that is stored. `nothing` stores no row and only counts the webhook. */
@@ -11,19 +11,19 @@ export type Fits = 'whole' | 'beginning' | 'nothing';
 
 export type DropQuota = {
   /**
-   * Takes a webhook from its location's quota of the day.
-   * @param bytes the cost of storing the whole webhook, and with only the beginning of its body
+   * Charges a webhook to its location's quota of the day.
+   * @param bytes the cost of storing the webhook with its whole body, and with only the beginning of the body
    * @throws if Postgres cannot be queried
    */
   take(locationId: string, bytes: { whole: number; beginning: number }): Promise<Fits>;
-  /** Writes the count of webhooks that were not stored. If that fails, it stays in memory. A kill loses seconds. */
+  /** Writes how many webhooks were not stored. If that fails, the counts stay in memory, and a kill loses them. */
   write(): Promise<void>;
 };
 
 /** Dropped webhooks and webhooks refused for an old token have separate quotas. */
 type Table = 'dropped_bytes' | 'refused_bytes';
 
-/** Pause after a refused lease. It ends because a location may be removed and created again. */
+/** Pause after a refused lease. A later one may succeed: a location that is removed and added again has a new quota. */
 const SPENT_MS = 60_000;
 
 /** Bytes that this process has leased and not used, and when a lease was last refused. */
@@ -31,11 +31,11 @@ type Part = { left: number; spentAt: number };
 type Day = { date: string; quota: Part; beyond: Part; asking: Promise<void> | undefined; isReported: boolean };
 
 /**
- * Limits the storage for webhooks from unproven senders, in bytes for each location and day (UTC) across processes.
+ * Limits the bytes that webhooks from unproven senders may use, for each location and day (UTC), over all processes.
  * Anyone with a location's token can send such webhooks, and a full disk would stop all locations.
  * @param about.table the table that counts the bytes
  * @param about.bytes a day's quota
- * @param about.onSpent called for the first webhook that is not stored, once for each day, location and process
+ * @param about.onSpent called when the first webhook is not stored, once for each day, location and process
  */
 export function dropQuota(
   pool: Pool,
@@ -54,7 +54,7 @@ export function dropQuota(
     return day;
   };
 
-  /** One query at a time for each location, so that its flood does not make all connections wait for one row. */
+  /** Sends one query at a time for each location. Otherwise, in a flood, all connections would wait for one row. */
   const isTaken = async (
     locationId: string,
     day: Day,
@@ -119,7 +119,7 @@ function count(notStored: NotStored, { locationId, date, webhooks }: Counted): v
   notStored.set(key, { locationId, date, webhooks: webhooks + (notStored.get(key)?.webhooks ?? 0) });
 }
 
-/** @returns whether so many bytes were left below the limit */
+/** Takes bytes from the location's quota. @returns false if that would exceed the limit */
 async function lease(
   pool: Pool,
   table: Table,
@@ -141,7 +141,7 @@ async function lease(
   return rowCount === 1;
 }
 
-/** Ordered by key, so that two processes cannot deadlock. Counts of past days are discarded. */
+/** Locks rows in key order, so that two processes cannot deadlock. Counts of past days are discarded. */
 const countIn = (table: Table): string => `
   UPDATE ${table} d SET not_stored = d.not_stored + n.webhooks
   FROM (SELECT d.location_id, n.webhooks

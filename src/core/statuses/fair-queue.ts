@@ -12,16 +12,16 @@ export type FairQueue<Waiting> = {
   add(waiting: Waiting): void;
   /** Removes a webhook that has not been taken yet. */
   remove(waiting: Waiting): void;
-  /** Takes as many as fit into one statement. */
+  /** Takes as many webhooks as fit into one statement. */
   take(): Waiting[];
 };
 
 /**
- * Waiting webhooks, in one line per location. Lines take turns, one webhook at a time, so no location waits behind
- * another's flood.
+ * A queue of waiting webhooks, with one line per location. Lines take turns, one webhook at a time, so no location
+ * waits behind another's flood.
  */
 export function fairQueue<Waiting extends { webhook: TranslatedWebhook }>(): FairQueue<Waiting> {
-  // Empty lines stay: in a Map that changes with every webhook, the garbage collector would retain finished ones.
+  // Empty lines stay. If the Map changed with every webhook, the garbage collector would retain finished webhooks.
   const lines = new Map<string, Waiting[]>();
   /** Lines that are not empty, in the order of their turns. */
   const turns: Waiting[][] = [];

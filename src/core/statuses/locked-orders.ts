@@ -4,21 +4,21 @@ import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
 import { unnestRows } from '../postgres/sql-rows.ts';
 
-/** Time for which an order counts as locked after a webhook about it met the lock. */
+/** Time for which an order counts as locked after a webhook about it met a lock. */
 const KNOWN_MS = 10_000;
 
 export type LockWaits = {
   /** Number of remembered ids. */
   size(): number;
-  /** True if a webhook about one of the same orders met a lock, and none has been applied since. */
+  /** True if a webhook about one of the same orders met a lock and no webhook about that order was applied since. */
   has(webhook: TranslatedWebhook): boolean;
   add(webhook: TranslatedWebhook): void;
   remove(webhook: TranslatedWebhook): void;
 };
 
-/** Remembers locked orders by our id and by the POS id, so that later webhooks avoid the lock. */
+/** Remembers locked orders by our id and by the POS id, so that later webhooks do not wait for the same lock. */
 export function lockWaits(): LockWaits {
-  // By time, the oldest first.
+  // The monotonic time until which each id counts as locked, the earliest first.
   const until = new Map<string, number>();
   const forgetOld = (now: number): void => {
     for (const [name, end] of until) {
@@ -64,9 +64,7 @@ const EVENTS = unnestRows<{ at: number; webhook: TranslatedWebhook; event: Statu
   ['provider_order_id', 'text', (item) => item.event.providerOrderId],
 ]);
 
-/**
- * Takes the same row locks as `applyWebhooks`. They end with this statement, which writes nothing that must be durable.
- */
+/** Takes the same row locks as `applyWebhooks` until the statement ends. It writes nothing that must be durable. */
 const FIND = `
 WITH unsynced AS MATERIALIZED (
   SELECT set_config('synchronous_commit', 'off', true)

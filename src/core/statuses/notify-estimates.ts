@@ -2,16 +2,16 @@ import type { ClientBase } from 'pg';
 import { RANK_END } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
-/** Seconds between two messages of an order that only update its estimate or link. */
+/** Minimum seconds between two messages of an order that only update its estimate or link. */
 export const NOTIFIED_EVERY_S = 60;
 /** Orders per round. */
 const BATCH = 500;
 
 /**
- * Sends messages for estimates and links that no status message carried, with the order's status and its next sequence.
- * Changes within a minute share one message. None is sent if a status message came first or the order has ended.
+ * Sends messages for estimates and links that no status message carried. A message has the order's status and its next
+ * sequence. Changes within a minute share one message. An order that has ended gets none.
  *
- * The order's row is locked first, as everywhere. A locked order is left to the next round.
+ * The order's row is locked first. If another transaction has locked it, the order waits for the next round.
  * @returns the number of messages
  */
 export async function notifyEstimates(pool: Pick<ClientBase, 'query'>): Promise<number> {
@@ -28,7 +28,7 @@ const NOTIFY = `
   ), told AS MATERIALIZED (
     UPDATE estimates_due d SET sequence = NULL, due_at = now() + interval '${NOTIFIED_EVERY_S} s'
     FROM due
-    -- Another process may have notified since: only this condition sees the row's present state.
+    -- Another process may have sent the message already. Only conditions on d see the row's latest state.
     WHERE d.service_order_id = due.service_order_id AND d.due_at <= now() AND d.sequence = due.sequence AND is_open
     RETURNING due.service_order_id, due.rank, due.provider_order_id, ${nextSequence('due.sequence')} AS sequence
   ), over AS (

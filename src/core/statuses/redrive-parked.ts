@@ -5,12 +5,9 @@ import { withClient } from '../postgres/transactions.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { applyingEvents, OUTCOME_BY_CODE } from './apply-events.ts';
 
-/**
- * SQL of a condition: events wait for this POS id.
- * @param posId the alias of a row with `location_id`, `integration` and `provider_order_id`
- */
+/** SQL: whether parked events wait for the POS id of a row. @param posId the row's alias */
 export function isAwaited(posId: string): string {
-  // Not EXISTS, which could become a join that scans all parked events.
+  // EXISTS is avoided because it could become a join that scans all parked events.
   return `(SELECT true FROM parked_events w
            WHERE w.location_id = ${posId}.location_id AND w.integration = ${posId}.integration
              AND w.provider_order_id = ${posId}.provider_order_id LIMIT 1)`;
@@ -19,15 +16,16 @@ export function isAwaited(posId: string): string {
 /** POS ids per round. */
 export const SWEEP_BATCH = 256;
 /**
- * Generous limit in seconds between a statement's start and its commit. A POS id has the start time of its transaction,
- * and an event is parked by a snapshot as old as its own transaction.
+ * The sweep looks back this many seconds before its mark. This is a generous limit for the time from a transaction's
+ * start to its commit: a POS id has the start time of its transaction, and a transaction that parks an event may have
+ * started before the POS id was committed.
  */
 const UNSEEN_S = 60;
 
 /**
- * Finds our POS ids that have waiting events: the events were parked while the id was being learnt, or their redrive
- * died. The search starts at ids learnt since the last sweep that found nothing. Its cost depends on the new ids, not
- * on the number of events for ids that never become ours.
+ * Finds our POS ids that still have parked events. Either the events were parked while the POS id was being stored, or
+ * the process that redrove them died. The search starts at ids stored since the last sweep that found nothing. So its
+ * cost depends on the number of new ids, not on the number of parked events whose POS id is never ours.
  *
  * An id whose order is locked is skipped until a later sweep, so that one lock does not delay the other ids.
  */
@@ -40,7 +38,7 @@ export const SWEEP = `
   WITH awaited AS MATERIALIZED (
     SELECT p.location_id, p.integration, p.provider_order_id, p.service_order_id
     FROM provider_orders p
-    -- The clock may have been set back.
+    -- The earlier time counts, because the clock may have been set back.
     WHERE p.created_at > (SELECT least(swept_until, now()) - interval '${UNSEEN_S} s' FROM parked_sweep)
       -- guard: sweep-finds
       AND ${isAwaited('p')}
@@ -54,20 +52,20 @@ export const SWEEP = `
   WHERE (SELECT true FROM orders o WHERE o.service_order_id = a.service_order_id FOR UPDATE SKIP LOCKED)`;
 
 export type Redriven = {
-  /** Number of events that were applied to their order. */
+  /** Number of parked events that were redriven, whatever their outcomes. */
   count: number;
   serviceOrderId: string | undefined;
   /** Events that contradict the stored order. A person should check them. */
   conflicts: Conflict[];
 };
 
-/** A rank stored by a newer version may be below the first one that a POS reports. */
+/** SQL of the status of a rank. A newer version may have stored a rank that is below all ranks known here. */
 const STATUS_AT_RANK = `CASE ${LIFECYCLE.toReversed()
   .filter((step) => step.status !== null)
   .map((step) => `WHEN rank >= ${step.rank} THEN '${step.status}'`)
   .join(' ')} ELSE 'received' END`;
 
-/** The events in order of arrival. Their webhooks are stored already. */
+/** SQL of the parked events in order of arrival. Their webhooks are stored already, so `webhook_nth` is not used. */
 const SOURCE = (alias: string): string => `(
     SELECT row_number() OVER (ORDER BY parked_at) AS nth, 0 AS webhook_nth, webhook_id, location_id, integration,
            NULL::text AS service_order_id, provider_order_id, rank, ${STATUS_AT_RANK} AS status, native_status, reason,
@@ -76,9 +74,10 @@ const SOURCE = (alias: string): string => `(
   ) AS ${alias}`;
 
 /**
- * A parked event may come from a replay, whose original is older. A POS id has one event of each rank. The query lists
- * all days: with `d.day = gone.webhook_day`, Postgres 18.4 prunes partitions at run time, and crashes with all its
- * connections if it rechecks a row that another transaction changed.
+ * SQL of the time when an event of `ruled` was first received: for a replay, when its original was. A POS id has one
+ * event of each rank, so the rank finds it. The query lists all days. With `d.day = gone.webhook_day`, Postgres 18.4
+ * would prune partitions at run time, and it crashes with all its connections if it then rechecks a row that another
+ * transaction changed.
  */
 const FIRST_RECEIVED_AT = `(
     SELECT coalesce((SELECT d.first_received_at FROM webhooks d
@@ -88,8 +87,8 @@ const FIRST_RECEIVED_AT = `(
     FROM gone WHERE gone.rank = ruled.rank)`;
 
 /**
- * One statement, so that no lock outlives it if this process dies. It applies the events that it deletes: if two
- * processes redrive the same POS id, one finds nothing.
+ * One statement, so that no lock remains if this process dies. It deletes the events that it applies: if two processes
+ * redrive the same POS id, the second finds no events.
  */
 const REDRIVE = `
 WITH gone AS (
@@ -100,7 +99,7 @@ WITH gone AS (
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
 ), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true })}, told AS (
-  -- Not a join: a plan cached while the table was small would scan it.
+  -- Arrays replace a join. A join's plan, cached while the table was small, would scan the whole table.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1
     AND d.id = ANY (ARRAY(SELECT webhook_id FROM gone))
@@ -110,8 +109,8 @@ WITH gone AS (
 SELECT target, webhook_id, rank, native_status, conflict FROM ruled ORDER BY nth`;
 
 /**
- * Applies events that waited for their POS id to become ours. The code that learns such an id calls this right after
- * its commit. The sweep calls it for events that were parked at the same moment, or whose redrive died.
+ * Applies the parked events of a POS id that is now ours. It is called right after the commit that stores the POS id,
+ * and after a sweep for events that were parked at the same moment, or whose redrive died.
  */
 export async function redriveParked(
   pool: Pool,
@@ -119,7 +118,7 @@ export async function redriveParked(
 ): Promise<Redriven> {
   const posId = [locationId, integration, providerOrderId];
   return withClient(pool, async (client) => {
-    // First, because applying the events deletes them.
+    // If the member's data was erased, the events' webhooks are erased first, because the redrive deletes the events.
     const { rows: erased } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>({
       name: 'parked-of-erased',
       text: PARKED_OF_ERASED,

@@ -14,12 +14,12 @@ import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
 import type { DropQuota } from './drop-quota.ts';
 import type { OldToken } from '../locations/webhook-tokens.ts';
 
-/** Minimum body size in bytes. Postgres compresses smaller bodies as quickly if their row is long. */
+/** Minimum size in bytes of a compressed body. Below it, Postgres's own compression of long rows is as quick. */
 const WORTH = 4_096;
 
 /**
- * Compresses a webhook's body for storage, if that makes it smaller. Synchronous: it takes half as long as parsing its
- * JSON, and Node's thread pool takes longer on the same processors.
+ * Compresses a webhook's body for storage, if that makes it smaller. Compression is synchronous because it takes half
+ * as long as parsing the JSON, and Node's thread pool would take longer on the same processors.
  */
 export function compressBody<Stored extends TranslatedWebhook>(webhook: Stored): Stored {
   const { body } = webhook;
@@ -37,7 +37,7 @@ export function compressBody<Stored extends TranslatedWebhook>(webhook: Stored):
 const LEVELS = 3;
 const BLANK = '[token]';
 
-/** Blanks our own token in a header, percent-encoded or not. Some proxies copy the URL with the token into headers. */
+/** Replaces our own token in a header, percent-encoded or not. Some proxies copy the URL and its token there. */
 export function blankToken(value: string, token: string): string {
   let blanked = value.includes(token) ? value.replaceAll(token, BLANK) : value;
   let text = blanked;
@@ -63,19 +63,18 @@ export type StoreDeps = { keys: SettingsKeys; quota: Pick<DropQuota, 'take'> };
 
 /** Bytes of a webhook's row without headers and body, including index entries. */
 const ROW_BYTES = 512;
-/** Growth factor of a sealed text: base64 in base64. */
+/** Sealing nearly doubles a text, because it is encoded in base64 twice. */
 const SEALED = 2;
 
 const lateQuota = (): Error => new Error('the quota for dropped webhooks could not be read in time');
 
-/** A webhook that is not stored. */
 export type NotStored = { id: null; dropped: Drop };
-/** The outcome of a webhook that is not stored. */
 export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
- * Decides what is stored of a webhook. Listed headers are stored in clear. A dropped webhook also stores its target and
- * other headers, sealed. A body that contains our token is sealed, and a large one compressed.
+ * Decides which parts of a webhook are stored. Headers in `storedHeaders` are stored in clear text. For a dropped
+ * webhook, its target and its other headers are also stored, sealed. A body that contains our token is sealed. Large
+ * bodies are compressed.
  * @param deadline in milliseconds since the epoch
  * @throws if the quota for dropped webhooks cannot be read in time
  */
@@ -100,7 +99,7 @@ export async function storeArrived(
   }
 
   const headers = inClear(arrived.headers, storedHeaders(provider), token);
-  // A sealed body has no other record of its length.
+  // No other column has the length of a sealed body.
   if (isSealed) headers['content-length'] = String(body.length);
   const webhook = {
     id,
@@ -116,7 +115,7 @@ export async function storeArrived(
   };
   if (dropped === undefined && !isSealed) return compressBody(webhook);
   const secrets = {
-    // A replay verifies a dropped webhook again, which needs its target and all headers.
+    // A replay verifies a dropped webhook again. For that it needs the target and all headers.
     ...(dropped === undefined ? { target: '' } : { target, ...leftOut(arrived.headers, headers) }),
     ...(isSealed && { body: body.toString('base64') }),
   };
@@ -153,21 +152,21 @@ function leftOut(
   };
 }
 
-/** Bytes for each location and day of webhooks that were refused for an old token. */
+/** Bytes per location and day for storing webhooks that were refused because of an old token. */
 export const REFUSED_QUOTA = 16 * 2 ** 20;
-/** Time for the commit. The sender has its answer already. */
+/** Time for the commit. The sender does not wait for it, because it already has its answer. */
 const COMMIT_MS = 5_000;
-/** The provider's headers are unknown without the location's settings, so they are sealed like the others. */
+/** Without the location's settings its provider is unknown, so headers that only the provider lists are sealed. */
 const NO_PROVIDER = {};
 
-/** @returns the stored webhook's id, or null if its location's quota is spent. @throws if it is not stored in time */
+/** @returns the stored webhook's id, or null if its location's quota is used up. @throws if storing takes too long */
 export type StoreRefused = (arrived: ArrivedWebhook, old: OldToken) => Promise<string | null>;
 
 /**
- * Stores webhooks that were answered 401 for a token that we once issued. They are stored as dropped, in whole, so that
- * an operator who decides that they come from the POS can replay them.
- * @param deps.quota separate from the quota of other drops, like `accept`: a sender with a revoked token must not use
- *   up the capacity of senders with a valid one
+ * Stores webhooks that were answered 401 for a token that we once issued. They are stored as dropped, with their whole
+ * body, so that an operator can replay them after deciding that they come from the POS.
+ * @param deps `quota` and `accept` are not shared with other webhooks: a sender with a revoked token must not use up
+ *   the capacity of senders with a valid one
  */
 export function refusedStorer(deps: StoreDeps & { accept: BatchWebhooks['accept'] }): StoreRefused {
   return async (arrived, { state, tokenId }) => {

@@ -7,14 +7,14 @@ import type { Provider, Webhook } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 
-/** Maximum of events in a webhook. No POS sends more at once, and thousands would delay all other commits. */
+/** Maximum number of events in a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
 
 const Events = z.compile(z.array(StatusEvent));
 
 /**
- * Lets the provider verify and translate a webhook. Any failure becomes the reason for dropping it, without any value
- * of the payload.
+ * Lets the provider verify and translate a webhook. If that fails, the webhook is dropped with a reason that contains
+ * no value of the payload.
  */
 export function verifyAndTranslate(provider: Provider, settings: unknown, webhook: Webhook): Translated {
   try {
@@ -32,7 +32,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
   }
 }
 
-/** @throws Poison if these are not events that can be stored */
+/** @throws Poison if `events` is not a list of events that can be stored */
 export function checkEvents(events: unknown): StatusEvent[] {
   const count = Array.isArray(events) ? events.length : 0;
   if (count > MAX_EVENTS) {
@@ -53,14 +53,14 @@ function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
   });
 }
 
-/** Makes a reason that Postgres can store from any provider's error message. */
+/** Converts an error of any provider to a drop whose reason Postgres can store. */
 function whyDropped(error: unknown): Drop {
   if (error instanceof NotAuthentic) {
     return { ...dropOf('not authentic', error, { code: 'not_authentic' }), unproven: true };
   }
   if (error instanceof Poison) return dropOf('unreadable', error, { code: 'unreadable' });
   const name = toCauseText(error instanceof Error ? error.name : typeof error);
-  // The translator may have failed before it verified the sender.
+  // The translator may have failed before it verified the sender, so the sender is not proven.
   return {
     reason: `the translator failed: ${name}`,
     cause: { code: 'translator_failed', error: name },
@@ -68,7 +68,7 @@ function whyDropped(error: unknown): Drop {
   };
 }
 
-/** @param general the cause if the provider gave none from the list */
+/** @param general the cause that is used if the error has no known cause */
 function dropOf(what: string, error: Error, general: DropCause): Drop {
   return {
     reason: toCauseText(`${what}: ${error.message}`),
@@ -103,7 +103,7 @@ function tooLarge(limit: number): Drop {
   return {
     reason: `over ${limit} bytes; only the beginning is stored`,
     cause: { code: 'too_large', limit },
-    // A signature covers the whole body.
+    // A signature covers the whole body, so a part of the body cannot be verified.
     unproven: true,
   };
 }
