@@ -124,15 +124,15 @@ function nameOf(entry: string): string | undefined {
   return hostname === '' || addressIn(hostname) !== undefined ? undefined : withoutDot(hostname);
 }
 
-/** Removes the root's dot at the end, which does not change the meaning of a name. */
+/** Removes the dot at the end, which stands for the DNS root and does not change the meaning of a name. */
 function withoutDot(hostname: string): string {
   return hostname.replace(/\.$/, '');
 }
 
 /**
  * Checks a URL of a location's settings before its name is resolved. Hosts of `ALLOW_PRIVATE_HOSTS` may be private and
- * without TLS: a till in the restaurant's network rarely has a certificate. `localhost` needs no TLS either.
- * @returns why the URL may not be called
+ * without TLS, because a till in the restaurant's network rarely has a certificate. `localhost` needs no TLS either.
+ * @returns why the URL may not be called; undefined if it may
  */
 export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): RefusedHost | undefined {
   if (allowsHost(allowed, hostname)) return undefined;
