@@ -37,7 +37,7 @@ export type Operator = Actor & {
   rights: readonly Right[];
   /** True if the rights may be outdated, because Postgres did not answer. */
   isStale?: true;
-  /** Set for a browser. */
+  /** Set if the request came from a browser with a session. */
   session?: {
     sessionId: string;
     openedAt: Date;
@@ -62,7 +62,7 @@ export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: Role): r
   return [...new Set(having.flatMap(({ locations }) => locations ?? []))];
 }
 
-/** @param locationId null if the subject belongs to no location, or to none yet */
+/** @param locationId null if the subject of the action belongs to no location, or to none yet */
 export function has(operator: Pick<Operator, 'rights'>, role: Role, locationId: string | null): boolean {
   const locations = locationsOf(operator, role);
   return locations === null || (locationId !== null && locations.includes(locationId));
