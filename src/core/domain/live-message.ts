@@ -106,7 +106,7 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A message as the outbox and its order store it. */
+/** A live message, as it is stored in the outbox and in the row of its order. */
 export type LiveRow = {
   serviceOrderId: string;
   sequence: number;

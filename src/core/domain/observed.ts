@@ -39,7 +39,7 @@ export type Observed =
       locationId: string;
       integration: string;
       call: 'createOrder' | 'findOrder' | 'cancelOrder';
-      /** placed, absent, a `CancelAnswer`, or the name of the error. */
+      /** placed, absent, a `CancelAnswer`, not_asked (a cancel without a request), or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
       /** True if the call ended with an error. */
@@ -98,7 +98,7 @@ export type Observed =
       why?: string;
     };
 
-/** `messageId` is Pub/Sub's. */
+/** `messageId` is Pub/Sub's id of the message. */
 export type LiveMessageEnd =
   | { outcome: 'published'; messageId: string | undefined }
   | { outcome: 'failed'; error: unknown };
@@ -262,7 +262,7 @@ export type PlacementObserved = {
   /** The duration of the call to the POS, if there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
-  /** Set for every outcome but `sent` and `withdrawn`, like `cause`. */
+  /** Set unless the outcome is `sent` or `withdrawn`. The same holds for `cause`. */
   problem: string | undefined;
   cause: PlacementCause | undefined;
   /** True if no further attempt is made until an operator has checked the POS. */

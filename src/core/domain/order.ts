@@ -149,7 +149,8 @@ const OrderFields = z.object({
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
   discounts: z.array(Discount).optional().meta({
-    description: 'The parts of `money.discount`, for the ticket. They add up to it. Without them it has no name.',
+    description:
+      'The parts of `money.discount`, for the ticket. They add up to it. Without them the discount has no name.',
   }),
   notes: Text.optional(),
   placedAt: Time,

@@ -74,7 +74,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('repeat_unrecognised') }),
   z.object({ code: z.literal('deadline_passed_in_doubt') }),
   z.object({ code: z.literal('order_ended_in_doubt') }),
-  /** `integration` is the location's former one; null if unknown. */
+  /** `integration` is the former integration of the location; null if it is unknown. */
   z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
   z.object({ code: z.literal('pos_account_changed') }),
   /** Set by hand after a database restore, as `docs/recovery.md` says. */
@@ -99,7 +99,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
 export type PlacementCause = z.infer<typeof PlacementCause>;
 export type PlacementCode = PlacementCause['code'];
 
-/** A stored cause. A newer version may have written one that this version does not know. */
+/** A stored cause. A newer version may have stored a code that this version does not know. */
 export const StoredPlacementCause = z
   .union([PlacementCause, z.looseObject({ code: z.string() })])
   .meta({ description: 'Why it waits, is held, is in doubt or failed, as data.' });

@@ -45,6 +45,6 @@ export const CANCELLATION_STATES = ['due', 'asked', 'in_doubt', 'by_phone', 'can
 export const CancellationState = z.enum(CANCELLATION_STATES).meta({
   description:
     'due: the POS will be asked. asked: the POS will report it in a webhook. in_doubt: its answer was lost. by_phone: ' +
-    'only a person can cancel the order. cancelled, refused: final. Another state with an end: the order ended first.',
+    'only a person can cancel the order. cancelled, refused: final. Other states with `finishedAt`: the order ended.',
 });
 export type CancellationState = z.infer<typeof CancellationState>;

@@ -109,9 +109,9 @@ export type Provider<Settings = unknown> = {
    */
   deduplicatesForS?: number;
   /**
-   * Seconds that one attempt (`createOrder`, `findOrder` or `readStatus`) may take with all its requests: at most 120, by
-   * default 15. For a POS that documents slow answers. An order whose process died during the attempt waits this long plus
-   * 15 s.
+   * Seconds that one attempt (`createOrder`, `findOrder` or `readStatus`) may take with all its requests: at most 120,
+   * by default 15. Set this for a POS that documents slow answers. An order whose process died during the attempt waits
+   * this long plus 15 s.
    */
   attemptWithinS?: number;
   /**
@@ -164,14 +164,14 @@ export type Provider<Settings = unknown> = {
   deduplicatesCancels?: boolean;
   /**
    * Verifies a webhook, then reads it. `[]` means that it has no event for us.
-   * @throws NotAuthentic or Poison: the webhook is dropped and stored
+   * @throws NotAuthentic or Poison; the webhook is then stored as dropped
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
    * Reads whether the kitchen takes orders now, from a webhook that `translateWebhook` verified and found no event in.
    * While the kitchen takes none, orders for the location wait. Returns undefined if the webhook does not report it.
    * Omitted if no webhook of this POS reports it.
-   * @throws Poison: the webhook is dropped and stored
+   * @throws Poison; the webhook is then stored as dropped
    */
   readBusy?(webhook: Webhook, settings: Settings): Busy | undefined;
   /** How `translateWebhook` verifies a webhook. Operators see this if a webhook could not be verified. */

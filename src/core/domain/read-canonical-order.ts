@@ -110,7 +110,7 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-/** Removes an empty list, and names a discount without a name. */
+/** Removes an empty list of discounts, and gives each discount a name. */
 function nameDiscounts(given: unknown): void {
   const discounts = fieldOf(given, ['discounts']);
   if (!Array.isArray(discounts)) return;

@@ -49,9 +49,7 @@ type Attempted = Pick<Provider, 'attemptWithinS'>;
 const USUAL_S = 15;
 /** The most that a provider may declare. An order whose process died during a call waits until the lease ends. */
 export const LONGEST_ATTEMPT_S = 120;
-/**
- * Seconds from the attempt's row to the call (10 s, see `call-provider.ts`), and a margin before another process calls.
- */
+/** Seconds from the attempt's row to the call (10 s, see `call-provider.ts`), and until another process may call. */
 const SPARE_S = 15;
 
 export function isAttemptLimit(seconds: unknown): boolean {

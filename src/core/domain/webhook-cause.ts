@@ -30,7 +30,7 @@ export const DropCause = z
     z.object({ code: z.literal('key_unknown'), setting: CauseText }),
     /** The signature covers a URL that neither `setting` nor PUBLIC_URL gives. */
     z.object({ code: z.literal('signed_url_unknown'), setting: CauseText }),
-    /** Only the provider's own sentence has details. */
+    /** The details are only in the provider's own sentence. */
     z.object({ code: z.literal('not_authentic') }),
 
     // The webhook cannot be read.
@@ -40,7 +40,7 @@ export const DropCause = z
     z.object({ code: z.literal('names_no_order'), fields: z.array(CauseText) }),
     z.object({ code: z.literal('too_many_events'), count: Count, limit: Count }),
     z.object({ code: z.literal('wrong_shape'), issues: z.array(ShapeIssue) }),
-    /** Only the provider's own sentence has details. */
+    /** The details are only in the provider's own sentence. */
     z.object({ code: z.literal('unreadable') }),
 
     // The webhook cannot be used.
@@ -63,7 +63,7 @@ export const DropCause = z
   .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;
 
-/** A stored cause. A newer version may have written one that this version does not know. */
+/** A stored cause. A newer version may have stored a code that this version does not know. */
 export const StoredDropCause = z.union([DropCause, z.looseObject({ code: z.string() })]);
 
 export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((option) => option.shape.code.value);

@@ -117,7 +117,7 @@ function rangeOf(entry: string): string | undefined {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest ? `${address}/${prefix}` : undefined;
 }
 
-/** A host name as `URL` has it. `URL` reads a name of digits as an address, so that is not accepted as a name. */
+/** Returns the name as `URL` writes it. A name of digits is refused, because `URL` reads it as an address. */
 function nameOf(entry: string): string | undefined {
   if (!/^[\p{L}\p{N}._-]+$/u.test(entry)) return undefined;
   const hostname = URL.parse(`http://${entry}/`)?.hostname ?? '';

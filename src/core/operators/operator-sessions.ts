@@ -17,7 +17,7 @@ export type SignedIn = Actor & {
   groups?: readonly string[] | undefined;
   /** OPERATOR_TOKEN, if that was used. */
   operatorToken?: string | undefined;
-  /** When the issuer authenticated them, which may be days ago. Omitted if the issuer does not report it: then now. */
+  /** When the issuer authenticated them, which may be days ago. If omitted, the present time is stored. */
   provedAt?: Date;
   /** By default a new id. A second session with the same id throws. */
   sessionId?: string;

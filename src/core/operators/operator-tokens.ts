@@ -6,7 +6,7 @@ import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
-/** The most valid tokens. `ofSome`: with all locations among those of one admin. `ofAll`: tokens in all. */
+/** Limits of the number of valid tokens. `ofSome` counts those at one admin's locations only, `ofAll` counts all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
 
 /** Days after which a token expires by default. */

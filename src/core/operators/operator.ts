@@ -55,7 +55,7 @@ export const BY_OPERATOR_TOKEN: Operator = {
   rights: [{ roles: [...ROLES], locations: null }],
 };
 
-/** The locations at which an operator has a role: null for all, none for an empty list. */
+/** The locations at which an operator has a role. Null means all locations, an empty list means none. */
 export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: Role): readonly string[] | null {
   const having = rights.filter(({ roles }) => role === 'viewer' || roles.includes(role));
   if (having.some(({ locations }) => locations === null)) return null;

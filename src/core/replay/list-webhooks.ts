@@ -38,7 +38,7 @@ export const ListedWebhook = z
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Size of its body.' }),
     polled: z.boolean().meta({
-      description: 'It was not sent: a status poll of a quiet order reported more than its webhooks had.',
+      description: 'No POS sent it: a status poll of an overdue order reported more than the webhooks of the order.',
     }),
     truncated: z
       .boolean()

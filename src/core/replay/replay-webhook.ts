@@ -17,7 +17,7 @@ import { retranslate, type RetranslateDeps } from './retranslate.ts';
 export type Replaying = RetranslateDeps & {
   /** Seconds for which an event stays parked under an unknown POS id. */
   parkTtlS: number;
-  /** Stores nothing and returns only the outcome. */
+  /** True to store nothing and only return the outcome. */
   dryRun: boolean;
 };
 
@@ -42,7 +42,7 @@ export const Replayed = z
     ),
     redriven: z
       .int()
-      .meta({ description: 'Events of other webhooks that waited for a POS id which this one brought.' }),
+      .meta({ description: 'Parked events of other webhooks that were applied because this one has their POS id.' }),
   })
   .meta({ id: 'Replayed' });
 export type Replayed = z.infer<typeof Replayed>;
@@ -147,7 +147,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
   }
 }
 
-/** Also blanks the original and other replays if the replay was stored blank, because its order is erased. */
+/** If the replay was stored without contents, its order is erased. Then blanks the original and other replays too. */
 async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
   const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
     `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks

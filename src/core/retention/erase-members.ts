@@ -7,7 +7,8 @@ import type { PlacementState } from '../domain/placement.ts';
 /** Orders per batch. Few, because they stay locked for the whole batch. */
 export const ERASE_BATCH = 100;
 /**
- * Limit of a statement. Webhooks about these orders, and those queued behind, wait as long; the endpoint waits 1.4 s.
+ * Time limit of a statement. Webhooks about these orders, and others behind them, wait as long. The endpoint waits 1.4
+ * s.
  */
 const PATIENCE_MS = 1_000;
 /**
@@ -210,7 +211,7 @@ const RETRY_MS = 200;
 export type ErasedMember = {
   /** Erased orders, or in a dry run the orders that would be erased. */
   erased: string[];
-  /** Orders whose contents remain, and why. To be tried again. */
+  /** Orders whose contents remain, and why. The caller should try again. */
   left: { serviceOrderId: string; why: string }[];
 };
 

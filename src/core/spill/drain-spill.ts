@@ -67,7 +67,7 @@ type DrainSpill = {
   receive(message: SpillMessage): void;
   /** Messages that are received and not drained yet, and when the oldest of them arrived as a webhook. */
   waiting(): { count: number; oldestAt: Date | null };
-  /** Returns messages that are not begun, and resolves when the others are done. */
+  /** Gives messages that were not begun back to Pub/Sub, and resolves when the others are done. */
   stop(): Promise<void>;
 };
 
@@ -82,7 +82,7 @@ const REST_MS = 1_000;
 /** Pause after a chunk, as a share of its duration. It gives webhooks from the endpoint precedence. */
 const SHARE = 1;
 
-/** A webhook that is dropped before its provider is known. No headers of a provider are stored in clear. */
+/** For a webhook that is dropped before its provider is known: no headers of a provider are stored in clear. */
 const NO_PROVIDER = {};
 
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };
