@@ -63,8 +63,8 @@ CREATE TABLE location_last_seen (
   last_seen_at timestamptz NOT NULL
 );
 
--- Temporary grants of POS systems. One row for each set of settings that leads to a grant, shared by all locations and
--- processes with these settings.
+-- Access that POS systems grant for a limited time. One row for each set of settings that leads to a grant, shared by
+-- all locations and processes with these settings.
 CREATE TABLE credentials (
   seed_sha256 bytea PRIMARY KEY,                -- integration and settings: other settings get a new row
   integration text NOT NULL,

@@ -53,7 +53,7 @@ export function openDatabase(
         `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`
       ).trim(),
     });
-    // A dying idle connection emits this error. Without a listener it would end the process.
+    // An idle connection that dies emits this error. Without a listener the error would end the process.
     pool.on('error', onError);
     // While a connection is handed over, neither the pool nor the borrower listens for its errors, and an error would
     // end the process. This listener ignores the error, and the borrower's next query fails.

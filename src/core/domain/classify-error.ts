@@ -7,7 +7,7 @@ import { ReasonCode } from './reason-code.ts';
 
 /**
  * Describes an error without member data and secrets. Only the messages of our own errors are used. `storable` cleans
- * them, because a provider may quote a POS. Any other message may hold a member's data or a credential.
+ * them, because a provider may quote a POS in them. Any other message may hold a member's data or a credential.
  */
 export function describeError(error: unknown): string {
   if (error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)

@@ -245,7 +245,7 @@ export type FailedAuthObserved = {
   what: 'failed authentication';
   endpoint: AuthEndpoint;
   outcome: (typeof FAILED_AUTH_OUTCOMES)[number];
-  /** An IPv4 address, or an IPv6 network. Never a metric's label. */
+  /** An IPv4 address, or an IPv6 network. A metric cannot have it as a label, because there are too many values. */
   source: string;
 };
 

@@ -79,7 +79,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('pos_account_changed') }),
   /** Set by hand after a database restore, as `docs/recovery.md` says. */
   z.object({ code: z.literal('restored') }),
-  /** An operator saw no ticket. */
+  /** An operator reported that there is no ticket. */
   z.object({ code: z.literal('no_ticket_seen') }),
   /** The order is not sent again. Its cancellation settles the doubt. */
   z.object({ code: z.literal('cancelled_in_doubt') }),

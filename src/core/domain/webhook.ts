@@ -86,7 +86,7 @@ export type ArrivedWebhook = {
   truncated: boolean;
 };
 
-/** Bytes stored of a body that is too large, enough to identify it. */
+/** Bytes that are stored of a body that is too large. They are enough for a person to identify the webhook. */
 export const BEGINNING = 64 * 1024;
 
 /** A webhook's contents: its events, or the kitchen's state, or why it cannot be used. */
