@@ -6,9 +6,10 @@
 -- Member data is only in order contents and changes, webhook bodies, reasons, problems, item ids and tracking links. No
 -- table has a plain token, password or setting.
 --
--- Text in an index is `COLLATE "C"`: it compares by bytes, whatever the database's collation is. A collation of the
--- operating system or ICU may sort differently after an upgrade. An existing index then misses rows: it allows a second
--- order with the same id, or leaves a webhook without its order. And en_US of glibc cost 15 % of the webhooks a second.
+-- Text in an index is `COLLATE "C"`: Postgres compares it by bytes, whatever the database's collation is. A collation
+-- of the operating system or ICU may sort differently after an upgrade. An existing index then misses rows: it allows a
+-- second order with the same id, or leaves a webhook without its order. In a measurement, en_US of glibc also cost 15 %
+-- of the webhooks per second.
 
 ---- Locations
 
@@ -20,15 +21,16 @@ CREATE TABLE locations (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   country text,                                 -- ISO 3166-1 alpha-2, for national telephone numbers; NULL: unknown
-  -- A pause by the POS, such as of a busy kitchen, has an end. It is separate from paused_at: neither ends the other.
+  -- A pause by the POS, such as of a busy kitchen, has an end. It is separate from paused_at: the end of one does not
+  -- end the other.
   pos_paused_at timestamptz,                    -- NULL: the POS has not paused it
   pos_paused_until timestamptz,                 -- NULL if and only if pos_paused_at is
   pos_said_at timestamptz,                      -- the POS's last report about it; an earlier report changes nothing
   grant_sha256 bytea                            -- the `credentials` of these settings, if their connection may end
 );
 CREATE INDEX locations_pos_paused ON locations (pos_paused_until) WHERE pos_paused_until IS NOT NULL;
--- This index and webhook_tokens_changed find changes since a process read its list of valid tokens, which it uses while
--- Postgres is away. Neither index contains a column that the use of a token changes.
+-- A process that has a list of valid tokens in memory, for use while Postgres is away, finds later changes by this
+-- index and webhook_tokens_changed. Neither index contains a column that the use of a token changes.
 CREATE INDEX locations_changed ON locations (updated_at);
 
 -- The token is printed once and never stored.
@@ -61,12 +63,12 @@ CREATE TABLE location_last_seen (
   last_seen_at timestamptz NOT NULL
 );
 
--- Temporary grants of POS systems. One row for each set of settings that leads to a grant, shared by all locations and
--- processes with these settings.
+-- Access that POS systems grant for a limited time. One row for each set of settings that leads to a grant, shared by
+-- all locations and processes with these settings.
 CREATE TABLE credentials (
   seed_sha256 bytea PRIMARY KEY,                -- integration and settings: other settings get a new row
   integration text NOT NULL,
-  "grant" text,                                 -- a JWE under SETTINGS_KEY; NULL until the first one
+  "grant" text,                                 -- a JWE under SETTINGS_KEY; NULL until the first grant
   generation integer NOT NULL DEFAULT 0,        -- counts the grants
   expires_at timestamptz,                       -- of the access token
   renewer uuid,                                 -- the lease of the process that requests the next grant
@@ -95,18 +97,19 @@ CREATE TABLE placements (
   provider_order_id text,
   problem text,                                 -- why it waits, is held, is in doubt or failed; for the operator
   finished_at timestamptz,
-  pos_account text,                             -- hash of the last request's account, the only one with the ticket
+  pos_account text,                             -- hash of the account that the last createOrder went to
   cause jsonb,                                  -- the problem as data: a code and its details
   missing_since timestamptz,                    -- since when the platform reports that it has no such order
   last_notified_sequence integer NOT NULL DEFAULT 0,     -- the last live message before the first fetch
   polled_at timestamptz,                         -- the last status poll of this order
   polls smallint NOT NULL DEFAULT 0,            -- polls since the last change
   missed smallint NOT NULL DEFAULT 0,           -- polls that reported more than the webhooks
-  absent_at timestamptz                         -- an operator reported it absent: earlier answers do not count
+  absent_at timestamptz                         -- an operator saw no ticket then: earlier answers do not count
 );
--- The claim steps from location to location and takes the oldest of each. NULL counts as one: not fetched yet.
+-- A claim goes from location to location and takes the oldest placements of each. Placements that were not fetched yet
+-- have no location; together they count as one location.
 CREATE INDEX placements_open ON placements (coalesce(location_id, ''), next_attempt_at) WHERE finished_at IS NULL;
--- Finds due placements without a step through all locations that have an open order.
+-- Finds due placements without reading all locations that have an open order.
 CREATE INDEX placements_due ON placements (next_attempt_at) WHERE finished_at IS NULL;
 -- Decides whether an unknown POS id at this location may still become ours.
 CREATE INDEX placements_without_pos_id ON placements (location_id, requested_at) WHERE provider_order_id IS NULL;
@@ -116,11 +119,11 @@ CREATE INDEX placements_sent ON placements (finished_at) WHERE state = 'sent';
 CREATE INDEX placements_by_signal ON placements (signalled_at, service_order_id);
 CREATE INDEX placements_of_location ON placements (location_id, signalled_at, service_order_id);
 CREATE INDEX placements_not_sent ON placements (state, signalled_at, service_order_id) WHERE state <> 'sent';
--- Problems of orders that were never fetched and so have no row in `orders`.
+-- Finds texts to erase: the problems of orders that were never fetched, which have no row in `orders`.
 CREATE INDEX placements_to_erase ON placements (finished_at)
   WHERE finished_at IS NOT NULL AND location_id IS NULL AND problem IS NOT NULL;
 
--- Written before each call to a POS, so that the call is known even if its process died.
+-- A row is written before each call to a POS, so that the call is known even if its process died.
 CREATE TABLE placement_attempts (
   service_order_id text COLLATE "C" NOT NULL REFERENCES placements ON DELETE CASCADE,
   attempt integer NOT NULL,
@@ -136,8 +139,8 @@ CREATE TABLE placement_attempts (
 );
 CREATE INDEX placement_attempts_open ON placement_attempts (service_order_id) WHERE ended_at IS NULL;
 
--- A signal for a known order makes us fetch it again. One row per order collects the signals. It is deleted when no
--- signal came after its claim.
+-- A signal for a known order makes us fetch it again. One row per order collects its signals. After the fetch the row
+-- is deleted, unless another signal came after its claim.
 CREATE TABLE refreshes (
   service_order_id text COLLATE "C" PRIMARY KEY,
   signalled_at timestamptz NOT NULL DEFAULT now(),
@@ -155,7 +158,7 @@ CREATE TABLE cancellations (
   requested_by text NOT NULL CHECK (requested_by IN ('platform', 'operator')),
   requested_at timestamptz NOT NULL DEFAULT now(),
   -- due: the request to the POS is due. asked: the POS will answer in a webhook. in_doubt: the answer to a request was
-  -- lost, and the request must not be repeated. by_phone: only a person can do it. cancelled, refused: finished.
+  -- lost, and the request must not be repeated. by_phone: only a person can cancel. cancelled, refused: finished.
   state text NOT NULL DEFAULT 'due' CHECK (state IN ('due', 'asked', 'in_doubt', 'by_phone', 'cancelled', 'refused')),
   deadline_at timestamptz NOT NULL,
   next_attempt_at timestamptz NOT NULL DEFAULT now(), -- infinity: an operator has to act
@@ -174,7 +177,7 @@ CREATE INDEX cancellations_open ON cancellations (next_attempt_at) WHERE finishe
 CREATE TABLE orders (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
-  integration text,                             -- at the last attempt; NULL while the location is not configured
+  integration text,                             -- at the last attempt; NULL: the location was not configured
   fulfillment text NOT NULL CHECK (fulfillment IN ('pickup', 'delivery')),
   -- The rank of its status. Ranks are ten apart, which leaves space for new ones.
   rank smallint NOT NULL DEFAULT 0,
@@ -202,8 +205,7 @@ CREATE TABLE orders (
 CREATE INDEX orders_open ON orders (location_id, created_at) WHERE ended_at IS NULL;
 CREATE INDEX orders_to_erase ON orders (ended_at) WHERE ended_at IS NOT NULL AND erased_at IS NULL;
 
--- Only this table names the member. Its index finds a member's orders for erasure, and the name is erased with the
--- contents.
+-- Only this table names the member. The index below finds all orders of a member, so that they can be erased.
 CREATE TABLE order_contents (
   service_order_id text COLLATE "C" PRIMARY KEY,
   contents jsonb NOT NULL
@@ -228,7 +230,7 @@ CREATE TABLE provider_orders (
   PRIMARY KEY (location_id, integration, provider_order_id)
 );
 CREATE INDEX provider_orders_of_order ON provider_orders (service_order_id);
--- The sweep of parked events reads the few POS ids of the last minute.
+-- The sweep of parked events uses this index to read the few POS ids of the last minute.
 CREATE INDEX provider_orders_by_age ON provider_orders (created_at);
 
 -- Number of call-out codes given by a location. The random seed shuffles them, so a code does not show its number.
@@ -259,11 +261,12 @@ CREATE TABLE status_events (
   estimate timestamptz[]
 );
 CREATE INDEX status_events_of_order ON status_events (service_order_id, event_id);
--- For the board, newest first. It covers few rows, so other inserts do not pay for it.
+-- The board lists these, newest first. The index covers few rows, so other inserts do not pay for it.
 CREATE INDEX status_events_conflicts ON status_events (recorded_at) WHERE conflict;
 
--- Events with a POS id that is not ours (yet). One row for each waiting status of a POS id: an order has the highest
--- status that it ever received, so a repeat adds nothing. Its webhook stores whether an event is parked or unmatched.
+-- Events with a POS id that is not ours, or not ours yet. One row for each waiting status of a POS id: an order has the
+-- highest status that it ever received, so a repeat adds nothing. The row of the webhook says whether its events are
+-- parked or unmatched.
 CREATE TABLE parked_events (
   location_id text COLLATE "C" NOT NULL,
   integration text COLLATE "C" NOT NULL,
@@ -282,8 +285,8 @@ CREATE TABLE parked_events (
 );
 CREATE INDEX parked_events_by_age ON parked_events (parked_at);
 
--- Up to this time, no event waits for a POS id of ours. One row for all processes. The sweep continues from there,
--- however long the service was away.
+-- All parked events whose POS id became ours before this time have been applied. One row for all processes. The sweep
+-- continues from this time, however long the service was away.
 CREATE TABLE parked_sweep (swept_until timestamptz NOT NULL);
 INSERT INTO parked_sweep VALUES (now() - interval '1 day');
 
@@ -320,8 +323,8 @@ CREATE TABLE webhooks (
   zstd_of integer,                              -- bytes before zstd by the service; NULL: the body is as received
   PRIMARY KEY (day, location_id, id)
 ) PARTITION BY RANGE (day);
--- Each of these indexes covers few rows, so other inserts do not pay for it. Webhooks of no order are deleted before
--- their partition is dropped.
+-- Each of these indexes covers few rows, so other inserts do not pay for it. The first one finds webhooks without an
+-- order, which are deleted before their partition is dropped.
 CREATE INDEX webhooks_of_no_order ON webhooks (received_at)
   WHERE outcome IN ('ignored', 'unmatched') AND reason IS NULL;
 CREATE INDEX webhooks_replays ON webhooks (replay_of) WHERE replay_of IS NOT NULL;
@@ -346,8 +349,8 @@ BEGIN
                  child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
 END $$;
 
--- Webhooks queue behind a statement that waits for this lock. So its time-out is shorter than theirs, and a later round
--- tries again. It refuses to drop days within the minimum of WEBHOOK_RETENTION_DAYS, which is 2.
+-- Drops a day. While it waits for its lock, webhooks queue behind it. So its time-out is shorter than theirs, and a
+-- later round tries again. It refuses to drop days within the minimum of WEBHOOK_RETENTION_DAYS, which is 2.
 CREATE FUNCTION expediter.drop_webhook_partition(day date) RETURNS boolean
 LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
 DECLARE
@@ -378,8 +381,8 @@ CREATE TABLE dropped_bytes (
   not_stored bigint NOT NULL DEFAULT 0          -- webhooks that have no row in `webhooks`
 ) WITH (fillfactor = 70);
 
--- The same for webhooks refused for an old token. Separate, so that the holder of a revoked token uses no quota of
--- other senders.
+-- The same for webhooks refused for an old token. It is a separate quota, so that the holder of a revoked token uses no
+-- quota of other senders.
 CREATE TABLE refused_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,
@@ -425,18 +428,18 @@ CREATE TABLE sequence_floor (
   floor integer NOT NULL
 );
 
--- An order whose estimate needs a separate message. The row stays for a minute after the message, to prevent a second
--- one in that time.
+-- Orders whose estimate needs a separate message. The row stays for a minute after the message, to prevent a second
+-- message in that time.
 CREATE TABLE estimates_due (
   service_order_id text COLLATE "C" PRIMARY KEY,
-  sequence integer,                             -- the order's at that time; NULL: no message is due
+  sequence integer,                             -- that the order had then; NULL: no message is due
   due_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX estimates_due_by_time ON estimates_due (due_at);
 
 -- Which orders members follow now, and through which process. While orders are followed, each process writes its
--- changes every few seconds. Rows of a process without a beat for 30 s do not count. Logged, because a standby cannot
--- read an unlogged table. No member data.
+-- changes every few seconds. Rows of a process without a beat for 30 s do not count. The tables are not UNLOGGED,
+-- because a standby could not read them. No member data.
 CREATE TABLE following_processes (
   process uuid PRIMARY KEY,
   beat_at timestamptz NOT NULL
@@ -449,10 +452,10 @@ CREATE TABLE followed_orders (
 
 ---- Charts
 
--- Traffic in each minute of the last day. Every process adds to it every ten seconds. No member data, no order id. The
--- pages have free space, so that the additions within a row's minute stay HOT.
+-- Traffic in each minute of the last day. Every process adds its counts every ten seconds. No member data, no order id.
+-- The pages have free space, so that updates of a row within its minute stay HOT.
 CREATE TABLE traffic (
-  location_id text COLLATE "C" NOT NULL,        -- '': all of an integration, including unknown locations
+  location_id text COLLATE "C" NOT NULL,        -- '': all locations of the integration, also unknown ones
   minute timestamptz NOT NULL,
   integration text COLLATE "C" NOT NULL,
   what text COLLATE "C" NOT NULL,               -- webhook, placement, live
@@ -466,7 +469,7 @@ CREATE INDEX traffic_by_minute ON traffic (minute);
 -- The results of each hour's orders, for the vendors' scorecards. Every ten minutes the last hours are computed again
 -- from the stored orders. No member data.
 CREATE TABLE scorecard_hours (
-  location_id text COLLATE "C" NOT NULL,        -- '': all of an integration
+  location_id text COLLATE "C" NOT NULL,        -- '': all locations of the integration
   integration text COLLATE "C" NOT NULL,
   hour timestamptz NOT NULL,                    -- when the orders were signalled
   orders integer NOT NULL,
@@ -476,7 +479,7 @@ CREATE TABLE scorecard_hours (
   late integer NOT NULL,                        -- stale: a later status was known already
   conflicts integer NOT NULL,
   refusals jsonb NOT NULL,                      -- failed or held orders, by cause code
-  down_minutes integer NOT NULL,                -- minutes with calls and without any answer
+  down_minutes integer NOT NULL,                -- minutes with calls to the POS, none of them answered
   PRIMARY KEY (location_id, integration, hour)
 );
 CREATE INDEX scorecard_hours_by_hour ON scorecard_hours (hour);
@@ -523,7 +526,7 @@ CREATE TABLE operator_sessions (
   name text NOT NULL,
   email text COLLATE "C" CHECK (email = lower(email)), -- verified by the issuer
   groups text[] COLLATE "C" NOT NULL DEFAULT '{}',
-  operator_token_sha256 bytea,                  -- the OPERATOR_TOKEN that started it: another value ends it
+  operator_token_sha256 bytea,                  -- the OPERATOR_TOKEN that was used: another value ends it
   source text,
   user_agent text,
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -537,7 +540,7 @@ CREATE INDEX operator_sessions_by_actor ON operator_sessions (actor_id) WHERE en
 CREATE INDEX operator_sessions_by_end ON operator_sessions (expires_at);
 
 -- Operators' actions and refused attempts. Only our codes and ids, no member data. A row is written before its action
--- and never changed. The outcome is a separate row. An action without an outcome: its process died.
+-- and never changed. The outcome is a separate row. If it is missing, the action is running or its process died.
 CREATE TABLE audit (
   audit_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -558,7 +561,7 @@ CREATE INDEX audit_by_location ON audit (location_id, audit_id) WHERE location_i
 CREATE INDEX audit_by_webhook ON audit (webhook_id, audit_id) WHERE webhook_id IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at);
 
--- The foreign key prevents an outcome in advance for a later action.
+-- Because of the foreign key, nobody can write the outcome of an action before the action.
 CREATE TABLE audit_outcomes (
   audit_id bigint PRIMARY KEY REFERENCES audit,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),

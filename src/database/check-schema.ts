@@ -8,13 +8,13 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.
 export const SCHEMA = 'expediter';
 /** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
-/** The end of a migration's name if it removes something that the previous version needs. */
+/** The end of a migration's name if the migration removes something that the previous version needs. */
 const BREAKING = '.breaking';
 
 /** The database does not fit this version of the service. */
 export class WrongSchema extends Error {
   override readonly name = 'WrongSchema';
-  /** The fault in half a sentence; `toDo` says how to fix it. */
+  /** The fault, as a clause. `toDo` says how to fix it. */
   readonly found: string;
   readonly toDo: string;
 
@@ -27,9 +27,9 @@ export class WrongSchema extends Error {
 
 /**
  * @param pool of `openDatabase`
- * @throws WrongSchema that says what to do: a pooler drops the settings of our connections, the role's `search_path`
- *   does not find the tables, one of our migrations is missing, or an unknown one removed something that this version
- *   needs. Any other unknown migration is the next version's, which may run at the same time.
+ * @throws WrongSchema, which says what to do: a pooler drops the settings of our connections, the role's `search_path`
+ *   does not find the tables, one of our migrations is missing, or an unknown migration removed something that this
+ *   version needs. Any other unknown migration is from the next version, which may run at the same time
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ arrived: boolean; finds: boolean; path: string; role: string; database: string }>(
@@ -71,8 +71,8 @@ export const OF_SESSION = 'quote_ident(session_user) AS role, quote_ident(curren
 
 /**
  * @param role quoted, as is `database`
- * @returns SQL by which each new connection of the role finds the tables. A pooler that drops the settings of a connection
- *   does not drop those of a role.
+ * @returns SQL that makes each new connection of the role find the tables. A pooler may drop the settings of a
+ *   connection, but not those of a role
  */
 export function setSearchPath(role: string, database: string): string {
   return `ALTER ROLE ${role} IN DATABASE ${database} SET search_path = ${SCHEMA}`;
@@ -87,7 +87,6 @@ export async function migrationsIn(dir: string): Promise<string[]> {
     .sort();
 }
 
-/** Names of the migrations that the database has. */
 export async function appliedMigrations(database: Pool | ClientBase): Promise<Set<string>> {
   const tables = await database.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
     `${SCHEMA}.${TABLE}`,

@@ -15,14 +15,14 @@ const UNKNOWN = 'check DATABASE_URL, DNS, the network and the database';
 /** @returns the message of Postgres or of the connection, without a password, and what to do */
 export function explainDatabaseError(error: unknown): { found: string; toDo: string } {
   const { code = '', message = String(error), errors } = error as { code?: string; message?: string; errors?: Error[] };
-  // A refused connection has one error per address, and no message of its own.
+  // If the connection was refused, there is one error per address, and this error has no message of its own.
   const found = [...new Set((errors ?? [{ message }]).map((each) => each.message))].join(', ');
   return { found, toDo: REMEDIES[code] ?? remedyIn(code, found) };
 }
 
 function remedyIn(code: string, message: string): string {
   if (code === '3D000') {
-    // Postgres writes messages in its server's language, but always quotes the name.
+    // Postgres writes messages in its server's language, but always puts the name of the database in quotes.
     const [, name = 'expediter'] = /"(.+)"/.exec(message) ?? [];
     return `create it: CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`;
   }

@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
 import { SCHEMA } from './check-schema.ts';
 
-/** Columns of an audit event. Postgres sets its id and its times. */
+/** Columns of an audit row. Postgres sets its id and its times. */
 const ACT =
   'actor_kind actor_id actor_name source request_id action location_id service_order_id webhook_id subject before';
 const insert = (columns: string): string[] => columns.split(' ').map((column) => `INSERT (${column})`);
@@ -41,7 +41,7 @@ export const RIGHTS = {
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
-  // Append-only, except that its free texts are erased.
+  // Append-only, but its free texts are erased.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -86,7 +86,7 @@ export async function grantRights(owner: ClientBase, serviceUrl: string): Promis
 }
 
 async function makeRole(owner: ClientBase, role: string, password: string): Promise<void> {
-  // A connection without a password, as over a socket, gets a role without one.
+  // If the URL has no password, as for a socket, the role gets none.
   const withPassword = password === '' ? '' : ` PASSWORD ${pg.escapeLiteral(scramVerifier(password))}`;
   await owner.query(`CREATE ROLE ${role} LOGIN${withPassword}`).catch((error: { code?: string }) => {
     if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
@@ -99,7 +99,8 @@ async function makeRole(owner: ClientBase, role: string, password: string): Prom
 }
 
 /**
- * @returns the verifier that Postgres stores for a password: a server may log statements, so the password is in none
+ * @returns what Postgres stores for a password. The statement has it in place of the password, because a server may log
+ *   statements
  * @see RFC 5802, section 3, and the system catalog `pg_authid` in Postgres's documentation
  */
 function scramVerifier(password: string): string {

@@ -14,9 +14,9 @@ import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 
-/** Wait for a lock. Webhooks queue behind a waiting migration and must be committed within 1.5 s. */
+/** The longest wait for a lock. Webhooks queue behind a migration that waits, and must be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Pause before the next try, in which the service continues. */
+/** Pause before the next attempt, in which webhooks are committed. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const CONNECT_MS = 10_000;
@@ -25,14 +25,15 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and finds nothing left to do. Each migration is one
- * transaction: if it fails, the schema is unchanged, and the next run continues there.
+ * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and then
+ * finds nothing left to do. Each migration is one transaction. If it fails, it changes nothing, and the next run begins
+ * with it.
  * @param databaseUrl of the role that owns the tables or will own them
  * @param about.serviceUrl of the service's role, which gets its rights
  * @param about.lockPatienceMs time for one migration to get its locks
  * @returns the applied migrations
- * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty
- *   database in another encoding than UTF8
+ * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty database in
+ *   another encoding than UTF8
  */
 export async function migrate(
   databaseUrl: string,
@@ -42,7 +43,7 @@ export async function migrate(
   const client = await connect(databaseUrl);
   const done: string[] = [];
   try {
-    // A role's limits are for the service. An index over millions of rows may take longer.
+    // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -68,7 +69,7 @@ export async function migrate(
       }
     }
   } finally {
-    // The lock ends with the connection.
+    // Closing the connection releases the advisory lock.
     await client.end();
   }
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
@@ -88,7 +89,7 @@ async function connect(connectionString: string): Promise<pg.Client> {
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
-  // The next query on a dead connection reports the error.
+  // Without this listener, an error between queries would end the process. The next query reports the error.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
     const { found, toDo } = explainDatabaseError(error);
@@ -97,14 +98,14 @@ async function connect(connectionString: string): Promise<pg.Client> {
   return client;
 }
 
-/** `IF NOT EXISTS` would need the right to create one even where it exists. */
+/** `CREATE SCHEMA IF NOT EXISTS` needs the right to create a schema, even if the schema exists. */
 async function createSchema(client: ClientBase): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [SCHEMA]);
   if (rowCount === 0) await client.query(`CREATE SCHEMA ${SCHEMA}`);
 }
 
 /**
- * Sets the role of a connection to look in our schema first, for this connection and all later ones. Every role may set
+ * Makes the role of a connection look in our schema first, in this connection and all later ones. Every role may set
  * this for itself.
  */
 async function findSchema(client: ClientBase): Promise<void> {
@@ -123,7 +124,7 @@ async function findSchema(client: ClientBase): Promise<void> {
   await client.query(`SET search_path = ${SCHEMA}`);
 }
 
-/** Refuses encodings that lack characters of members or POS systems: orders and webhooks would fail. */
+/** Refuses other encodings: they lack characters that members or POS systems use, so orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; name: string }>(
     `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,
@@ -136,7 +137,7 @@ async function requireUtf8(client: ClientBase): Promise<void> {
   );
 }
 
-/** Refuses the service's own role, which owns nothing, before any change. */
+/** Refuses the service's own role, which owns nothing, before anything is changed. */
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     `SELECT quote_ident(current_user) AS role,

@@ -2,17 +2,17 @@ import { z } from 'zod';
 
 const LENGTH_MAX = 500;
 
-/** True if Postgres can store the text. JSON strings may contain NUL or a lone surrogate, which it cannot. */
+/** True if Postgres can store the text. It cannot store NUL or a lone surrogate, which JSON strings may contain. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Removes what Postgres cannot store. */
+/** Removes NULs and replaces lone surrogates, so that Postgres can store the text. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-/** A text within a cause: short, and storable in Postgres's JSON. Never a value of a payload. */
+/** A text in the details of a cause. Postgres can store it, and it is never a value of a payload. */
 export const CauseText = z.string().max(LENGTH_MAX).refine(isStorable);
 
 export function toCauseText(text: string): string {

@@ -6,8 +6,8 @@ import { Id } from './order.ts';
 import { ReasonCode } from './reason-code.ts';
 
 /**
- * Describes an error safely, as text that Postgres can store. The messages of our own errors are safe, but a provider may
- * quote a POS in them. Any other error's message may hold a member's data or a credential.
+ * Describes an error without member data and secrets. Only the messages of our own errors are used. `storable` cleans
+ * them, because a provider may quote a POS in them. Any other message may hold a member's data or a credential.
  */
 export function describeError(error: unknown): string {
   if (error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)
@@ -15,12 +15,12 @@ export function describeError(error: unknown): string {
   return storable(`unexpected ${error instanceof Error ? error.name : typeof error}`);
 }
 
-/** Describes an error for its placement. An error without a cause of its own gets the cause of its kind. */
+/** Describes an error for its placement. If the error has no cause of its own, its class and HTTP status decide. */
 export function classifyError(error: unknown): Why {
   return { problem: describeError(error), cause: ownCause(error) ?? causeByKind(error) };
 }
 
-/** Reads the error's own cause. It is validated, because a provider's package may put anything there. */
+/** Reads the error's own cause. It is validated, because a provider's package may put any value there. */
 function ownCause(error: unknown): PlacementCause | undefined {
   return error instanceof Error ? PlacementCause.safeParse(error.cause).data : undefined;
 }
@@ -34,35 +34,35 @@ function causeByKind(error: unknown): PlacementCause {
   if (!(error instanceof TryAgain)) return { code: 'unexpected_error' };
   if (httpStatus === 429) return { code: 'pos_busy', httpStatus };
   if (httpStatus !== undefined) return { code: 'pos_failing', httpStatus };
-  // An error with a wait and no status comes from our own rate limiter.
+  // An error with a wait but without an HTTP status comes from our own rate limiter.
   if (error.retryAfterMs !== undefined) return { code: 'pos_busy' };
   return { code: error.sent ? 'pos_silent' : 'pos_unreachable' };
 }
 
 /**
- * Returns true if the POS may have taken the order despite the error. A provider that deduplicates is believed, because a
- * repeat is harmless. Otherwise only a failed connection or a 4xx proves that there is no ticket: some POS systems and
- * gateways take the order and answer 503.
+ * Returns true if the POS may have taken the order despite the error: always if the error is not ours or has `sent:
+ * true`. Any other error proves that there is no ticket if the POS deduplicates, because a repeat is harmless.
+ * Otherwise only a failed connection or a 4xx is proof: some POS systems and gateways take the order and answer 503.
  */
 export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: boolean }): boolean {
   const isRefusal = error instanceof GiveUp || error instanceof NeedsOperator;
   if (!isRefusal && !(error instanceof TryAgain && !error.sent)) return true;
   // guard: unsure-503
   if (deduplicates || error.httpStatus === undefined) return false;
-  // A 408 does not prove that the request did not arrive. A documented refusal in a 2xx counts as proof.
+  // After a 408 the request may have arrived. A 2xx is proof only if the provider found a documented refusal in it.
   const { httpStatus } = error;
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);
 }
 
-/** The longest wait. After more than an hour the food is of no use. */
+/** The longest wait in milliseconds. After more than an hour the food is of no use. */
 const MAX_MS = 3_600_000;
 
 /**
  * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with the answer's own
  * `Date`, because the two clocks may differ.
- * @param resetHeader a vendor's header with the same time in seconds since the Unix epoch. It is read if `Retry-After`
- *   is missing or invalid
- * @returns milliseconds from now, or undefined without a valid value
+ * @param resetHeader a vendor's header with the end of the wait in seconds since the Unix epoch. It is read if
+ *   `Retry-After` is missing or invalid
+ * @returns milliseconds from now, or undefined if no header has a valid value
  */
 export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined, resetHeader?: string): number | undefined {
   const answeredAt = Date.parse(headers?.get('date') ?? '');
@@ -76,12 +76,12 @@ export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined, reset
   return milliseconds === undefined ? undefined : Math.min(Math.max(milliseconds, 0), MAX_MS);
 }
 
-/** Why a POS refuses an order, for programs. */
+/** Codes that tell a program why a POS refuses an order. */
 export type RefusedFor = { reasonCode?: ReasonCode | undefined; itemIds?: readonly string[] | undefined };
 
 const ItemIds = z.array(Id).max(100);
 
-/** Reads a refusal's codes. They are validated, because a provider's package may put anything there. */
+/** Reads a refusal's codes. They are validated, because a provider's package may put any value there. */
 export function refusedFor(error: unknown): RefusedFor {
   if (!(error instanceof GiveUp)) return {};
   return { reasonCode: ReasonCode.safeParse(error.reasonCode).data, itemIds: ItemIds.safeParse(error.itemIds).data };

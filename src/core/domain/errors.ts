@@ -2,21 +2,21 @@ import type { PlacementCause } from './placement-cause.ts';
 import type { ReasonCode } from './reason-code.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** Errors that providers throw. `send-order.ts`, `decide-by-kind.ts` and the webhook endpoint decide what follows. */
+/** Errors that providers throw. `decideByKind` and `verifyAndTranslate` decide what follows from each. */
 
-/** Details of the POS's answer, for the attempt's row. Never a secret. */
+/** Details of the POS's answer, which the attempt's row stores. They never hold a secret. */
 type Answer = {
   httpStatus?: number | undefined;
   /** By default the cause is derived from the kind of error and the HTTP status. */
   cause?: PlacementCause | undefined;
 };
 
-/** Tests `instanceof` by name: a provider's own package has a copy of this file, and its errors must count as ours. */
+/** Lets `instanceof` compare names, because a provider's own package has a copy of these classes. */
 function isCalled(name: string, error: unknown): boolean {
   return error instanceof Error && error.name === name;
 }
 
-/** The POS or the platform may take the same request later. */
+/** The POS or the platform may accept the same request later. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain';
   /** True if the POS may have taken the order despite the error. This puts the placement in doubt. */
@@ -37,7 +37,7 @@ export class TryAgain extends Error {
   }
 }
 
-/** Copies an error with corrected facts. */
+/** Copies an error, with the values of `better` in place of its own. */
 export function tryAgainWith(
   { message, sent, retryAfterMs, httpStatus }: TryAgain,
   better: { message?: string; sent?: boolean; retryAfterMs?: number },
@@ -61,8 +61,8 @@ export class NeedsOperator extends Error {
 }
 
 /**
- * The POS finally refuses to take or to cancel the order. The member sees `reason`, except that of a refused cancel.
- * `reasonCode` and `itemIds` (our own ids) are for programs. The message is for the operator.
+ * The POS finally refuses to take or to cancel the order. The member sees the `reason` of a refused order, not that of
+ * a refused cancel. `reasonCode` and `itemIds` (our own ids) are for programs. The message is for the operator.
  */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp';
@@ -87,10 +87,10 @@ export class GiveUp extends Error {
   }
 }
 
-/** The cause, for programs and the console. The message is for people. */
+/** The cause is for programs and the console, the message is for people. */
 type Why = { cause?: DropCause };
 
-/** The webhook cannot be read. It is dropped and stored. */
+/** The webhook cannot be read. It is stored as `dropped`, and nothing of it is applied. */
 export class Poison extends Error {
   override readonly name = 'Poison';
 
@@ -103,7 +103,7 @@ export class Poison extends Error {
   }
 }
 
-/** The webhook's signature is missing or wrong. It is dropped and stored. */
+/** The webhook's signature is missing or wrong. The webhook is stored as `dropped`, and nothing of it is applied. */
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 

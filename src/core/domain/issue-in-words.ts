@@ -10,7 +10,7 @@ const KINDS: Readonly<Record<string, string>> = {
   tuple: 'a list',
 };
 
-/** Describes one wrong field in a sentence, without its full stop. */
+/** Describes one wrong field in a sentence without a full stop. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {
   const subject = path === '' ? 'The whole value' : path;
   if (says !== undefined) return `${subject} ${says}`;

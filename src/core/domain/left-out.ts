@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
 
-/** Codes of the parts that were left out of an order that was placed. A closed list. */
+/** Says what was left out of an order, which was then placed without it. A code never changes its meaning. */
 export const LEFT_OUT_CODES = [
   'phone_unusable',
   'email_unusable',
   'coordinates_unusable',
   'address_unusable',
-  /** Only the end of the text is missing. */
+  /** The text was cut, so only its end is missing. */
   'text_too_long',
   'field_unknown',
 ] as const;
 export type LeftOutCode = (typeof LEFT_OUT_CODES)[number];
 
-/** A field that was left out of an order. Its value may be a member's data, so it is not here. */
+/** A field that was left out of an order. Its value is not stored, because it may be a member's data. */
 export type LeftOut = { code: LeftOutCode; path: string };
 
 /** A stored `LeftOut`. A newer version may have written a code that this version does not know. */

@@ -24,10 +24,10 @@ export const FulfillmentType = z.enum(['pickup', 'delivery']);
 export type FulfillmentType = z.infer<typeof FulfillmentType>;
 
 export const STATUSES = LIFECYCLE.flatMap((step) => (step.status === null ? [] : [step.status]));
-/** A status. It has no zod id: a provider's copy of this file shares our zod, which refuses the same id twice. */
+/** Has no zod id, because a provider's copy of this file shares our zod, and zod refuses the same id twice. */
 export const Status = z.enum(STATUSES).meta({ description: 'What the POS reported.' });
 export type Status = z.infer<typeof Status>;
-/** A status in the history, which stores text. */
+/** A status in the history. It is any text, because a newer version may have written it. */
 export const RecordedStatus = z.string().meta({ description: 'A `Status`, or one of a newer version.' });
 
 export const MEMBER_STATES = [...new Set(LIFECYCLE.flatMap((step) => [step.pickup, step.delivery]))];
@@ -36,13 +36,13 @@ export type MemberState = z.infer<typeof MemberState>;
 
 /** The rank of a new order row. */
 export const RANK_PLACED = LIFECYCLE[0].rank;
-/** The rank of a ticket at the POS. */
+/** The rank of an order whose ticket is at the POS. */
 export const RANK_SENT = LIFECYCLE[1].rank;
 /** The rank from which the POS is expected to report nothing more. */
 export const RANK_END = rankOf('completed');
 /** The rank of a cancelled order, the highest. */
 export const RANK_CANCELLED = rankOf('cancelled');
-/** The rank from which an order has failed. */
+/** The rank from which an order has failed or is cancelled. */
 export const RANK_FAILED = rankOf('failed');
 
 export function rankOf(status: Status): number {
@@ -55,7 +55,7 @@ export function statusAt(rank: number): Status | null {
   return stepAt(rank).status;
 }
 
-/** @param fulfillment null for an order that was never read: it can only have failed, which both types call `failed` */
+/** @param fulfillment null for an order that was never read: it is `placed` or `failed`, named alike in both types */
 export function memberStateAt(rank: number, fulfillment: FulfillmentType | null): MemberState {
   return stepAt(rank)[fulfillment ?? 'pickup'];
 }

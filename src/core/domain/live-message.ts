@@ -11,7 +11,7 @@ import {
 import { Instant } from './order.ts';
 import { ReasonCode } from './reason-code.ts';
 
-/** The state of a cancellation that is not complete. `cancelled` itself is a status. */
+/** A cancellation that has not succeeded. When it succeeds, the status is `cancelled`. */
 const Cancellation = z.enum(['requested', 'refused']).meta({
   description:
     'The cancellation: `requested` until the POS answers, `refused` if the order is made anyway. Missing if no ' +
@@ -106,18 +106,18 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A message as the outbox and its order store it. */
+/** A live message, as it is stored in the outbox and in the row of its order. */
 export type LiveRow = {
   serviceOrderId: string;
   sequence: number;
-  /** Null for an order that was never read, as `fulfillment` is. */
+  /** Null, like `fulfillment`, for an order that was never read from the platform. */
   locationId: string | null;
   fulfillment: FulfillmentType | null;
-  /** Null also for an order that an earlier version recorded. */
+  /** Null if the order was never read, or if an earlier version recorded it. */
   callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;
-  /** The order's current cancellation, not that of this message's step. */
+  /** The order's cancellation as it is now, which may be newer than this message. */
   cancellation: z.infer<typeof Cancellation> | null;
   reason: string | null;
   reasonCode: ReasonCode | null;
@@ -126,12 +126,12 @@ export type LiveRow = {
   estimatedDeliveryAt: string | null;
   trackingUrl: string | null;
   occurredAt: string | null;
-  /** Null if it was applied on arrival, or did not come from a webhook. */
+  /** Null if the step was applied when its webhook arrived, or did not come from a webhook. */
   firstReceivedAt: string | null;
   appliedAt: string;
 };
 
-/** The cancellation that a message at this rank shows: refused for a completed order, none for a failed one. */
+/** What a message shows of a cancellation: `refused` for a completed order, none for a failed or cancelled one. */
 export function cancellationNotified({
   rank,
   cancellation,

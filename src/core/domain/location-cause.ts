@@ -5,7 +5,7 @@ import { ShapeIssue } from './shape-issues.ts';
 /** Causes why a location cannot be used. A closed list: a code never changes its details or its meaning. */
 export const LocationCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('no_location') }),
-  /** No key of SETTINGS_KEY decrypts the settings. `keyId` is the key that they name. */
+  /** No key of SETTINGS_KEY decrypts the settings. `keyId` is the id of the key that they need. */
   z.object({ code: z.literal('settings_sealed'), keyId: CauseText }),
   /** The settings were encrypted for another location, then moved or copied here by hand. */
   z.object({ code: z.literal('settings_of_another') }),

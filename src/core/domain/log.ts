@@ -1,4 +1,4 @@
-/** The log that the core needs: pino, or any other that takes fields and a sentence. */
+/** The logger of core. Pino fits, and so does any logger that takes fields and a sentence. */
 export type Log = {
   info(about: object, message: string): void;
   warn(about: object, message: string): void;

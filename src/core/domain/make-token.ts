@@ -15,10 +15,10 @@ export function webhookPath({ integration, locationId }: { integration: string; 
 
 /** A token for the webhook endpoint, or for operators. Secret scanners detect our tokens by this prefix. */
 type Prefix = 'exw_' | 'exo_';
-/** Bytes of a token. 256 random bits are not in any dictionary, so a plain SHA-256 is a safe hash. */
+/** Random bytes of a token. Their 256 bits cannot be guessed, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
 const TOKEN = /^(?<prefix>ex[wo]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
-/** Webhook tokens issued before prefixes existed. They stay valid. */
+/** A webhook token that was issued before tokens had prefixes. It stays valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 
 /** Makes a token: a prefix, 32 random bytes and their CRC-32, both in base64url. 53 characters. */
@@ -27,14 +27,14 @@ export function makeToken(prefix: Prefix): string {
   return prefix + secret + checksumOf(secret);
 }
 
-/** Returns false if the text was never issued as a token (mistyped, cut off, invented). Saves a query. */
+/** Returns false if the text cannot be a token of ours, because it was mistyped, cut off or invented. Saves a query. */
 export function mayBeToken(prefix: Prefix, text: string): boolean {
   const parts = TOKEN.exec(text)?.groups;
   if (parts === undefined) return prefix === 'exw_' && OLD_TOKEN.test(text);
   return parts['prefix'] === prefix && parts['checksum'] === checksumOf(parts['secret'] ?? '');
 }
 
-/** The SHA-256 that a token is stored as, in base64. */
+/** Returns the SHA-256 of a token in base64, which is stored in place of the token. */
 export function digest(token: string): string {
   return hash('sha256', token, 'base64');
 }

@@ -49,11 +49,11 @@ export type StateRow = Pick<
   requestedAt: string | null;
   cancellation: LiveRow['cancellation'];
   reason: string | null;
-  /** When its last message was applied. Null if that is not stored. */
+  /** When its last message was applied. Null if the follower also gets messages, or if no message is stored. */
   appliedAt: string | null;
 };
 
-/** @param state undefined for an order that no signal named yet: the platform has it, since it signed a token for it */
+/** @param state undefined before the first signal. The platform has the order, because it signed a token for it */
 export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
   if (state === undefined) return { sequence: 0, status: null, memberState: memberStateAt(0, null) };
   return {

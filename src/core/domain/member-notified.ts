@@ -1,7 +1,7 @@
 import type { MemberState } from './lifecycle.ts';
 import type { PlacementState } from './placement.ts';
 
-/** The facts that the sentence needs. Every answer of the operator API about an order has them. */
+/** The facts that `memberNotified` needs. Every answer of the operator API about an order has them. */
 type Facts = {
   placement: PlacementState;
   /** The last state that was put into the outbox, or null. */
@@ -14,7 +14,7 @@ type Facts = {
 
 /**
  * Describes what an order's member was notified of. The board, the order's page, the operator API, the command line and
- * the documents use the same words.
+ * the documents use these sentences.
  */
 export function memberNotified({ placement, memberState, isRead, isWaiting = false }: Facts): string {
   if (memberState === null) return 'The member was not notified.';

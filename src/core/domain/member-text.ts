@@ -1,7 +1,7 @@
-/** The part of a foreign error that may be logged: a name or a code, not a sentence. */
+/** Matches a part of another system's error that may be logged: a name or a code, not a sentence. */
 const WORD = /^[\w.$-]{1,100}$/;
 
-/** @returns the value if it is a word; otherwise undefined, because it may quote a member */
+/** @returns the value if it is one word; undefined for any other value, because it may quote a member */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === 'string' && WORD.test(value) ? value : undefined;
 }
@@ -19,13 +19,13 @@ export function splitName(name: string): { first: string; last: string } {
 }
 
 /**
- * Countries in which the house number comes before the street, as ISO 3166-1 alpha-2. In them a number at the end is a
- * flat or part of the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
+ * Countries in which the house number comes before the street, as ISO 3166-1 alpha-2. There, a number at the end
+ * belongs to a flat or to the name: "12 Main Street Apt 4", "12 rue du 8 Mai 1945".
  */
 const NUMBER_FIRST = new Set('AE AU CA FR GB HK IE IN LU MA MC MT MY NZ PH SG TH US ZA'.split(' '));
 
 const AT_END = /(?<=[^\d ] )\d+ ?[a-zA-Z]?(?: ?[-/] ?\d+ ?[a-zA-Z]?)?$/;
-/** A letter after a space is not part of the number: "500 E Main Street". "5th Avenue" may follow, a number may not. */
+/** The letter in "500 E Main Street" is not part of the number. "12 5th Avenue" matches, "12 34 Street" does not. */
 const AT_BEGINNING = /^(\d+[a-zA-Z]?(?: ?[-/] ?\d+[a-zA-Z]?)?),? (\d*[^\d ].*)$/;
 
 /**
@@ -43,7 +43,7 @@ export function joinStreet(
 
 /**
  * Splits a line into street and house number. Without a number the whole line is the street.
- * @param country ISO 3166-1 alpha-2; it decides if both ends have a number
+ * @param country ISO 3166-1 alpha-2. In a `NUMBER_FIRST` country a number at the end is not a house number
  */
 export function splitStreet(line: string, country = ''): { street: string; houseNumber: string } {
   const text = line.trim().replaceAll(/ {2,}/g, ' ');

@@ -4,8 +4,8 @@ import type { Drop, WebhookOutcome } from './webhook.ts';
 import type { OldTokenState } from './webhook-cause.ts';
 
 /**
- * An event, reported once, where it happens. The log, the metrics and the traces read it. It holds no member data, no
- * token and no setting. Durations are milliseconds that end now.
+ * An event that the code reports once, where it happens. The log, the metrics and the traces are made from it. It holds
+ * no member data, no token and no setting. Its durations are milliseconds and end when it is reported.
  */
 export type Observed =
   | SignalObserved
@@ -14,8 +14,8 @@ export type Observed =
   | OldTokenObserved
   | SpillObserved
   /**
-   * A message of the spill changed nothing. unopened: no key decrypts it, or it is not ours; put_back: it could not be
-   * committed; known: it was committed before.
+   * A message of the spill changed nothing. unopened: no key decrypts it, or it is not ours; put_back: its webhook
+   * could not be committed; known: its webhook was committed before.
    */
   | { what: 'drain'; outcome: 'unopened' | 'put_back'; error: unknown }
   | { what: 'drain'; outcome: 'known' }
@@ -39,18 +39,18 @@ export type Observed =
       locationId: string;
       integration: string;
       call: 'createOrder' | 'findOrder' | 'cancelOrder';
-      /** placed, absent, a `CancelAnswer`, or the name of the error. */
+      /** placed, absent, a `CancelAnswer`, not_asked (a cancel without a request), or the name of the error. */
       outcome: string;
       httpStatus: number | undefined;
-      /** True if it ended with an error. */
+      /** True if the call ended with an error. */
       failed: boolean;
       /** The last request, if any. */
       request: RequestMade | undefined;
       milliseconds: number;
     }
   /**
-   * The status of an overdue order was polled. said_more: webhooks of it are missing; unknown: the POS has no such order, or
-   * an unknown state; not_asked: the settings name no address to poll.
+   * The status of an overdue order was polled. said_more: the POS reported statuses that no webhook brought; unknown:
+   * it has no such order, or an unknown state; not_asked: its location moved, or these settings allow no poll.
    */
   | {
       what: 'poll';
@@ -61,10 +61,9 @@ export type Observed =
       /** The last request, if any. */
       request: RequestMade | undefined;
       milliseconds: number;
-      /** The error of a failed poll. */
       error: unknown;
     }
-  /** One statement that applied webhooks. `serviceOrderIds` has one entry per event; undefined for an order not ours. */
+  /** One statement that applied webhooks. `serviceOrderIds` has an entry per event, undefined for an order not ours. */
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   /** Parked events were re-driven. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
@@ -75,9 +74,9 @@ export type Observed =
       locationId: string | null;
       sequence: number;
       appliedAt: string;
-      /** The span of the publishing. The message names it. */
+      /** The id of the span in which the message was published. The message has it too. */
       spanId: string;
-      /** The time until the topic had it, or failed. */
+      /** The time until the topic had the message, or until publishing failed. */
       milliseconds: number;
     })
   /** A POS paused or resumed its location, or its pause ended. `by` is the integration. */
@@ -87,7 +86,7 @@ export type Observed =
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'failed'; error: unknown }
-  /** The event contradicts what is stored: a person should check. */
+  /** The event contradicts the stored order, so a person should check it. */
   | {
       what: 'conflict';
       integration: string;
@@ -99,7 +98,7 @@ export type Observed =
       why?: string;
     };
 
-/** `messageId` is Pub/Sub's. */
+/** `messageId` is Pub/Sub's id of the message. */
 export type LiveMessageEnd =
   | { outcome: 'published'; messageId: string | undefined }
   | { outcome: 'failed'; error: unknown };
@@ -109,7 +108,7 @@ export const POLL_OUTCOMES = ['said_more', 'nothing_new', 'unknown', 'not_asked'
 export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
-/** The endpoints that take credentials. The last three refuse failed authentications, and never throttle them. */
+/** The endpoints that take credentials. The last three refuse wrong credentials, but never throttle their source. */
 export const AUTH_ENDPOINTS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
 export const FAILED_AUTH_OUTCOMES = ['refused', 'slowed'] as const;
@@ -144,16 +143,14 @@ export const BACKGROUND_WORK = [
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 
-/** A request to another system. */
 export type RequestMade = {
   method: string;
   /** Undefined if the URL was invalid. */
   origin: string | undefined;
-  /** Set once the request is answered. */
+  /** Set when the request is answered. */
   status?: number;
 };
 
-/** The fields of every request to an endpoint. */
 type Request = {
   requestId: string;
   /** The trace of the request, 32 hexadecimal digits. */
@@ -164,13 +161,13 @@ type Request = {
 export type SignalObserved = Request & {
   what: 'signal';
   /**
-   * recorded: there is an order to place now. It may have failed, or be held, before it was ever read. known: there is
-   * none, and the order is fetched once more unless it has ended.
+   * recorded: an order is to be placed now. It is new, or it failed or was held before it was ever read. known: no
+   * order is to be placed, and a known order that has not ended is refreshed.
    */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
   messageId?: string | undefined;
-  /** Its name without the project. */
+  /** The subscription's name, without the project. */
   subscription?: string | undefined;
   why?: string;
   error?: unknown;
@@ -186,23 +183,23 @@ export type SpillObserved = Request & {
   integration: string;
   locationId: string;
   webhookId: string;
-  /** Why it was not committed in time; undefined while Postgres is known to be away. */
+  /** Why the commit failed or was late; undefined if Postgres was known to be away. */
   why: unknown;
 };
 
-/** A webhook that was committed or, beyond the quota, counted. It was answered 200. */
+/** A webhook that was answered 200. It was committed or, if it was beyond the quota of its location, only counted. */
 export type WebhookObserved = Request & {
   what: 'webhook';
   outcome: WebhookOutcome;
   integration: string;
   locationId: string;
   tokenId: string;
-  /** Null if it is not stored, beyond the quota of its location. */
+  /** Null if the webhook was beyond the quota, so that it is not stored. */
   webhookId: string | null;
-  /** The orders of ours in its events. */
+  /** Our orders that its events name. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;
-  /** True if it waited in the spill. Its duration begins at its arrival. */
+  /** True if it waited in the spill. Then `milliseconds` counts from its arrival. */
   fromSpill?: true;
 };
 
@@ -210,13 +207,13 @@ export type WebhookObserved = Request & {
 export type WebhookRefused = Request & {
   what: 'webhook refused';
   outcome: 'unauthorized' | 'not_committed';
-  /** The integration in the URL, for comparison only: it may be any text, even a token. */
+  /** The integration in the URL. It is only compared, never logged, because it may be any text, even a token. */
   integration: string | undefined;
-  /** The location, once the token is authenticated. */
+  /** The location, if the token was authenticated. */
   locationId?: string | undefined;
-  /** The location in the URL, for comparison only. */
+  /** The location in the URL. It may be any text too. */
   claimedLocationId: string | undefined;
-  /** Undefined if the location is held back to protect the others. That is logged once, when it begins. */
+  /** Undefined if the location used more than its share. That is logged once, when it begins. */
   error?: unknown;
 };
 
@@ -229,18 +226,18 @@ export type OldTokenObserved = Request & {
   /** Null if it is not stored. */
   webhookId: string | null;
   state: OldTokenState;
-  /** Why storing failed. Undefined if it was stored, or left out by choice or quota. */
+  /** Why storing failed. Undefined if the webhook was stored, or if configuration or a quota excludes it. */
   error: unknown;
 };
 
-/** A stream to a member's client. It does not name the order: there may be thousands. */
+/** A stream to a member's client. The event does not name the order, because there may be thousands of streams. */
 export type FollowObserved =
   | { what: 'follow'; action: 'open' }
   /** `detail` holds no part of a token. */
   | { what: 'follow'; action: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
-  /** left: its client closed it; slow: its client action not read; aged: it reached its maximum age. */
+  /** left: its client closed it; slow: its client did not read; aged: it reached its maximum age. */
   | { what: 'follow'; action: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
-  /** A live message was written into a stream. Its duration begins at its commit. */
+  /** A live message was written into a stream. `milliseconds` counts from its commit. */
   | { what: 'follow'; action: 'tell'; milliseconds: number };
 
 /** A failed authentication. slowed: rejected unchecked, because this source failed too often. */
@@ -248,7 +245,7 @@ export type FailedAuthObserved = {
   what: 'failed authentication';
   endpoint: AuthEndpoint;
   outcome: (typeof FAILED_AUTH_OUTCOMES)[number];
-  /** An IPv4 address, or an IPv6 network. Never a metric's label. */
+  /** An IPv4 address, or an IPv6 network. A metric cannot have it as a label, because there are too many values. */
   source: string;
 };
 
@@ -265,17 +262,17 @@ export type PlacementObserved = {
   /** The duration of the call to the POS, if there was one. */
   milliseconds: number | undefined;
   sinceSignalMs: number;
-  /** Set for every outcome but `sent` and `withdrawn`, like `cause`. */
+  /** Set unless the outcome is `sent` or `withdrawn`. The same holds for `cause`. */
   problem: string | undefined;
   cause: PlacementCause | undefined;
-  /** True if nothing more is tried until an operator checks the POS. */
+  /** True if no further attempt is made until an operator has checked the POS. */
   forOperator: boolean;
 };
 
 /** The result of one step of a cancellation at the POS. */
 export type CancellationObserved = {
   what: 'cancellation';
-  /** asked: a webhook will report it. in_doubt: the answer was lost. by_phone: only a person can cancel it. */
+  /** asked: a webhook will report the result. in_doubt: the answer was lost. by_phone: only a person can cancel. */
   outcome: (typeof CANCELLATION_OUTCOMES)[number];
   serviceOrderId: string;
   locationId: string;

@@ -16,8 +16,8 @@ export type OrderModule = {
    */
   errorCode?(error: PlatformError): ErrorCode | undefined;
   /**
-   * Makes an order of GraphQL's `data`. Not called if no field of it has a value: then there is no such order. An error
-   * that it throws holds the order.
+   * Makes an order from GraphQL's `data`. It is called only if a field of `data` has a value, because otherwise there
+   * is no such order. If it throws, the order is held.
    * @returns null if the platform has no such order
    */
   toCanonicalOrder(data: unknown): OrderInput | null;
@@ -31,8 +31,8 @@ export type PlatformError = {
 };
 
 /**
- * `NOT_FOUND`: no such order. `UNAUTHENTICATED`, `FORBIDDEN`: orders are held, and an alert fires. `BAD_USER_INPUT`: the
- * id is invalid, and the order fails. Any other is retried.
+ * `NOT_FOUND`: no such order. `UNAUTHENTICATED`, `FORBIDDEN`: orders are held, and an alert fires. `BAD_USER_INPUT`:
+ * the id is invalid, and the order fails. After any other code the request is retried.
  */
 export type ErrorCode = 'NOT_FOUND' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR';
 

@@ -14,7 +14,7 @@ export const Id = z
   .max(255)
   .refine(isStorable, { error: 'contains a NUL or a lone surrogate; an id cannot' });
 
-/** Text for people. A broken emoji or a NUL loses that character, not the order. */
+/** Text for people. A NUL is removed and a broken emoji is replaced; the order stays valid. */
 const AnyText = z.string().transform(storable);
 
 /** The most characters in a text of an order. Each POS has its own, lower limits. */
@@ -22,10 +22,10 @@ export const TEXT_MAX = 50_000;
 const AtMost = z.string().max(TEXT_MAX);
 const Text = AtMost.transform(storable);
 
-/** Matches every text that has more than blanks and NULs. NULs are not stored. */
+/** Matches a text with a character that is neither a blank nor a NUL. `storable` removes NULs. */
 export const NOT_BLANK = /[^\s\0]/;
 const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(storable);
-/** An id within an order. A POS would finally refuse a blank one, and an erasure by it would match many members. */
+/** An id within an order, never blank: a POS would finally refuse it, and many members would share a blank id. */
 const OrderId = Id.regex(NOT_BLANK, { error: 'is blank; an id is required' });
 
 /** A time that Postgres can store and return: RFC 3339, offset below 16 hours, four-digit year in any zone. */
@@ -40,7 +40,7 @@ export const Time = z.iso
 export const Instant = z.iso.datetime({ offset: true });
 
 const MinorUnits = z.int();
-/** The largest quantity. More is a mistake, and for some POS systems every piece is listed. */
+/** The largest quantity. A larger one is a mistake, and some POS systems need a line for every piece. */
 const MAX_QUANTITY = 9_999;
 const Quantity = z.int().min(1).max(MAX_QUANTITY);
 
@@ -93,7 +93,7 @@ export type Modifier = {
   modifiers?: Modifier[] | undefined;
 };
 
-/** Writes out each level: a recursive schema would need a name in every document that it is copied into. */
+/** Writes out each level, because a recursive schema would need a name in every document that it is copied into. */
 function modifierOf(levels: number): z.ZodType<Modifier, Modifier> {
   const modifiers =
     levels > 1 ? z.array(modifierOf(levels - 1)) : z.array(z.any()).max(0, { error: 'are nested too deep' });
@@ -149,7 +149,8 @@ const OrderFields = z.object({
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
   discounts: z.array(Discount).optional().meta({
-    description: 'The parts of `money.discount`, for the ticket. They add up to it. Without them it has no name.',
+    description:
+      'The parts of `money.discount`, for the ticket. They add up to it. Without them the discount has no name.',
   }),
   notes: Text.optional(),
   placedAt: Time,
@@ -184,7 +185,7 @@ export type KitchenOrder = z.infer<typeof KitchenOrder>;
 /** The result of `createOrder`. Some POS systems report their own id only later, in a webhook. */
 export const OrderRef = z.object({
   providerOrderId: Id.optional(),
-  /** As in a `StatusEvent`, if the POS's answer has them. `occurredAt` is the time of the estimates. */
+  /** As in a `StatusEvent`, if the POS's answer has estimates. `occurredAt` is the time of the estimates. */
   estimatedReadyAt: Time.optional(),
   estimatedDeliveryAt: Time.optional(),
   occurredAt: Time.optional(),

@@ -21,7 +21,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_unreachable') }),
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
-  /** Redirects are not followed: the other server would get our token. */
+  /** Redirects are not followed, because the other server would get our token. */
   z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_answer_too_large') }),
   z.object({ code: z.literal('query_without_order') }),
@@ -51,12 +51,12 @@ export const PlacementCause = z.discriminatedUnion('code', [
 
   // The POS. Derived from the kind of error and the HTTP status, if the provider gives no cause.
   z.object({ code: z.literal('pos_unreachable') }),
-  /** A request was sent. */
+  /** A request was sent, but not answered. */
   z.object({ code: z.literal('pos_silent') }),
   z.object({ code: z.literal('pos_busy'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_refused_us'), httpStatus: HttpStatus }),
-  /** Another setting, or something at the POS, is wrong. */
+  /** A setting other than the credentials is wrong, or something at the POS. */
   z.object({ code: z.literal('pos_set_up_wrong'), httpStatus: HttpStatus }),
   /** Nothing was sent: the settings lead to a host that ALLOW_PRIVATE_HOSTS does not name. */
   z.object({ code: z.literal('pos_host_refused'), reason: z.enum(REFUSED_HOSTS) }),
@@ -74,14 +74,14 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('repeat_unrecognised') }),
   z.object({ code: z.literal('deadline_passed_in_doubt') }),
   z.object({ code: z.literal('order_ended_in_doubt') }),
-  /** `integration` is the location's former one; null if unknown. */
+  /** `integration` is the former integration of the location; null if it is unknown. */
   z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
   z.object({ code: z.literal('pos_account_changed') }),
   /** Set by hand after a database restore, as `docs/recovery.md` says. */
   z.object({ code: z.literal('restored') }),
-  /** An operator saw no ticket. */
+  /** An operator reported that there is no ticket. */
   z.object({ code: z.literal('no_ticket_seen') }),
-  /** The order is not sent again: its cancellation settles the doubt. */
+  /** The order is not sent again. Its cancellation settles the doubt. */
   z.object({ code: z.literal('cancelled_in_doubt') }),
 
   // The cancellation at the POS.
@@ -99,12 +99,11 @@ export const PlacementCause = z.discriminatedUnion('code', [
 export type PlacementCause = z.infer<typeof PlacementCause>;
 export type PlacementCode = PlacementCause['code'];
 
-/** A stored cause. A newer version may have written one that this version does not know. */
+/** A stored cause. A newer version may have stored a code that this version does not know. */
 export const StoredPlacementCause = z
   .union([PlacementCause, z.looseObject({ code: z.string() })])
   .meta({ description: 'Why it waits, is held, is in doubt or failed, as data.' });
 
-/** Codes of all causes of placements. */
 export const PLACEMENT_CODES: readonly PlacementCode[] = PlacementCause.options.map(
   (option) => option.shape.code.value,
 );
@@ -125,14 +124,13 @@ export const RefusalCause = z.discriminatedUnion('code', [
 export type RefusalCause = z.infer<typeof RefusalCause>;
 export type RefusalCode = RefusalCause['code'];
 
-/** Codes of all refusals of a command. */
 export const REFUSAL_CODES: readonly RefusalCode[] = RefusalCause.options.map((option) => option.shape.code.value);
 
 type Sentences<Cause extends { code: string }> = {
   [Code in Cause['code']]: string | ((cause: Extract<Cause, { code: Code }>) => string);
 };
 
-/** Sentences by code. A more exact sentence of the error itself takes precedence. */
+/** Sentences by code. If the error has a more exact sentence, that is used. */
 const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_unreachable: 'the ordering platform gave no usable answer',
   platform_failing: 'the ordering platform answered with an error',
@@ -223,7 +221,6 @@ export function why(cause: PlacementCause): Why {
   return { problem: describeCause(cause), cause };
 }
 
-/** A refused command, with a sentence and its cause. */
 export type Refused = { refused: string; cause: RefusalCause };
 
 export function refused(cause: RefusalCause): Refused {

@@ -18,7 +18,7 @@ export type Claim = {
   /** The location's integration; null if it is unknown or not configured. */
   integration: string | null;
   state: PlacementState;
-  /** When it was due, to the microsecond. A later time in the row means that it became due again meanwhile. */
+  /** When it was due, to the microsecond. If the row has a later time, it became due again in the meantime. */
   dueAt: string;
   problem: string | null;
   /** Failed attempts since the last success. */
@@ -35,16 +35,16 @@ export type Claim = {
   posAccount: string | null;
 };
 
-/** Seconds for which a POS is asked to cancel an order. Then a person must telephone, before the food is cooked. */
+/** Seconds for which we try to cancel an order at its POS. Then a person must telephone, before the food is cooked. */
 export const CANCEL_WITHIN_S = 600;
 
-/** Seconds of a claim's lease: longer than any call to a platform. A call to a POS has `attemptLease`. */
+/** Seconds of a claim's lease, which is longer than any call to a platform. For a call to a POS see `attemptLease`. */
 export const LEASE_S = 30;
 
 export const CANCELLATION_STATES = ['due', 'asked', 'in_doubt', 'by_phone', 'cancelled', 'refused'] as const;
 export const CancellationState = z.enum(CANCELLATION_STATES).meta({
   description:
     'due: the POS will be asked. asked: the POS will report it in a webhook. in_doubt: its answer was lost. by_phone: ' +
-    'only a person can cancel the order. cancelled, refused: final. Another state with an end: the order ended first.',
+    'only a person can cancel the order. cancelled, refused: final. Other states with `finishedAt`: the order ended.',
 });
 export type CancellationState = z.infer<typeof CancellationState>;

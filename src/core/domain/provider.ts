@@ -17,19 +17,19 @@ export type Grant = {
   lastsS?: number | undefined;
 };
 
-/** Stores a POS's tokens, encrypted, for all processes. One renewal runs at a time. */
+/** Stores a POS's tokens encrypted, for all processes. One renewal runs at a time. */
 export type Credentials = {
   /**
    * Returns a valid access token, obtained or renewed if necessary.
    * @param about.seed the settings that the token depends on, secrets included. A changed seed needs a new grant;
    *   locations with the same seed share their token
-   * @param about.obtain requests a grant from the POS, with the last refresh token if there is one. It gets its own
-   *   signal: other callers may wait for the same token, and a spent refresh token must not lose its grant. It throws
-   *   `NeedsOperator` only if the restaurant must authorise us again
-   * @param about.rejected the access token that the POS has just refused. A token granted within the last minute is
-   *   returned again: then the POS objects to something else
-   * @param about.maxAgeS seconds since its grant after which even a valid token is renewed; a failed renewal throws.
-   *   Omitted for orders: an early renewal that fails must not stop them
+   * @param about.obtain requests a grant from the POS, with the last refresh token if there is one. It gets a signal of
+   *   its own, because other callers may wait for the same token, and an aborted request could spend the refresh token
+   *   and lose the grant. It throws `NeedsOperator` only if the restaurant must authorise us again
+   * @param about.rejected the access token that the POS has just refused. If it was granted within the last minute, it
+   *   is returned again, because the POS then objects to something else
+   * @param about.maxAgeS seconds after its grant at which even a valid token is renewed; a failed renewal throws.
+   *   Omitted for orders, because a failed early renewal must not stop them
    * @throws TryAgain `sent: false`, or NeedsOperator, with the cause `reconnect_needed` if the refresh token is lost
    */
   accessToken(about: {
@@ -40,12 +40,11 @@ export type Credentials = {
   }): Promise<string>;
 };
 
-/** The context of a call to the POS. */
 export type PosContext<Settings> = {
   settings: Settings;
-  /** The present time by Postgres. The machine's clock may be wrong. */
+  /** The present time by Postgres's clock, because the machine's clock may be wrong. */
   now: Date;
-  /** Aborts when the attempt's time is up: see `attemptWithinS`. */
+  /** Aborts when the time of the attempt is over: see `attemptWithinS`. */
   signal: AbortSignal;
   /** The store for a POS whose tokens expire. */
   credentials: Credentials;
@@ -63,13 +62,13 @@ export type Connection = {
   todo: readonly string[];
   /** Settings that the POS returned. They replace the location's fields of the same name; `undefined` removes one. */
   settings?: Readonly<Record<string, unknown>>;
-  /** True if neither the POS nor `todo` has the webhook's URL. Then its token is revoked. */
+  /** True if neither the POS nor `todo` has the webhook's URL. Then the token in that URL is revoked. */
   unused?: boolean;
 };
 
 /**
- * A POS's answer to a cancel: done; a webhook will report the outcome; or there is no such order, which proves that there
- * is no ticket.
+ * A POS's answer to a cancel. `cancelled`: the order is cancelled. `requested`: a webhook will report the outcome.
+ * `absent`: the POS has no such order, which proves that there is no ticket.
  */
 export type CancelAnswer = 'cancelled' | 'requested' | 'absent';
 
@@ -77,9 +76,9 @@ export type CancelAnswer = 'cancelled' | 'requested' | 'absent';
 export type Webhook = {
   /** Headers, names in lower case. */
   headers: Record<string, string>;
-  /** The exact bytes: signatures cover them. */
+  /** The exact bytes, because signatures cover them. */
   body: Buffer;
-  /** `PUBLIC_URL` and the raw request target, never decoded: some vendors sign the URL. */
+  /** `PUBLIC_URL` and the raw request target, never decoded, because some vendors sign the URL. */
   url: string;
   /** The time of arrival, for signature tolerances. A replay has the original time. */
   receivedAt: Date;
@@ -99,31 +98,32 @@ export type Provider<Settings = unknown> = {
    */
   newSettings?: ZodType<Settings>;
   /**
-   * True if the POS creates one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt whose
-   * answer was lost is repeated, and `findOrder` is called once repeats are no longer safe. Otherwise `findOrder` is called
-   * first. Without `findOrder` an operator decides.
+   * True if the POS creates one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt
+   * whose answer was lost is repeated; when a repeat is no longer safe, `findOrder` is called. If false, `findOrder` is
+   * called first. Without `findOrder` an operator decides.
    */
   deduplicates: boolean;
   /**
-   * Seconds for which the POS recognises a repeat, by its vendor's documentation or a cautious guess. After that an order
-   * in doubt is not repeated: `findOrder` or a person checks. Omitted if a reference stays unique for ever.
+   * Seconds for which the POS recognises a repeat, by its vendor's documentation or a cautious estimate. After that an
+   * order in doubt is not repeated: `findOrder` or a person checks. Omitted if a reference stays unique for ever.
    */
   deduplicatesForS?: number;
   /**
-   * Seconds that one attempt (`createOrder`, `findOrder` or `readStatus`) may take with all its requests: at most 120, by
-   * default 15. For a POS that documents slow answers. An order whose process died during the attempt waits this long plus
-   * 15 s.
+   * Seconds that one attempt (`createOrder`, `findOrder` or `readStatus`) may take with all its requests: at most 120,
+   * by default 15. Set this for a POS that documents slow answers. An order whose process died during the attempt waits
+   * this long plus 15 s.
    */
   attemptWithinS?: number;
   /**
-   * Creates a ticket at the POS. It shows `order.callOutCode`, which the member has, to the kitchen and the counter.
-   * @throws TryAgain, NeedsOperator or GiveUp. Any other error counts as TryAgain with the order perhaps taken; so does an
-   *   error with 5xx or 408 if `deduplicates` is false (see `perhapsTaken`)
+   * Creates a ticket at the POS, with `order.callOutCode` for the kitchen and the counter. The member sees the same
+   * code.
+   * @throws TryAgain, NeedsOperator or GiveUp. After any other error the order may have been taken, as after TryAgain
+   *   with `sent: true`; also after a 5xx or 408 if `deduplicates` is false (see `perhapsTaken`)
    */
   createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef>;
   /**
-   * Checks an order, without a request, against the POS's limits that do not depend on settings, such as the length of an
-   * id. Used while a platform is being connected. `createOrder` refuses the same order in the same words.
+   * Checks an order, without a request, against the POS's limits that do not depend on settings, such as the length of
+   * an id. Used while a platform is being connected. `createOrder` refuses the same order with the same message.
    * @throws GiveUp
    */
   checkOrder?(order: CanonicalOrder): void;
@@ -158,34 +158,34 @@ export type Provider<Settings = unknown> = {
     context: PosContext<Settings>,
   ): Promise<CancelAnswer | undefined>;
   /**
-   * True if the POS treats a repeated cancel as one. Otherwise a cancel whose answer was lost is not repeated: `readStatus`
-   * reads the order, or a person checks.
+   * True if repeating a cancel has no further effect at the POS. Otherwise a cancel whose answer was lost is not
+   * repeated: `readStatus` reads the order, or a person checks.
    */
   deduplicatesCancels?: boolean;
   /**
    * Verifies a webhook, then reads it. `[]` means that it has no event for us.
-   * @throws NotAuthentic or Poison: the webhook is dropped and stored
+   * @throws NotAuthentic or Poison; the webhook is then stored as dropped
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
    * Reads whether the kitchen takes orders now, from a webhook that `translateWebhook` verified and found no event in.
-   * While the kitchen takes none, orders for the location wait. Undefined if the webhook does not report it. Omitted if no
-   * webhook does.
-   * @throws Poison: the webhook is dropped and stored
+   * While the kitchen takes none, orders for the location wait. Returns undefined if the webhook does not report it.
+   * Omitted if no webhook of this POS reports it.
+   * @throws Poison; the webhook is then stored as dropped
    */
   readBusy?(webhook: Webhook, settings: Settings): Busy | undefined;
-  /** How `translateWebhook` verifies. Operators see it if a webhook could not be verified. */
+  /** How `translateWebhook` verifies a webhook. Operators see this if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**
    * The headers that `translateWebhook` reads besides `webhookAuth.header`, in lower case. They are stored in clear, so
-   * none may be a secret. A replay has other headers only if the webhook was dropped (see `storedHeaders`).
+   * none may be a secret. A replay has only the headers of `storedHeaders`, or all if the webhook was dropped.
    */
   webhookHeaders?: readonly string[];
   /**
    * Checks that the settings reach their POS, by a read without side effects or costs. It calls the POS every time, and
    * finds settings that are well-formed but wrong. Omitted if the POS has no such read.
-   * @returns a temporary condition that no setting changes, such as a closed till: a clause for the operator, without
-   *   secrets. Usually nothing
+   * @returns usually nothing; or a temporary condition that no setting can change, such as a closed till, as a clause
+   *   for the operator, without secrets
    * @throws TryAgain if the POS cannot be reached now; NeedsOperator, which names the wrong setting
    */
   check?(context: PosContext<Settings>): Promise<string | void>;
@@ -197,7 +197,7 @@ export type Provider<Settings = unknown> = {
    */
   connect?(context: PosContext<Settings> & { webhookUrl: string; locations: number }): Promise<Connection>;
   /**
-   * Uses a credential that would expire without use, such as a refresh token. Called once a day for each location.
+   * Uses a credential that expires if it is not used, such as a refresh token. Called once a day for each location.
    * @throws like `createOrder`
    */
   renewConnection?(context: PosContext<Settings>): Promise<unknown>;
@@ -224,5 +224,5 @@ export type Provider<Settings = unknown> = {
   };
 };
 
-/** Providers by integration. A `Map`: an object would find `constructor` in `/webhook/constructor/x`. */
+/** Providers by integration. It is a `Map` because an object would find `constructor` in `/webhook/constructor/x`. */
 export type Registry = ReadonlyMap<string, Provider>;

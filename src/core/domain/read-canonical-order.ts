@@ -9,14 +9,12 @@ import { toE164 } from './to-e164.ts';
 /** An order, and the fields that were left out of it. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
 
-/**
- * The most left-out fields that are listed for one order. An order may have thousands of lines with the same mistake.
- */
+/** The most left-out fields listed for one order, which may have thousands of lines with the same mistake. */
 const LEFT_OUT_MAX = 20;
 
 /**
- * Fields that the kitchen and the driver can do without. Nothing else is left out: without its notes, modifiers, price or
- * time it would be a different order, and some POS systems refuse it finally.
+ * Fields that the kitchen and the driver can do without. No other field is left out: an order without its notes,
+ * modifiers, price or time would be a different order, and some POS systems would finally refuse it.
  */
 const SPARED: Readonly<Record<string, LeftOutCode>> = {
   'member.phone': 'phone_unusable',
@@ -112,7 +110,7 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-/** Removes an empty list, and names a discount without a name. */
+/** Removes an empty list of discounts, and gives each discount a name. */
 function nameDiscounts(given: unknown): void {
   const discounts = fieldOf(given, ['discounts']);
   if (!Array.isArray(discounts)) return;
@@ -128,7 +126,7 @@ function addUpDiscounts(given: unknown): void {
   const discounts = fieldOf(given, ['discounts']);
   if (!isFields(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
   const sum = sumAmounts(discounts as { amount?: unknown }[]);
-  // An amount that is not a number is reported as its own issue.
+  // If an amount is not a number, the parser reports it.
   if (Number.isSafeInteger(sum)) money['discount'] = sum;
 }
 
@@ -177,7 +175,7 @@ function fix(
   return true;
 }
 
-/** Lists fields that our orders do not have, once for all entries of a list. A name that may be data is not quoted. */
+/** Lists fields that our orders do not have, with `*` for all entries of a list and `?` for a name that may be data. */
 function unknownFields(given: unknown, read: unknown): Set<string> {
   const found = new Set<string>();
   const compare = (from: unknown, to: unknown, path: string): void => {
@@ -209,7 +207,7 @@ function isBlank(value: unknown): boolean {
   return typeof value === 'string' && !NOT_BLANK.test(value);
 }
 
-/** Copies without nulls: the canonical shape omits a field where GraphQL has null. */
+/** Copies a value without nulls, because the canonical shape omits a field where GraphQL has null. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;

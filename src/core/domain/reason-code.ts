@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Why an order failed or was cancelled, for programs; `reason` is the same for people. A closed list: a code is never
- * renamed, and a reason that fits no code is `other`.
+ * Why an order failed or was cancelled, for programs; `reason` says it to people. A code is never renamed. A reason
+ * that fits no code is `other`.
  */
 export const REASON_CODES = [
   'item_unavailable',
@@ -26,6 +26,5 @@ export const ReasonCode = z.enum(REASON_CODES).meta({
     'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +
     'of ours, of the POS or of the connection. `other`: the POS gave a reason that fits none of these.',
 });
-/** A code as it is stored. */
 export const RecordedReasonCode = z.string().meta({ description: 'A `ReasonCode`, or one of a newer version.' });
 export type ReasonCode = z.infer<typeof ReasonCode>;

@@ -6,7 +6,7 @@ const ISSUES_MAX = 10;
 
 const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
 
-/** A field with a wrong shape. Its value may be a member's data, so it is not here. */
+/** A field with a wrong shape. Its value is not stored, because it may be a member's data. */
 export const ShapeIssue = z.object({
   path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
   received: z.enum(KINDS).meta({ description: 'The kind of the value; `other` is a value that JSON cannot express.' }),
@@ -33,7 +33,7 @@ export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[
 
 function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): string {
   const { message } = issue;
-  // A message of our schemas continues the field's name; a message of zod is a sentence.
+  // A message of our schemas continues a sentence that begins with the field's name. A message of zod is a sentence.
   if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
   if (issue.code === 'too_big') return tooMuch(issue);
   if (issue.code === 'too_small') return tooLittle(issue);

@@ -1,16 +1,16 @@
 import type { Provider } from './provider.ts';
 
 /**
- * Measures time for a limit that must hold even if the machine is suspended, which stops the monotonic clock. A wall clock
- * that is set forward looks the same; then a call is given up too early.
- * @returns the milliseconds since then, by the clock that has advanced more
+ * Measures time for a limit that must hold even if the machine is suspended, which stops the monotonic clock. So the
+ * wall clock counts too. If somebody sets it forward, a call is given up too early.
+ * @returns a function that returns the milliseconds since this call, by the clock that has advanced more
  */
 export function stopwatch(): () => number {
   const began = { monotonic: performance.now(), wall: Date.now() };
   return () => Math.max(performance.now() - began.monotonic, Date.now() - began.wall);
 }
 
-/** Interval of reading the clock: a timer does not count the time for which the machine is suspended. */
+/** How often the clock is read, because one long timer would not count the time for which the machine is suspended. */
 const CHECK_EVERY_MS = 250;
 
 /**
@@ -49,7 +49,7 @@ type Attempted = Pick<Provider, 'attemptWithinS'>;
 const USUAL_S = 15;
 /** The most that a provider may declare. An order whose process died during a call waits until the lease ends. */
 export const LONGEST_ATTEMPT_S = 120;
-/** From the attempt's row to the call (10 s, see `call-provider.ts`), and a margin before another process may call. */
+/** Seconds from the attempt's row to the call (10 s, see `call-provider.ts`), and until another process may call. */
 const SPARE_S = 15;
 
 export function isAttemptLimit(seconds: unknown): boolean {

@@ -30,7 +30,7 @@ export const DropCause = z
     z.object({ code: z.literal('key_unknown'), setting: CauseText }),
     /** The signature covers a URL that neither `setting` nor PUBLIC_URL gives. */
     z.object({ code: z.literal('signed_url_unknown'), setting: CauseText }),
-    /** Only the provider's own sentence has details. */
+    /** The details are only in the provider's own sentence. */
     z.object({ code: z.literal('not_authentic') }),
 
     // The webhook cannot be read.
@@ -40,7 +40,7 @@ export const DropCause = z
     z.object({ code: z.literal('names_no_order'), fields: z.array(CauseText) }),
     z.object({ code: z.literal('too_many_events'), count: Count, limit: Count }),
     z.object({ code: z.literal('wrong_shape'), issues: z.array(ShapeIssue) }),
-    /** Only the provider's own sentence has details. */
+    /** The details are only in the provider's own sentence. */
     z.object({ code: z.literal('unreadable') }),
 
     // The webhook cannot be used.
@@ -48,7 +48,7 @@ export const DropCause = z
     z.object({ code: z.literal('too_large'), limit: Count }),
     z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
 
-    // The webhook waited in the spill, and was checked once Postgres was back.
+    // The webhook waited in the spill, and was checked when Postgres was back.
     /** Revoked or expired. */
     z.object({ code: z.literal('token_revoked') }),
     /** The location was removed meanwhile. */
@@ -63,13 +63,12 @@ export const DropCause = z
   .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;
 
-/** A stored cause. A newer version may have written one that this version does not know. */
+/** A stored cause. A newer version may have stored a code that this version does not know. */
 export const StoredDropCause = z.union([DropCause, z.looseObject({ code: z.string() })]);
 
-/** Codes of all drops. */
 export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((option) => option.shape.code.value);
 
-/** Causes why a webhook is not replayed. A closed list too. */
+/** Causes why a webhook is not replayed. This list is closed too. */
 export const ReplayCause = z
   .discriminatedUnion('code', [
     /** Its body was over WEBHOOK_BODY_LIMIT. */
@@ -79,7 +78,7 @@ export const ReplayCause = z
     z.object({ code: z.literal('not_stored') }),
     /** `integration` serves the location now. */
     z.object({ code: z.literal('other_integration'), integration: CauseText }),
-    /** No key of SETTINGS_KEY decrypts its encrypted part. `keyId` is the key that it names. */
+    /** No key of SETTINGS_KEY decrypts its encrypted part. `keyId` is the id of the key that it needs. */
     z.object({ code: z.literal('credentials_sealed'), keyId: CauseText }),
     /** Its encrypted part was encrypted for another webhook, then moved or copied here by hand. */
     z.object({ code: z.literal('sealed_for_another') }),
@@ -89,7 +88,6 @@ export const ReplayCause = z
   .meta({ description: 'Why a webhook is not replayed.' });
 export type ReplayCause = z.infer<typeof ReplayCause>;
 
-/** Codes of all refusals of a replay. */
 export const REPLAY_CODES: readonly ReplayCause['code'][] = ReplayCause.options.map(
   (option) => option.shape.code.value,
 );

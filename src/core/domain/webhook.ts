@@ -3,14 +3,14 @@ import type { StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** A POS's report whether its kitchen takes orders now. */
+/** A POS's report of whether its kitchen takes orders now. */
 export const Busy = z.object({
   /**
-   * The end of the pause, counted from the webhook's arrival: the vendor's own, or a limit in case the "open again" is
-   * lost. Null if the kitchen takes orders.
+   * The end of the pause: the vendor's own, or a limit counted from the webhook's arrival, in case the webhook that
+   * ends the pause is lost. Null if the kitchen takes orders.
    */
   pausedUntil: z.date().nullable(),
-  /** Fields that the vendor requires in the answer besides ours, once the report is applied. */
+  /** Fields that the vendor requires in our answer when the report is applied. */
   answer: z.record(z.string(), z.string()).optional(),
 });
 export type Busy = z.infer<typeof Busy>;
@@ -32,14 +32,13 @@ const OF_ALL = [
 /** Headers that are always credentials. */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'];
 
-/** A provider's declaration of its webhooks' headers. */
 export type WebhookHeaders = { webhookAuth?: WebhookAuth; webhookHeaders?: readonly string[] };
 
 const known = new WeakMap<WebhookHeaders, ReadonlySet<string>>();
 
 /**
- * Names the headers of a webhook that are stored in clear. A signature may be: without its secret it is no use for another
- * body. A password never is.
+ * Names the headers of a webhook that are stored in clear. A signature is one of them, because without its secret it is
+ * useless for another body. A password never is.
  */
 export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   let names = known.get(provider);
@@ -55,7 +54,7 @@ export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   return names;
 }
 
-/** Outcomes of an event. A webhook's is the first of its events' outcomes in this order. */
+/** Outcomes of an event. A webhook's outcome is the first in this order that one of its events has. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
 export const EventOutcome = z.enum(EVENT_OUTCOMES);
 export type EventOutcome = z.infer<typeof EventOutcome>;
@@ -87,7 +86,7 @@ export type ArrivedWebhook = {
   truncated: boolean;
 };
 
-/** Bytes stored of a body that is too large, enough to identify it. */
+/** Bytes that are stored of a body that is too large. They are enough for a person to identify the webhook. */
 export const BEGINNING = 64 * 1024;
 
 /** A webhook's contents: its events, or the kitchen's state, or why it cannot be used. */
@@ -117,9 +116,9 @@ export type TranslatedWebhook = {
   dropped?: Drop | undefined;
   /** For a replay: the original webhook and its time. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
-  /** True if it waited in the spill: the live message has its time of arrival. */
+  /** True if it waited in the spill. Then `firstReceivedAt` of its live messages is its time of arrival. */
   isLate?: true;
-  /** True if it was not sent: it is the answer to a status poll, and its body is the events. */
+  /** True if no POS sent it: it stands for the answer to a status poll, and its body is the events in that answer. */
   polled?: true;
 };
 

@@ -117,22 +117,22 @@ function rangeOf(entry: string): string | undefined {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= longest ? `${address}/${prefix}` : undefined;
 }
 
-/** A host name as `URL` has it. `URL` reads a name of digits as an address, so that is not accepted as a name. */
+/** Returns the name as `URL` writes it. A name of digits is refused, because `URL` reads it as an address. */
 function nameOf(entry: string): string | undefined {
   if (!/^[\p{L}\p{N}._-]+$/u.test(entry)) return undefined;
   const hostname = URL.parse(`http://${entry}/`)?.hostname ?? '';
   return hostname === '' || addressIn(hostname) !== undefined ? undefined : withoutDot(hostname);
 }
 
-/** Removes the root's dot at the end, which does not change the meaning of a name. */
+/** Removes the dot at the end, which stands for the DNS root and does not change the meaning of a name. */
 function withoutDot(hostname: string): string {
   return hostname.replace(/\.$/, '');
 }
 
 /**
  * Checks a URL of a location's settings before its name is resolved. Hosts of `ALLOW_PRIVATE_HOSTS` may be private and
- * without TLS: a till in the restaurant's network rarely has a certificate. `localhost` needs no TLS either.
- * @returns why the URL may not be called
+ * without TLS, because a till in the restaurant's network rarely has a certificate. `localhost` needs no TLS either.
+ * @returns why the URL may not be called; undefined if it may
  */
 export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): RefusedHost | undefined {
   if (allowsHost(allowed, hostname)) return undefined;

@@ -8,7 +8,7 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
       const { method, url } = input instanceof Request ? input : { method: 'GET', url: input };
       const made: RequestMade = {
         method: (init?.method ?? method).toUpperCase(),
-        // Not the whole URL: it may contain a key.
+        // Only the origin, because the rest of the URL may contain a key.
         origin: URL.parse(String(url))?.origin,
       };
       last = made;
@@ -23,20 +23,20 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
 /** The default limit in bytes of an answer, after decompression. No POS needs more to name an order. */
 const ANSWER_LIMIT = 2 ** 20;
 
-/** The answer is larger than its limit. The rest was never decompressed. */
+/** The answer is larger than its limit. What follows the limit is not decompressed. */
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge';
 }
 
 /**
- * Makes a fetch for requests to other systems. It returns a 3xx instead of following it, because a redirect would send a
- * token elsewhere. Reading more than `limit` bytes of a body throws AnswerTooLarge; never more than `limit` are held.
+ * Makes a fetch for requests to other systems. It does not follow a 3xx but returns it, because a redirect would send a
+ * token elsewhere. Reading more than `limit` bytes of a body throws AnswerTooLarge; memory never holds more of it.
  * @param send sends the request; by default Node's own fetch, for hosts that the environment names
  */
 export function boundedFetch(limit: number = ANSWER_LIMIT, send: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
     const { body, status, headers } = await send(input, { ...init, redirect: 'manual' });
-    // A Response accepts no other status.
+    // `new Response` throws for any other status.
     const known = status >= 200 && status <= 599 ? status : 502;
     return new Response(body?.pipeThrough(endAt(limit)) ?? null, { status: known, headers });
   };

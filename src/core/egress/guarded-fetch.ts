@@ -13,10 +13,10 @@ export type ResolveAll = (
 ) => void;
 
 /**
- * Makes the fetch for URLs of a location's settings: `boundedFetch` that connects only to public addresses and to hosts
- * of `ALLOW_PRIVATE_HOSTS`. A name's addresses are checked at each connection, because they may change. It throws
- * NeedsOperator before anything is sent, and otherwise the errors of fetch. It uses the fetch of the package undici: Node
- * does not export its own `Agent`, and accepts an `Agent` of another version only by chance.
+ * Makes the fetch for URLs of a location's settings: a `boundedFetch` that connects only to public addresses and to
+ * hosts of `ALLOW_PRIVATE_HOSTS`. The addresses of a name are checked at each connection, because they may change. For
+ * a refused address it throws NeedsOperator before anything is sent. It uses the fetch of the package undici, because
+ * Node does not export its own `Agent`, and its fetch may not accept the `Agent` of another version of undici.
  */
 export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp): typeof fetch {
   let undici: Promise<Undici> | undefined;
@@ -25,8 +25,8 @@ export function guardedFetch(allowed: AllowedHosts, resolve: ResolveAll = lookUp
     return { fetch, dispatcher: new Agent({ connect: { lookup: publicLookup(allowed, resolve) } }) };
   };
   return boundedFetch(undefined, async (input, init) => {
-    // undici's fetch accepts neither Node's Request nor its FormData, so it gets their bytes. It gets the caller's signal:
-    // the signal of an intermediate Request stops working once the Request is collected.
+    // undici's fetch accepts neither Node's Request nor its FormData, so it gets their bytes. It also gets the caller's
+    // own signal, because the signal of an intermediate Request stops working when that Request is garbage-collected.
     const request = new Request(input, { ...init, signal: null });
     const signal = init?.signal ?? (input instanceof Request ? input.signal : null);
     const url = new URL(request.url);

@@ -2,11 +2,11 @@ import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import type { Actor } from './operator.ts';
 
-/** An operator's action, as our own ids and codes: no member data, and never a secret. */
+/** An operator's action. It holds only our own ids and codes, never member data or a secret. */
 export type Action = {
   action: string;
   locationId?: string | null | undefined;
-  /** An id that no signal ever named is left out: an operator may have typed anything. */
+  /** Not recorded if no signal ever named it, because an operator may have typed any text. */
   serviceOrderId?: string | undefined;
   webhookId?: string | undefined;
   /** The id of a token, session or grant, or the filter of a replay. */
@@ -16,7 +16,7 @@ export type Action = {
   /** The address of the request. */
   source?: string | undefined;
   requestId?: string | undefined;
-  /** Gets a line once the action has ended. The command line has no log. */
+  /** Gets a line when the action has ended. A command passes no log. */
   log?: Log | undefined;
 };
 
@@ -32,7 +32,7 @@ const STATE = `CASE
   ELSE (SELECT CASE WHEN l.paused_at IS NULL THEN 'open' ELSE 'paused' END FROM locations l
         WHERE l.location_id = a.location_id) END`;
 
-/** Records an action before it begins: one that cannot be recorded must not be done. @returns its id, for `endAction` */
+/** Records an action before it begins. If this throws, the action must not run. @returns the id for `endAction` */
 export async function beginAction(pool: Pool, by: Actor, action: Action): Promise<string> {
   const { rows } = await pool.query<{ id: string }>(`${BEGIN} SELECT audit_id AS id FROM begun`, valuesOf(by, action));
   if (rows[0] === undefined) throw new Error('an action was not recorded');
@@ -56,7 +56,7 @@ export async function endAction(
   await ended;
 }
 
-/** Repeats the audit in the log, which a person with only the database's password cannot change. */
+/** Logs the action too, because a person who can change the audit in the database cannot change the log. */
 function logAction(
   { kind, id, name }: Actor,
   { log, id: auditId, requestId: _id, ...about }: Action & { id: string | undefined },
@@ -87,7 +87,7 @@ export async function audited<Result>(
   after: (result: Result) => string | undefined = () => undefined,
 ): Promise<Result> {
   const id = await beginAction(pool, by, action);
-  // If the end cannot be recorded, the action stays without one.
+  // If the end cannot be recorded, the audit shows the action without an outcome.
   const end = (how: Ended): Promise<void> => endAction(pool, by, { ...action, id }, how).catch(() => {});
   const result = await work().catch(async (error: unknown) => {
     await end({ outcome: 'failed' });

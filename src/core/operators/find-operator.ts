@@ -9,16 +9,15 @@ const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at
 /** A session ends after this long without use. An open page of the console counts as use. */
 const IDLE = `interval '1 hour'`;
 
-/** SQL for whether a session `s` is active. Does not compare OPERATOR_TOKEN. */
+/** SQL for whether a session `s` is active. The caller also compares the hash of OPERATOR_TOKEN. */
 export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND CASE s.kind WHEN 'token'
   THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
 
-/** The age from which the last use of a token or a session is recorded again. */
+/** If the recorded last use of a token or session is older than this, a new use is recorded. */
 const SEEN = `interval '1 minute'`;
 
 /** SQL for whether a grant or a token makes its holder an admin of everything. */
 export const IS_ADMIN = `roles @> '{admin}' AND locations IS NULL`;
-/** SQL for whether any person who signs in by OIDC is an admin of everything. */
 const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE ${IS_ADMIN})`;
 
 /** Returns whether any person who signs in by OIDC is an admin of everything. */
@@ -27,7 +26,7 @@ export async function isAnyoneAdmin(pool: Pool): Promise<boolean> {
   return rows[0]?.is === true;
 }
 
-/** The hash that a token or a session's cookie, 32 random bytes, is stored as. */
+/** Hashes a token or a session's cookie for storage. Both contain 32 random bytes. */
 export function digest(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
@@ -47,7 +46,7 @@ export async function findByToken(pool: Pool, token: string): Promise<Operator |
   return { kind: 'token', ...found };
 }
 
-/** Not awaited. After a failure the next use tries again. */
+/** The request does not wait for this. If it fails, the next request with the token tries again. */
 async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
   await pool.query(
     `UPDATE operator_tokens SET last_used_at = now()
@@ -59,7 +58,7 @@ async function noteUsed(pool: Pool, tokenId: string): Promise<void> {
 /**
  * Finds the holder of a session, with their present rights.
  * @param operatorToken OPERATOR_TOKEN; sessions of an earlier value are invalid
- * @param hasIssuer whether people sign in by OIDC: then sessions of OPERATOR_TOKEN are invalid once a person is an admin
+ * @param hasIssuer true if people sign in by OIDC. Then sessions of OPERATOR_TOKEN are invalid if a person is an admin
  * @returns undefined if the session is not valid, or its holder has no rights
  */
 export async function findBySession(
@@ -97,7 +96,7 @@ export async function findBySession(
   const [found] = rows;
   if (found === undefined || found.rights === null) return undefined;
   const { kind, id, name, rights, unseen, ...session } = found;
-  // Not awaited. After a failure it is recorded in a minute.
+  // The request does not wait for this. If it fails, the next request in the session tries again.
   if (unseen) void noteSeen(pool, session.sessionId).catch(() => {});
   return { kind, id, name, rights, session };
 }

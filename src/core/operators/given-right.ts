@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { recordAction, type Action } from './audit.ts';
 import { ROLES, Right, Role, type Actor } from './operator.ts';
 
-/** Roles to grant. */
+/** Roles to grant, and the locations at which they apply. */
 export const GivenRight = z.strictObject({
   roles: z
     .array(Role)
@@ -21,7 +21,7 @@ export function inOrder({ roles, locations }: Right): Right {
   };
 }
 
-/** Returns why a right cannot be granted: it names a location that does not exist. */
+/** Returns why a right cannot be granted: it names a location that does not exist. Undefined if it can. */
 export async function refuseUnknown(pool: Pool, { locations }: Right): Promise<string | undefined> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT id FROM unnest($1::text[]) AS id WHERE NOT EXISTS (SELECT FROM locations WHERE location_id = id)`,

@@ -6,7 +6,6 @@ import { inTransaction } from '../postgres/transactions.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { Right } from './operator.ts';
 
-/** Returns whether an address or one of the groups has a grant. */
 export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
   const { rowCount } = await pool.query(
     'SELECT FROM operator_grants WHERE email = $1::text OR group_name = ANY ($2::text[]) LIMIT 1',
@@ -52,7 +51,7 @@ export async function addOperatorGrant(
   const right = inOrder(given);
   const refused = await refuseUnknown(pool, right);
   if (refused !== undefined) return { refused };
-  // Without the lock, two at once would each find none.
+  // Without the lock, two equal requests at the same time could both find no grant and add one each.
   const { rows } = await inTransaction(pool, async (client) => {
     await client.query('LOCK TABLE operator_grants IN SHARE ROW EXCLUSIVE MODE');
     return client.query<OperatorGrant>(
@@ -72,7 +71,7 @@ export async function addOperatorGrant(
   return rows[0];
 }
 
-/** @param within if given, only grants that apply nowhere else */
+/** @param within if given, only grants whose locations are all in this list */
 export async function listOperatorGrants(pool: Pool, within?: readonly string[]): Promise<OperatorGrant[]> {
   const { rows } = await pool.query<OperatorGrant>(
     `SELECT ${SHOWN} FROM operator_grants WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, grant_id`,
@@ -82,8 +81,8 @@ export async function listOperatorGrants(pool: Pool, within?: readonly string[])
 }
 
 /**
- * Removes a grant, within five seconds. Ends the sessions of people who have no grant left: otherwise a later grant would
- * reactivate them.
+ * Removes a grant. Processes stop using it within five seconds. Also ends the sessions of people who have no grant
+ * left, because a later grant would make these sessions work again.
  * @param within as for `listOperatorGrants`
  * @returns the removed grant; undefined if there is none
  */

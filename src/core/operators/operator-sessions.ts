@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { IS_OPEN, digest } from './find-operator.ts';
 import { Actor } from './operator.ts';
 
-/** Seconds of a session's life, even with use. */
+/** Seconds after which a session ends, even if it is in use. */
 export const SESSION_S = 12 * 60 * 60;
 /** Characters that are stored of a browser's user agent. */
 const USER_AGENT_MAX = 300;
@@ -17,7 +17,7 @@ export type SignedIn = Actor & {
   groups?: readonly string[] | undefined;
   /** OPERATOR_TOKEN, if that was used. */
   operatorToken?: string | undefined;
-  /** When they authenticated, if before now: an issuer may remember it for days, or not report it. */
+  /** When the issuer authenticated them, which may be days ago. If omitted, the present time is stored. */
   provedAt?: Date;
   /** By default a new id. A second session with the same id throws. */
   sessionId?: string;
@@ -40,7 +40,7 @@ export type OpenSession = z.infer<typeof OpenSession>;
 
 /**
  * Opens a session.
- * @param replaced earlier sessions of the same browser, which it ends
+ * @param replaced earlier sessions of the same browser, which end
  * @returns the cookie's value, which is not stored
  */
 export async function openSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {

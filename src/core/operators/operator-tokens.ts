@@ -6,13 +6,13 @@ import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
-/** The most valid tokens: of those that an admin of some locations can issue, and of all. */
+/** Limits of the number of valid tokens. `ofSome` counts those at one admin's locations only, `ofAll` counts all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
 
 /** Days after which a token expires by default. */
 const DEFAULT_DAYS = 90;
 
-/** Pairs of look-alike letters: each letter, then the letter that it counts as. */
+/** Pairs of look-alike letters: each letter, then the letter that it is compared as. */
 const LOOK_ALIKE = new Map(
   'аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwвbкkмmнhтtαaοoρpνnτtυyκkιiχxεeβbηhμmζzli1i0o'
     .match(/../gu)
@@ -30,7 +30,7 @@ export const NewOperatorToken = GivenRight.extend({
     .string()
     .normalize('NFKC')
     .trim()
-    // Fillers and the blank of Braille are invisible too, but are not control characters.
+    // Hangul fillers and the Braille blank are invisible too, but are not control characters.
     .regex(/^[^\p{C}\p{Default_Ignorable_Code_Point}\u2800]{1,100}$/u, {
       error: 'is not 1 to 100 visible characters on one line',
     })
@@ -42,7 +42,7 @@ export const NewOperatorToken = GivenRight.extend({
       examples: ['nightly-report'],
     }),
 });
-/** With null it never expires. */
+/** A token with `expiresAt: null` never expires. Without a value it expires after DEFAULT_DAYS. */
 type NewOperatorToken = z.infer<typeof NewOperatorToken> & { expiresAt?: Date | null | undefined };
 
 export const OperatorToken = Right.extend({
@@ -114,7 +114,7 @@ function alreadyCalled(name: string): { refused: string } {
   return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
 }
 
-/** @param within if given, only tokens that apply nowhere else */
+/** @param within if given, only tokens whose locations are all in this list */
 export async function listOperatorTokens(pool: Pool, within?: readonly string[]): Promise<OperatorToken[]> {
   const { rows } = await pool.query<OperatorToken>(
     `SELECT ${SHOWN} FROM operator_tokens WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, token_id`,
@@ -124,7 +124,7 @@ export async function listOperatorTokens(pool: Pool, within?: readonly string[])
 }
 
 /**
- * Revokes a named token and its sessions, within five seconds.
+ * Revokes a named token and its sessions. Processes stop accepting them within five seconds.
  * @param within as for `listOperatorTokens`
  * @returns undefined if there is no such token
  */

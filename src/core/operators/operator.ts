@@ -37,7 +37,7 @@ export type Operator = Actor & {
   rights: readonly Right[];
   /** True if the rights may be outdated, because Postgres did not answer. */
   isStale?: true;
-  /** Set for a browser. */
+  /** Set if the request came from a browser with a session. */
   session?: {
     sessionId: string;
     openedAt: Date;
@@ -55,14 +55,14 @@ export const BY_OPERATOR_TOKEN: Operator = {
   rights: [{ roles: [...ROLES], locations: null }],
 };
 
-/** The locations at which an operator has a role: null for all, none for an empty list. */
+/** The locations at which an operator has a role. Null means all locations, an empty list means none. */
 export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: Role): readonly string[] | null {
   const having = rights.filter(({ roles }) => role === 'viewer' || roles.includes(role));
   if (having.some(({ locations }) => locations === null)) return null;
   return [...new Set(having.flatMap(({ locations }) => locations ?? []))];
 }
 
-/** @param locationId null if the subject belongs to no location, or to none yet */
+/** @param locationId null if the subject of the action belongs to no location, or to none yet */
 export function has(operator: Pick<Operator, 'rights'>, role: Role, locationId: string | null): boolean {
   const locations = locationsOf(operator, role);
   return locations === null || (locationId !== null && locations.includes(locationId));

@@ -7,7 +7,7 @@ import { Actor } from './operator.ts';
 
 const auditId = z.string().meta({ description: 'A number that grows with time.' });
 
-/** An action that an operator did, or was refused. */
+/** An action that an operator did, or that was refused. */
 export const ListedAction = z
   .object({
     auditId,
@@ -45,13 +45,13 @@ export type AuditFilter = {
   /** The id or the name of the author. */
   actor?: string | undefined;
   action?: string | undefined;
-  /** Only actions at one of these. Without it, actions without a location are included. */
+  /** Only actions at one of these locations. If omitted, also actions without a location. */
   locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
   outcome?: (typeof FILTER_OUTCOMES)[number] | undefined;
-  /** Begun at this time or later. */
+  /** Only actions that began at this time or later. */
   since?: Date | undefined;
-  /** Begun before this time. */
+  /** Only actions that began before this time. */
   until?: Date | undefined;
 };
 
@@ -94,7 +94,6 @@ export async function readAudit(
   return { actions, next: last[0]?.next ?? null };
 }
 
-/** Reads the newest actions at a location, newest first. */
 export async function readActionsAt(pool: Pool, locationId: string): Promise<RecordedAction[]> {
   const { actions } = await readAudit(pool, { locations: [locationId] }, { limit: OF_LOCATION });
   return actions.map(toRecorded);
@@ -102,7 +101,7 @@ export async function readActionsAt(pool: Pool, locationId: string): Promise<Rec
 
 /**
  * Reads the newest actions about an order, oldest first.
- * @param webhookIds the order's webhooks: reading or replaying one is an action about the order
+ * @param webhookIds the order's webhooks, because reading or replaying one of them is an action about the order
  */
 export async function readActionsAbout(
   pool: Pool,
@@ -144,9 +143,9 @@ const OF_ID = `
   LEFT JOIN LATERAL (SELECT outcome, after, at FROM audit_outcomes WHERE audit_id = k.audit_id OFFSET 0) AS o ON true`;
 
 /**
- * SQL for the ids that one index finds, in its order. It selects only what an index has, so that Postgres reads the index;
- * otherwise it might scan all actions to find the few of one location. Ids grow with time, except at the same moment: a
- * minute more on either side covers a whole span. The planner knows the values, so unused filters are not in the plan.
+ * SQL for the ids of candidates, newest first. It uses only columns of one index, so that Postgres reads that index and
+ * does not scan all actions for the few of one location. Ids grow with time, but not strictly, so each end of the time
+ * span gets one more minute. The statement has no name, so Postgres plans it for its values and omits unused filters.
  */
 const CANDIDATES = `
   SELECT audit_id FROM audit

@@ -4,23 +4,23 @@ import { Next } from '../domain/next.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 
-/** The primary key of a webhook. The id alone gives only a rough time. */
+/** The primary key of a webhook. The id alone does not determine the day. */
 export type WebhookKey = { day: string; locationId: string; webhookId: string };
 
 export type WebhookFilter = {
   outcome?: WebhookOutcome | undefined;
-  /** At these locations. Undefined for all. */
+  /** Only webhooks at these locations. Undefined for all locations. */
   locations?: readonly string[] | undefined;
   integration?: string | undefined;
-  /** Received at this time or later. */
+  /** Only webhooks received at this time or later. */
   since?: Date | undefined;
-  /** Received before this time. */
+  /** Only webhooks received before this time. */
   until?: Date | undefined;
-  /** In this order's history. */
+  /** Only webhooks in this order's history. */
   serviceOrderId?: string | undefined;
   /** True for webhooks that were refused for an old token, false for all others. */
   oldToken?: boolean | undefined;
-  /** Complete originals: all, or only those whose replays had no other outcome so far (`open`). */
+  /** Only complete originals: `all`, or those whose replays had no other outcome (`open`). */
   replayable?: 'open' | 'all' | undefined;
 };
 
@@ -38,7 +38,7 @@ export const ListedWebhook = z
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Size of its body.' }),
     polled: z.boolean().meta({
-      description: 'It was not sent: a status poll of a quiet order reported more than its webhooks had.',
+      description: 'No POS sent it: a status poll of an overdue order reported more than the webhooks of the order.',
     }),
     truncated: z
       .boolean()
@@ -47,24 +47,22 @@ export const ListedWebhook = z
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;
 
-/** A page of webhooks for operators. */
 export const ListedWebhooks = z.object({ webhooks: z.array(ListedWebhook), next: Next });
 
-/** At most `limit` webhooks by arrival, after a listed or scanned one. */
+/** A page of at most `limit` webhooks in the order of arrival. It begins after the webhook `after`. */
 type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
 
-/** A listed webhook with its key. */
 export type KeyedWebhook = WebhookKey & ListedWebhook;
 
 export type FoundWebhooks = {
   webhooks: KeyedWebhook[];
-  /** The webhook after which the list continues, listed or not; undefined at the end. */
+  /** The webhook after which the next page begins, whether it was listed or not; undefined at the end of the list. */
   next: WebhookKey | undefined;
 };
 
 /** Maximum of webhooks scanned for one page, however few match. */
 const SCAN = 5_000;
-/** The first time span scanned over all locations. The number found determines the next span. */
+/** The time span of the first scan over all locations. Later spans grow or shrink by a factor of `STRETCHES`. */
 const STRETCH_MS = 60_000;
 const STRETCHES = 8;
 const DAY_MS = 24 * 60 * 60_000;
@@ -87,7 +85,7 @@ export const placesOf = (among: string): string => `
   )`;
 export const PLACES = placesOf('true');
 
-/** SQL for the received length of the body of `d`. For a sealed body, a header has it. */
+/** SQL for the length of the received body of `d`. For a sealed body, the header content-length has it. */
 const BYTES_STORED = `CASE WHEN d.body <> '' THEN coalesce(d.zstd_of, octet_length(d.body))
                          WHEN d.sealed IS NOT NULL THEN coalesce((d.headers ->> 'content-length')::int, 0)
                          ELSE 0 END`;
@@ -125,7 +123,9 @@ export async function listWebhooks(pool: Pool, requested: WebhookFilter, page: P
   return { webhooks, next: undefined };
 }
 
-/** Adds the order's location, the only one in its history. @returns undefined if the locations have no such order */
+/**
+ * Adds the location of the order, where all its webhooks arrived. @returns undefined if `locations` excludes the order
+ */
 async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
   const { serviceOrderId, locations } = filter;
   if (serviceOrderId === undefined) return filter;
@@ -158,16 +158,16 @@ async function daysOf(pool: Pool, filter: WebhookFilter, { oldestFirst, after }:
 
 type Part = {
   webhooks: KeyedWebhook[];
-  /** Rows scanned. If too many, the span was too long and the part is discarded. */
+  /** Number of rows scanned. If it is over the limit, the span was too long and the part is discarded. */
   lookedAt: number;
   /** The last webhook scanned. */
   last: WebhookKey | null;
-  /** True if this day has more. */
+  /** True if the day has webhooks after `last`. */
   more: boolean;
 };
 
 /**
- * Lists a part of a day: all locations within a time span from the next webhook, or one location up to the limit.
+ * Lists a part of a day: for one location up to the limit, for several locations a time span from the next webhook on.
  * @param scan.left number of rows that may still be scanned
  */
 async function listPart(
@@ -184,7 +184,7 @@ async function listPart(
     d.day = $1::date AND d.location_id = at.location_id AND ($5::text IS DISTINCT FROM 'dropped' OR d.outcome = $5::text)
     AND ($9::text IS NULL OR d.id = ANY (ARRAY(
           SELECT e.webhook_id FROM status_events e WHERE e.service_order_id = $9::text AND e.webhook_id IS NOT NULL)))`;
-  // The planner knows the values, so unused filters are not in the plan.
+  // The statement has no name, so Postgres plans it for its values, without the unused filters.
   const { rows } = await pool.query<Omit<Part, 'webhooks'> & (KeyedWebhook | { webhookId: null })>(
     `WITH RECURSIVE days AS (SELECT $1::date AS day), ${PLACES}, at AS MATERIALIZED (
        SELECT at.location_id, d.id AS next
@@ -242,7 +242,7 @@ async function listPart(
       after?.day === day ? after.webhookId : null,
       limit,
       filter.locations ?? null,
-      // The outcome allows an index.
+      // All webhooks refused for an old token are `dropped`, and an index contains the dropped ones.
       filter.outcome ?? (filter.oldToken === true ? 'dropped' : null),
       filter.integration ?? null,
       filter.since ?? null,
@@ -250,7 +250,7 @@ async function listPart(
       filter.serviceOrderId ?? null,
       filter.replayable ?? null,
       scan.stretchMs,
-      // One row more means that the span is too long. A span cannot be shorter than a millisecond.
+      // If one row more than `left` is found, the span is too long. A span of 0 cannot get shorter, so it has no limit.
       isOfOne ? scan.left : scan.stretchMs > 0 ? scan.left + 1 : null,
       filter.oldToken ?? null,
     ],

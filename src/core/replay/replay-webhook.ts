@@ -15,9 +15,9 @@ import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
 
 export type Replaying = RetranslateDeps & {
-  /** Seconds for which an unknown POS id may still become ours. */
+  /** Seconds for which an event stays parked under an unknown POS id. */
   parkTtlS: number;
-  /** Stores nothing and returns only the outcome. */
+  /** True to store nothing and only return the outcome. */
   dryRun: boolean;
 };
 
@@ -42,7 +42,7 @@ export const Replayed = z
     ),
     redriven: z
       .int()
-      .meta({ description: 'Events of other webhooks that waited for a POS id which this one brought.' }),
+      .meta({ description: 'Parked events of other webhooks that were applied because this one has their POS id.' }),
   })
   .meta({ id: 'Replayed' });
 export type Replayed = z.infer<typeof Replayed>;
@@ -70,7 +70,7 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
   const { webhook, applied } = await apply(deps, replay);
   let redriven = 0;
   for (const posId of deps.dryRun ? [] : applied.awaited) {
-    // The replay is stored. If the redrive fails, the sweep does it.
+    // The replay is already committed. If the redrive fails, the periodic sweep does it.
     redriven += await redriveParked(deps.pool, posId).then(
       ({ count }) => count,
       () => 0,
@@ -122,12 +122,12 @@ async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: 
   return { ...replay, body: Buffer.alloc(0), sealed };
 }
 
-/** Drops the contents, which belong to no known order. They are deleted with the original webhook. */
+/** Drops the contents too: without a known order an erasure would not find them. The original webhook has them. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
   return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined, dropped };
 }
 
-/** Applies in one commit. As at the endpoint, a webhook with values that Postgres refuses is dropped. */
+/** Applies the replay in one commit. If Postgres refuses its values, it is dropped, as at the endpoint. */
 async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
     const applied = await applyWebhooks(client, [webhook], deps.parkTtlS);
@@ -135,7 +135,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
     return applied;
   };
   try {
-    // A dry run executes the same statements and rolls back. Any other prediction could be wrong.
+    // A dry run executes the same statements and rolls back, because any other prediction could be wrong.
     const applied = deps.dryRun
       ? await withClient(deps.pool, (client) => rolledBack(client, () => applying(client)))
       : await inTransaction(deps.pool, applying);
@@ -147,7 +147,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
   }
 }
 
-/** Blanks the webhook and its replays if it was stored without contents because its order is erased. */
+/** If the replay was stored without contents, its order is erased. Then blanks the original and other replays too. */
 async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
   const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
     `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks
@@ -164,7 +164,7 @@ async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result
     return await work();
   } finally {
     await client.query('ROLLBACK').catch((error: unknown) => {
-      // Not an error from Postgres, so the pool closes the connection: it may still be in the transaction.
+      // This is not a DatabaseError, so the pool closes the connection, which may still be in the transaction.
       throw new Error('could not be rolled back', { cause: error });
     });
   }

@@ -34,13 +34,13 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
 /**
  * Replays all matching webhooks, oldest first, each with its own commit. A failure does not stop the others, and an
- * interrupted run can be repeated. Replays and webhooks that arrive during the run are not replayed, so the run ends.
- * @param filter.oldToken by default, webhooks refused for an old token are left out: the old token may have been the
- *   only thing that stopped a forger
- * @param filter.replayable whether webhooks whose replay had another outcome are replayed again
- * @param about.by the actor of each replay, which is audited right after it; the run was audited before
+ * interrupted run can be repeated. Webhooks and replays that arrive during the run are left out, so that it ends.
+ * @param filter.oldToken by default webhooks refused for an old token are left out, because only the refusal may have
+ *   stopped a forger who had the old token
+ * @param filter.replayable `all` also replays webhooks whose earlier replay had another outcome
+ * @param about.by the actor of each replay, for the audit; the caller records the run itself
  * @param about.from only webhooks after this one
- * @param about.passed called with the progress, also without matches; the run ends when it returns `enough`
+ * @param about.passed called after each scanned part, even without matches; the run ends if it returns `enough`
  * @throws if Postgres cannot be used; all yielded replays are committed
  */
 export async function* replayWebhooks(
@@ -59,7 +59,7 @@ export async function* replayWebhooks(
     const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
     for (const of of batch.webhooks) {
       const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
-      // Undefined if its day has been deleted.
+      // The result is undefined if the day of the webhook has been deleted.
       if (replayed === undefined) continue;
       if (!deps.dryRun) await recordReplay(deps.pool, about.by, of, replayed);
       yield { of, replayed };
@@ -85,7 +85,6 @@ export async function runAsAction(
   return { locationId: location?.locationId, subject: matched.filter(Boolean).join(', ') };
 }
 
-/** Counts a run's outcomes for the audit. */
 export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes' | 'refused'>): string {
   const counts = Object.entries(outcomes).map(([outcome, times]) => `${outcome} ${times}`);
   return [...counts, ...(refused.length > 0 ? [`not replayable ${refused.length}`] : [])].join(', ') || 'none';
@@ -105,7 +104,7 @@ async function recordReplay(
   await recordAction(pool, by, { action: 'replay', webhookId, locationId, source, requestId, log }, end);
 }
 
-/** A run covers webhooks before its start. @returns that moment, or `until` if that is earlier */
+/** Returns the end of the time that a run covers: now by Postgres's clock, or `until` if that is earlier. */
 export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
   const { rows } = await pool.query<{ end: Date }>(
     'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
@@ -115,7 +114,7 @@ export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Dat
   return rows[0].end;
 }
 
-/** Refuses only this webhook after a deadlock, a held lock or bad values: the next one may succeed. */
+/** After a deadlock, a held lock or bad values, refuses only this webhook, because the next one may succeed. */
 function ownFault(error: unknown): Refusal {
   if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
     const { code: sqlstate = '' } = error;

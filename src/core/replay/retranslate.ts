@@ -16,9 +16,9 @@ export type RetranslateDeps = {
 };
 
 /**
- * Translates a stored webhook again, without storing anything. A webhook that failed verification has its target and
- * all headers stored, and is verified now by the time of its arrival. Any other was verified then and lacks both, even
- * if Postgres refused it or a replay could not read it.
+ * Translates a stored webhook again, without storing anything. A webhook that was dropped on arrival is stored with its
+ * target and all headers. It is verified again, for the time of its arrival. Any other webhook was verified on arrival
+ * and has neither. It is not verified again, even if Postgres refused it or an earlier replay could not read it.
  * @returns its translation by today's settings and code, or the refusal
  */
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {
@@ -59,7 +59,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   });
 }
 
-/** Catches errors whose messages contain at most a field name or a key id. */
+/** Makes a refusal of an error whose message operators may see, because it has at most a field name or a key id. */
 async function orRefused<Value extends object>(work: Promise<Value>): Promise<Value | Refusal> {
   try {
     return await work;

@@ -14,7 +14,7 @@ import {
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
-  /** The arrival of the original. A replay's `receivedAt` is unrelated to the POS's clock. */
+  /** When the original webhook arrived. Signatures are verified for this time, also in a replay. */
   firstReceivedAt: Date;
   /** The headers that are stored in clear. */
   headers: Record<string, string>;
@@ -26,7 +26,7 @@ export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   body: Buffer;
   /** True if its body and headers were erased with its order. */
   erased: boolean;
-  /** True for a dropped replay, which has no contents, if the original is gone. */
+  /** True for a dropped replay, which has no contents of its own, if the original webhook is deleted. */
   gone: boolean;
 };
 
@@ -34,13 +34,14 @@ export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
 export const Refusal = z.object({ refused: z.string(), cause: ReplayCause });
 export type Refusal = z.infer<typeof Refusal>;
 
-/** The refusal for a webhook that is `gone`. */
 export const GONE: Refusal = {
   refused: 'the webhook that it replays is no longer stored',
   cause: { code: 'not_stored' },
 };
 
-/** Days to search around an id's time, which is by a machine's own clock; then all days, in case that was wrong. */
+/**
+ * Days to search around the time in an id. A machine's clock may have been wrong, so the second search covers all days.
+ */
 const DAYS_OFF = [1, 100_000];
 const decompress = promisify(zstdDecompress);
 

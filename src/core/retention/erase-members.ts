@@ -6,12 +6,15 @@ import type { PlacementState } from '../domain/placement.ts';
 
 /** Orders per batch. Few, because they stay locked for the whole batch. */
 export const ERASE_BATCH = 100;
-/** Time to wait for a lock. Webhooks behind those about these orders wait as long. The endpoint waits 1.4 s. */
+/**
+ * Time limit of a statement. Webhooks about these orders, and others behind them, wait as long. The endpoint waits 1.4
+ * s.
+ */
 const PATIENCE_MS = 1_000;
 /**
- * SQL of the days on which the webhook of an event `e` may be stored. Its UUIDv7 begins with the time of arrival by its
- * machine's clock, and the event may have been recorded long after that. If the clock was wrong, the day is near the
- * event's day.
+ * SQL for the days on which the webhook of an event `e` may be stored. Its UUIDv7 has the time of arrival, by the clock
+ * of the machine that received it. The event may have been recorded long after that. If the clock was wrong, the day is
+ * near the day on which the event was recorded.
  */
 export const WEBHOOK_DAYS = `LATERAL (
   SELECT day + around AS day
@@ -44,7 +47,7 @@ export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log)
 
 type Ended = { serviceOrderId: string; endedAt: string };
 
-/** Each batch starts after the previous one, whatever its result: an order that fails does not block others. */
+/** Each batch starts after the last order of the previous batch, so an order that cannot be erased blocks no other. */
 async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefined): Promise<number> {
   let erased = 0;
   let after: Ended | undefined;
@@ -104,10 +107,10 @@ function isAboutThese(error: unknown): boolean {
 
 /**
  * Erases, in a transaction of `inBatch`, all member data of these orders. It skips orders that have not ended, are
- * erased already, or are locked: a wait would block webhooks about the other orders. The order's row stays as a
- * tombstone: the order is not fetched again, and a webhook still moves it but is stored without contents (see
+ * erased already, or are locked, because a wait for a lock would block webhooks about the other orders. The order's row
+ * stays: the order is not fetched again, and a webhook still moves it but is stored without contents (see
  * `applyWebhooks`).
- * @param sent includes orders that have not ended and are at their POS: nothing needs their contents now
+ * @param sent true to include orders that have not ended but are at their POS, because nothing needs their contents now
  * @returns the number of orders erased
  */
 export async function eraseOrders(
@@ -118,7 +121,7 @@ export async function eraseOrders(
   if (serviceOrderIds.length === 0) return 0;
   const isOver = `(o.ended_at IS NOT NULL OR $2::boolean AND EXISTS (
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
-  // Parked events are locked before orders, as in the redrive.
+  // Parked events are locked before orders, as in the redrive. The opposite sequence could deadlock with it.
   await client.query(
     `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds', tracking = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
@@ -137,7 +140,7 @@ export async function eraseOrders(
   return rows.length;
 }
 
-/** All content of a webhook. Its row, time of arrival and outcome stay. */
+/** SQL that removes all content of a webhook. Its row, time of arrival and outcome stay. */
 const BLANK = `body = '', headers = '{}', sealed = NULL, reason = NULL, cause = NULL`;
 
 /** SQL that blanks the webhooks of `keys`, their originals and all replays. */
@@ -169,8 +172,8 @@ export async function blankWebhooks(
 }
 
 /**
- * A separate statement after the lock, so that it sees all commits about these orders. It finds a webhook by its day,
- * or by its event if that is still parked. A webhook and its replays have the same body.
+ * SQL that erases orders, in a separate statement after the lock, so that it sees all commits about them. It finds a
+ * webhook by its day, or by an event that is still parked. Replays are blanked too, because they have the same body.
  */
 const ERASE = `
   WITH contents AS (
@@ -192,7 +195,7 @@ const ERASE = `
     SELECT DISTINCT o.location_id, e.webhook_id, days.day
     FROM status_events e JOIN orders o USING (service_order_id) CROSS JOIN ${WEBHOOK_DAYS}
     WHERE e.service_order_id = ANY ($1::text[]) AND e.webhook_id IS NOT NULL
-      -- Earlier days are already deleted, and a history may be long.
+      -- Webhooks of earlier days are already deleted, so older events of a long history are not read.
       AND e.recorded_at >= (SELECT (min(day) - 1)::timestamp AT TIME ZONE 'UTC' FROM webhooks)
     UNION
     SELECT w.location_id, w.webhook_id, w.webhook_day
@@ -200,7 +203,7 @@ const ERASE = `
     WHERE p.service_order_id = ANY ($1::text[])`)}
   UPDATE orders SET reason = NULL, item_ids = NULL, tracking = NULL, erased_at = now() WHERE service_order_id = ANY ($1::text[])`;
 
-/** Time to wait for locks. A webhook locks an order for milliseconds, the hourly erasure for seconds. */
+/** Time to wait for locks. A webhook locks an order for milliseconds, the hourly erasure of members for seconds. */
 const ONE_MEMBER_PATIENCE_MS = 20_000;
 const RETRY_MS = 200;
 
@@ -208,14 +211,14 @@ const RETRY_MS = 200;
 export type ErasedMember = {
   /** Erased orders, or in a dry run the orders that would be erased. */
   erased: string[];
-  /** Orders whose contents remain, and why. To be tried again. */
+  /** Orders whose contents remain, and why. The caller should try again. */
   left: { serviceOrderId: string; why: string }[];
 };
 
 /**
- * Erases one member's data, whatever the retention, in all orders that have ended or are at their POS. An order on its
- * way there keeps its contents, which are needed to place it. Orders without contents are already erased and name no
- * member.
+ * Erases one member's data, regardless of the retention, in all orders that have ended or are at their POS. An order
+ * that is not at its POS yet keeps its contents, because they are needed to place it. Orders without contents are not
+ * searched, because they are erased already and name no member.
  */
 export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean): Promise<ErasedMember> {
   const giveUpAt = performance.now() + ONE_MEMBER_PATIENCE_MS;

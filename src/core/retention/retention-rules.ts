@@ -35,7 +35,9 @@ const webhooks = (which: string, order = ''): string => `
   DELETE FROM webhooks d USING old
   WHERE d.day = old.day AND d.location_id = old.location_id AND d.id = old.id`;
 
-/** A webhook whose events expire gets a reason. It is stored as long as webhooks of our orders, for investigations. */
+/**
+ * Deletes old parked events and gives their webhook a reason. Webhooks with a reason are stored for the full retention.
+ */
 const EXPIRE_EVENTS = `
   WITH gone AS (
     DELETE FROM parked_events WHERE ctid = ANY (ARRAY(
@@ -63,7 +65,7 @@ const RULES = {
     batch: BATCH,
     sql: [EXPIRE_EVENTS, webhooks(`outcome IN ('ignored', 'unmatched') AND reason IS NULL`, 'ORDER BY received_at')],
   },
-  // The replay of a refused webhook is a separate webhook, and stays.
+  // The replay of a refused webhook is a separate webhook, and is not deleted here.
   'deletion of refused webhooks': {
     lock: LOCK_DELETE_REFUSED,
     batch: BATCH,
@@ -75,9 +77,9 @@ const RULES = {
     batch: BATCH,
     sql: [oldest('operator_sessions', 'expires_at')],
   },
-  // Grants without a recent renewal: their location has other settings now or is deleted.
+  // A grant without a recent renewal is not used: its location has other settings now or is deleted.
   'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
-  // The owner's function, because the service's role may not delete audit rows. It deletes one batch per call.
+  // This is the owner's function, because the service's role may not delete audit rows. It deletes one batch per call.
   'deletion of old audit': {
     lock: LOCK_DELETE_AUDIT,
     batch: 10_000,
@@ -88,7 +90,7 @@ export type Deletion = keyof typeof RULES;
 
 /**
  * Deletes rows older than `keptS` seconds, one process at a time, in batches that each commit.
- * @returns the number of rows by statement
+ * @returns the number of deleted rows for each statement
  */
 export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Promise<number[]> {
   const { sql, ...batches }: Rule = RULES[name];
@@ -108,10 +110,11 @@ export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Prom
 const ORDER_END_S = 86_400;
 
 /**
- * Ends orders without an event for a day, counted from the last event or the requested time. Nothing is
- * published: the member has all statuses. An order that may still be placed does not end, also while an attempt runs. A
- * held order or one in doubt ends: the next try of its placement fails it, which notifies the member, or needs an
- * operator. One process at a time, in one statement, so that no lock on an order outlasts it.
+ * Ends orders without an event for a day, counted from the last event or the requested time. Nothing is published,
+ * because the member has every status already. An order does not end while it may still be placed or an attempt runs.
+ * An order that is held or in doubt ends: the next attempt to place it fails the placement, which notifies the member,
+ * or leaves the doubt to an operator. One process at a time does this, in one statement, so that orders are not locked
+ * for longer.
  * @returns the number of orders ended
  */
 export async function endOrders(pool: Pool): Promise<number> {
@@ -122,7 +125,7 @@ export async function endOrders(pool: Pool): Promise<number> {
        SELECT o.service_order_id FROM orders o
        WHERE (SELECT mine FROM turn)
          AND o.ended_at IS NULL
-         -- Redundant, but checked in the index: the rows of younger orders are not read.
+         -- Implied by the next condition, but checked in the index, so that rows of younger orders are not read.
          AND o.created_at < now() - make_interval(secs => $1::int)
          AND greatest(o.updated_at, o.requested_at) < now() - make_interval(secs => $1::int)
          AND NOT EXISTS (SELECT FROM status_events e
@@ -137,7 +140,7 @@ export async function endOrders(pool: Pool): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Time for all tries of a round, and pause between two tries, for webhooks. The next round tries again. */
+/** Time for all attempts of a round, and the pause between two attempts, in which webhooks are committed. */
 const PATIENCE_MS = 2_000;
 const REST_MS = 400;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -145,10 +148,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
  * wait for at most the 100 ms of its lock timeout, plus a few for the drop. It also drops days that an earlier version
- * detached and left.
+ * detached but did not drop.
  * @returns the names of the dropped tables
- * @throws at the end if a day could not be dropped, because a session reads it or `webhooks`, or an object depends on
- *   it; to be tried again
+ * @throws after the last day, if a day could not be dropped because a session reads it or `webhooks`, or because an
+ *   object depends on it. The next round tries again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];
@@ -193,7 +196,7 @@ function drop(pool: Pool, name: string): Promise<boolean | undefined> {
   });
 }
 
-/** Finds partitions by name, which a detached table retains. */
+/** Finds partitions by name, because a table that was detached is no partition but still has its name. */
 async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.relname AS name

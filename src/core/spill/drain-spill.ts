@@ -67,22 +67,22 @@ type DrainSpill = {
   receive(message: SpillMessage): void;
   /** Messages that are received and not drained yet, and when the oldest of them arrived as a webhook. */
   waiting(): { count: number; oldestAt: Date | null };
-  /** Returns messages that are not begun, and resolves when the others are done. */
+  /** Gives messages that were not begun back to Pub/Sub, and resolves when the others are done. */
   stop(): Promise<void>;
 };
 
 /** Messages that are drained together, with one look-up and mostly one commit. */
 const CHUNK = 64;
-/** Time to gather the first messages, which come in any order. */
+/** Time to gather messages before the first chunk, because they come in any order. */
 const GATHER_MS = 50;
-/** Time for a commit. No sender waits for it. */
+/** Time for a commit. It may be long, because no sender waits for it. */
 const COMMIT_MS = 5_000;
-/** Pause after a message was put back: Postgres may be away or overloaded. */
+/** Pause after a message was put back, because Postgres may be away or overloaded. */
 const REST_MS = 1_000;
-/** Pause after a commit, as a share of its duration: webhooks from the endpoint go first. */
+/** Pause after a chunk, as a share of its duration. It gives webhooks from the endpoint precedence. */
 const SHARE = 1;
 
-/** A location without a provider has no provider headers. */
+/** For a webhook that is dropped before its provider is known: no headers of a provider are stored in clear. */
 const NO_PROVIDER = {};
 
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };
@@ -111,8 +111,8 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
   });
 
   /**
-   * Pub/Sub delivers in any order. Among the received messages, the oldest webhook is applied first: the member is not
-   * notified of a status that a later one has overtaken.
+   * Takes the oldest messages. Pub/Sub delivers in any order, but a status that is applied after a later one is stale,
+   * and the member is not notified of it. So the oldest of the received webhooks is applied first.
    */
   const openNext = async (): Promise<Opened[]> => {
     received.sort((one, other) => one.publishedAt - other.publishedAt);
@@ -191,7 +191,7 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
 }
 
 function stepsOf(deps: DrainDeps, onPutBack: () => void) {
-  /** The time at which each message arrived as a webhook, once known. */
+  /** When the webhook of each message arrived. Undefined until the message is decrypted. */
   const underWay = new Map<SpillMessage, Date | undefined>();
 
   const settle = (message: SpillMessage, by: 'ack' | 'nack'): undefined => {

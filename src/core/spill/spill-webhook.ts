@@ -4,7 +4,7 @@ import { readSealHeader, seal, type SettingsKeys, unseal } from '../locations/se
 import { withTimeout } from '../domain/timing.ts';
 import { Instant } from '../domain/order.ts';
 
-/** A webhook in the spill, with its sender's token and the ids for its log lines. */
+/** A webhook in the spill, with the id of its token and the ids for its log lines. */
 export type SpilledWebhook = ArrivedWebhook & { tokenId: string; requestId: string; trace: string | undefined };
 
 /** Separates spill messages from sealed rows: neither can be decrypted as the other. */
@@ -34,7 +34,7 @@ export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): 
 /** @throws Error if no key fits, if it was not sealed for the spill, or if this version cannot read it */
 export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
   const text = Buffer.from(data).toString('latin1');
-  // Rows of an earlier version have no place. No version wrote such a message.
+  // A sealed text without a place is a row of an earlier version. A spill message has always had a place.
   if (!readSealHeader(text).isBound) throw new Error('it was not sealed for the spill');
   // guard: spilled-opened
   const { trace, ...webhook } = Sealed.parse(await unseal(keys, text, PLACE));
@@ -53,7 +53,7 @@ export type SpillWebhook = (
 
 const late = (): Error => new Error('Pub/Sub did not acknowledge it in time');
 
-/** @param deps.publish resolves once the message is durable */
+/** @param deps.publish resolves when the message is durable */
 export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffer) => Promise<void> }): SpillWebhook {
   return async (spilled, { take, deadline }) => {
     const data = await sealSpilled(deps.keys, spilled);

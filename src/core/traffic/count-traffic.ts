@@ -4,8 +4,8 @@ import type { Observe, WebhookRefused } from '../domain/observed.ts';
 import { Id } from '../domain/order.ts';
 
 /**
- * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Stored values
- * depend on the positions: a change would mix up the figures of a day.
+ * Upper bounds of the buckets in milliseconds, up to the longest placement; one more bucket holds the rest. Counts are
+ * stored by position, so a change of the bounds would mix up the figures of a day.
  */
 export const LATENCY_BOUNDS: readonly number[] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]
   .flatMap((decade) => [1, 2, 3, 5, 7].map((step) => step * decade))
@@ -58,11 +58,11 @@ export type Traffic = {
   minute: number;
   what: 'webhook' | 'placement' | 'live';
   outcome: string;
-  /** ALL_LOCATIONS if it is not known. */
+  /** ALL_LOCATIONS if the location is not known. */
   locationId: string;
-  /** Undefined means the location's integration; then `claimed` is true. */
+  /** Undefined if it is to be looked up by location when the counter is written. Then `claimed` is true. */
   integration: string | undefined;
-  /** True if the location comes from a URL or the platform. It may not exist. */
+  /** True if the location comes from a URL or the platform, so that it may not exist. */
   claimed: boolean;
   count: number;
   /** Latencies, for outcomes that have a duration. */
@@ -74,7 +74,7 @@ export const ALL_LOCATIONS = '';
 /** Stands for an integration that does not exist or is not known yet. */
 const UNKNOWN_INTEGRATION = 'unknown';
 const UNKNOWN_MINUTE = 0;
-/** Seconds for which traffic is stored: a little more than a day, because a reading begins with a whole step. */
+/** Seconds for which traffic is stored: a little more than a day, because the first step of a chart is read whole. */
 export const TRAFFIC_KEPT_S = 25 * 3_600;
 
 /** @returns the first counter with the counts of both */
@@ -84,8 +84,8 @@ function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
 }
 
 /**
- * Adds the counters of one process, by location and for all locations of an integration, so that reading all of them
- * needs as few rows as reading one.
+ * Adds the counters of one process to the table, each to its location and to ALL_LOCATIONS, so that a chart of all
+ * locations reads as few rows as a chart of one.
  * @param now the minute
  */
 async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number): Promise<void> {
@@ -147,15 +147,15 @@ const WRITE = `
 type Kind = Pick<Traffic, 'what' | 'outcome' | 'locationId' | 'integration' | 'claimed'>;
 
 const MINUTE_MS = 60_000;
-/** The most counters in memory, some 10 MB, while they cannot be written. Then the oldest is removed. */
+/** The most counters in memory while they cannot be written, some 10 MB. Beyond that, the oldest is removed. */
 const COUNTERS_MAX = 20_000;
-/** The most locations from URLs counted between two writes. Further ones, perhaps invented, count without a location. */
+/** The most locations from URLs counted between two writes. Any others, perhaps invented, count without a location. */
 const CLAIMED_MAX = 1_000;
 
 /**
- * Counts traffic by minute, location, integration and outcome. Collects in memory and writes periodically, because a write
- * per webhook would cost as much as the webhook. Every process adds its own counts. A killed process loses some seconds; a
- * write whose answer was lost may count twice.
+ * Counts traffic by minute, location, integration and outcome. It collects counts in memory and writes them
+ * periodically, because a write per webhook would cost as much as the webhook. Every process adds its own counts. If a
+ * process is killed, the counts of some seconds are lost. If the answer to a write is lost, counts may be added twice.
  * @param about.integrations the known integrations
  */
 export function countTraffic(

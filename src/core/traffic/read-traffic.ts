@@ -46,7 +46,7 @@ const STEP_SECONDS = { 1: 60, 6: 300, 24: 900 } as const;
 
 /**
  * Reads the traffic of the last hours by integration, for some locations or for all, accurate to ten seconds. One
- * statement reads at most a day's minutes of each location or, for all, of each integration's sum.
+ * statement reads at most a day's minutes for each location; for all locations, for each integration.
  */
 export async function readTraffic(
   pool: Pool,
@@ -99,7 +99,7 @@ function toIntegration(integration: string, rows: readonly Row[], steps: number)
   };
 }
 
-/** Sums bucket by bucket: unnesting and grouping the arrays takes several times as long. */
+/** Sums each bucket, because unnesting and grouping the arrays takes several times as long. */
 const LATENCIES = noLatencies().map((_, nth) => `coalesce(sum(latencies[${nth + 1}]), 0)::int`);
 
 const READ = `
