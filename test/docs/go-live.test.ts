@@ -1,4 +1,4 @@
-/** The checklists, from a contract to the first order cooked: docs/go-live.md and one in each page of docs/providers. */
+/** The one checklist, docs/go-live.md, from a contract to the first order cooked; and what differs in docs/providers. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { compareSums } from '../../src/diagnostics/check-order.ts';
@@ -7,27 +7,70 @@ import { registry } from '../../src/providers/index.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 
 const read = (page: string): string => readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
-const HEADINGS = [
-  '1. Account and contract',
-  '2. Scopes and credentials',
-  '3. Certification by the vendor',
-  '4. The location here',
-  '5. Items',
-  '6. Taxes, tips, fees',
-  '7. Test order',
-  '8. What the kitchen must see',
-  '9. The first day',
-  'Proven, documented, unknown',
+/** The text under each heading of the second level. */
+function sectionsOf(page: string): Map<string, string> {
+  const parts = read(page).split(/^## (.+)$/m);
+  const headings = parts.filter((_, i) => i % 2 === 1);
+  return new Map(headings.map((heading, i) => [heading, parts[2 * i + 2] ?? '']));
+}
+
+const STEPS = [
+  'Before the first restaurant',
+  'The location',
+  'The menu and the money',
+  'The test order',
+  'What the kitchen must see',
+  'The first day',
 ];
 
-it.each([...registry.keys()])('the page of %s begins with the checklist, under the headings of all', (integration) => {
-  const [, first = '', checklist = ''] = read(`providers/${integration}.md`).split(/^## (.+)$/m);
-  expect(first).toBe('Go live');
-  expect([...checklist.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading)).toEqual(HEADINGS);
-  expect(checklist).toContain(`expediter location put --location club-1 --integration ${integration} `);
-  expect(checklist).toContain('expediter certify --location club-1 ');
-  expect(read('go-live.md')).toContain(`(providers/${integration}.md#go-live)`);
+/** What differs from POS to POS. Each page has these sections, and says this much in them. */
+const DIFFERENCES: Readonly<Record<string, readonly RegExp[]>> = {
+  'Account and credentials': [/\*\*Account/, /\*\*Credentials/, /\*\*The restaurant/, /\*\*Certification/],
+  Settings: [/^```json$/m],
+  'Checking the settings': [/expediter provider check/],
+  'Connecting the webhook': [/expediter provider connect/],
+  'Items and money': [/\*\*Items/, /tax/i, /fee/i, /tip/i],
+  'Test order': [/^expediter certify --location club-1 /m],
+  'In the kitchen': [/call-?out ?code/i, /\bage/i],
+  'What a status means': [/`/],
+  'When the POS is silent': [/poll/i],
+  Cancels: [/cancel/i],
+  Orders: [/deduplication|one ticket/i],
+  'What is not known': [/\w/],
+};
+
+it('the checklist has every step, and names each section of the pages of the POS', () => {
+  const sections = sectionsOf('go-live.md');
+  expect([...sections.keys()].slice(0, STEPS.length)).toEqual(STEPS);
+  for (const step of STEPS) expect(sections.get(step), step).toContain('- [ ] ');
+  expect([...sections.keys()].at(-1)).toBe('Proven, documented, unknown');
+
+  const page = read('go-live.md');
+  for (const command of [
+    'expediter location put --location club-1 --integration ',
+    'expediter provider connect club-1',
+    'expediter provider check club-1',
+    'expediter certify --location club-1 --order order.json ',
+  ]) {
+    expect(page).toContain(`\n${command}`);
+  }
+  for (const section of Object.keys(DIFFERENCES)) expect(inOneLine(page)).toContain(`_${section}_`);
+});
+
+it.each([...registry.keys()])('the page of %s says what differs, under the headings of all', (integration) => {
+  expect(read('go-live.md')).toContain(`(providers/${integration}.md)`);
+  const page = `providers/${integration}.md`;
+  const [beginning = ''] = read(page).split('\n## ');
+  expect(beginning).toContain(`Integration \`${integration}\``);
+  expect(beginning).toContain('(../go-live.md)');
+
+  const sections = sectionsOf(page);
+  expect([...sections.keys()].filter((heading) => heading in DIFFERENCES)).toEqual(Object.keys(DIFFERENCES));
+  for (const [heading, facts] of Object.entries(DIFFERENCES)) {
+    for (const fact of facts) expect(sections.get(heading), heading).toMatch(fact);
+  }
 });
 
 it('the test order of the page can be ordered, and its sums add up', () => {
