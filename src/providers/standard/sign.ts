@@ -16,7 +16,7 @@ export const webhookAuth = {
 export const ID = 'webhook-id';
 export const TIMESTAMP = 'webhook-timestamp';
 // guard: named-headers
-/** Both headers are signed. */
+/** The signature covers both headers. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
 /** Tolerance of a timestamp in seconds, as in the scheme's own libraries. */
