@@ -23,7 +23,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refusalOf(answer);
 }
 
-/** The message comes with 409 here, and with 400 from `POST /o/op/1/pay`. A 409 has no other documented meaning. */
+/** Accepts 400 too, by which `POST /o/op/1/pay` answers a repeat. For a 409 no other meaning is documented. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
   if (msg === undefined) return status === 409;

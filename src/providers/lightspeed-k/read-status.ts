@@ -7,8 +7,8 @@ import { requestedCheck, meaningOf, type Settings } from './payloads.ts';
 /**
  * Reads the order's check: https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier
  *
- * A check only shows that a till took the order (SUCCESS) or closed it (CLOSED). It does not contain our reference and
- * cannot be found by it. So polling needs the id from a webhook.
+ * A check only shows that a till took the order (SUCCESS) or closed it (CLOSED). A check cannot be found by our
+ * reference, so polling needs the check's id from a webhook.
  * @throws as `callLightspeed` does; TryAgain if the answer is unreadable or about another check; NeedsOperator
  */
 export async function readStatus(
