@@ -64,7 +64,7 @@ export function follow({ url, token, onUpdate, onState }) {
     }
   }
 
-  // Timers stand still while a page sleeps.
+  // Timers stop while a page sleeps.
   const tick = async () => {
     if (Date.now() >= lateAt) emit('late');
     if (Date.now() < due) return;
