@@ -72,7 +72,7 @@ function refusalOf(
   });
 }
 
-/** The answer refuses only an address, a payment or our format. The POS itself refuses an order by webhook. */
+/** Deliverect's answer refuses only an address, a payment or our format. The POS refuses later, by webhook. */
 function reasonOf(fields: readonly string[]): ReasonCode {
   if (fields.some((field) => field.startsWith('deliveryAddress'))) return 'invalid_address';
   return fields.some((field) => field.startsWith('payment.')) ? 'payment' : 'technical';

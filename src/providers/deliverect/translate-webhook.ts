@@ -94,7 +94,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   ];
 }
 
-/** Excludes an amendment, which names an order but has only changed items and no status: …/reference/item-amendments */
+/** False for an amendment, which names an order, but has changed items and no status: …/reference/item-amendments */
 function namesAnOrder(json: unknown): boolean {
   if (typeof json !== 'object' || json === null || 'itemAmendments' in json) return false;
   return 'channelOrderId' in json || 'orderId' in json;

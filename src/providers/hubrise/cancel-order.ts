@@ -18,8 +18,8 @@ const TOO_LATE: readonly string[] = [
  * Sets the order's status to `cancelled`, "by either the customer or the store", by `PATCH /location/orders/:order_id`:
  * https://www.hubrise.com/developers/api/orders#update-order (read in November 2026). Only HubRise's answer confirms
  * the cancel: no webhook follows, because "a client does not receive notifications for the events it generated"
- * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that a repeated cancel changes
- * nothing, and neither does the cancel of a finished order.
+ * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that neither a repeated cancel nor
+ * the cancel of a finished order changes anything.
  * @throws as `findOrder` and `readOrder` do, and GiveUp
  */
 export async function cancelOrder(

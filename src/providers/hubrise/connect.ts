@@ -51,8 +51,8 @@ async function exchangeCode(
 }
 
 /**
- * The events that HubRise sends us. An order's update includes its delivery
- * (https://www.hubrise.com/developers/api/orders#delivery). `delivery.update` is not needed: it follows each driver.
+ * The events that HubRise sends us. An order's update includes its delivery, so `delivery.update` is not needed, which
+ * comes with every move of a driver: https://www.hubrise.com/developers/api/orders#delivery
  */
 const EVENTS = { order: ['update'] };
 

@@ -6,7 +6,7 @@ import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts
 import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
 
-/** Up to 10,000 known customer ids, by list and private ref. HubRise allows only ten searches of a list a minute. */
+/** Up to 10,000 customer ids, by list and private ref. They save searches, of which HubRise allows ten a minute. */
 const KNOWN = new Map<string, string>();
 
 /**
@@ -51,7 +51,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
     if (found === undefined) throw new TryAgain('HubRise’s list of customers cannot be read', { sent: false });
     const customer = found.find(({ private_ref }) => private_ref === privateRef);
     if (customer === undefined || customer.anonymised !== true) return customer?.id;
-    // An anonymised customer takes no data. Without its private ref, we can make a new customer with the same ref.
+    // An anonymised customer takes no data. Its private ref is removed, so that a new customer can have the ref.
     await call({ method: 'PATCH', path: `${list}/${encodeURIComponent(customer.id)}`, body: { private_ref: null } });
     return undefined;
   }

@@ -58,7 +58,7 @@ const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
 type About = Omit<StatusEvent, 'status' | 'nativeStatus'>;
 
-/** Makes an event of the order's status, if status or confirmed time changed, and one of its delivery's status. */
+/** Makes an event of the order's status, if it or the confirmed time changed, and an event of the delivery's status. */
 export function eventsOfOrder(
   now: z.infer<typeof OrderState>,
   before: Before<typeof OrderState>,

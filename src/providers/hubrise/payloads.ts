@@ -74,7 +74,7 @@ export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
-/** Why an EPOS rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
+/** Why a till (EPOS) rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
 const Words = z.string().optional().catch(undefined);
 const Rejection = z.object({ cause: Words, info: z.object({ reason: Words }).optional().catch(undefined) });
 const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });

@@ -23,7 +23,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refusalOf(answer);
 }
 
-/** Accepts 400 too, by which `POST /o/op/1/pay` answers a repeat. For a 409 no other meaning is documented. */
+/** True for a repeated reference. Lightspeed also answers a repeat with 400, and documents no other meaning of 409. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
   if (msg === undefined) return status === 409;

@@ -95,7 +95,7 @@ export const Businesses = z.array(z.object({ businessLocations: z.array(z.object
 /** Order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 export const AccountProfiles = z.object({ accountProfileList: z.array(z.object({ code: z.string() })) });
 
-/** READY needs the other four: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness */
+/** Whether tills take orders, as `readReadiness` reads it. The status is READY if all other fields allow it. */
 export const Readiness = z.object({
   status: z.enum(['READY', 'NOT_READY']),
   onlineOrderingApiConfiguration: z.object({ enabled: z.boolean() }),

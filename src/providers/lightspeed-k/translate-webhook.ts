@@ -125,7 +125,7 @@ function isOfAnOrder(level: unknown): boolean {
   return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
-/** True if the webhook is about another location. Two locations with the same endpointId get each other's webhooks. */
+/** True if the webhook is about another location. The webhooks of all locations with an endpointId go to one URL. */
 function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
   const given = locationsIn(json);
   const isExact = given.every((id) => typeof id === 'string' || Number.isSafeInteger(id));

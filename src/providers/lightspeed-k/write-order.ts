@@ -82,7 +82,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
 /**
  * The customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows from
  * another channel may make the order fail: "A consumer already exists for this email address with a different external
- * reference." About the reference: "If the email is left empty, this should be empty as well".
+ * reference." The schema says about the reference: "If the email is left empty, this should be empty as well".
  */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);

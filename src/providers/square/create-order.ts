@@ -75,7 +75,7 @@ function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
   throw new TryAgain(`Square answered ${httpStatus} without a readable order`, { sent: true, httpStatus });
 }
 
-/** True if the order is surely paid. An order of 0 owes nothing even before payment, so its payment is repeated. */
+/** False also for an order of 0, which owes nothing even before its payment. So that payment is repeated. */
 function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
   return total_money.amount > 0 && net_amount_due_money?.amount === 0;
 }

@@ -19,7 +19,6 @@ const Fields = z.strictObject({
   refreshToken: Secret.optional(),
   /** An authorisation code, which `connect` exchanges. */
   authorizationCode: Secret.optional(),
-  /** Square's id of the location. */
   locationId: z.string().regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' }),
   /** The key of the webhook subscription. `connect` fills it in. */
   signatureKey: Secret.optional(),
@@ -89,7 +88,7 @@ const Details = z.object({
 });
 export type Details = z.infer<typeof Details>;
 
-/** The requested order: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
+/** Schema of an answer about an order: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
 export function orderState({ id, locationId, reference }: { id: string; locationId: string; reference: string }) {
   return z.object({
     order: z.object({
@@ -120,7 +119,7 @@ export const FoundOrders = z.object({
   cursor: z.string().optional(),
 });
 
-/** The requested location: https://developer.squareup.com/reference/square/objects/Location */
+/** The answer with a location: https://developer.squareup.com/reference/square/objects/Location */
 export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
 
 /** The entries of a search. Empty for a location without orders. */

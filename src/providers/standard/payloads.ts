@@ -52,7 +52,6 @@ const Time = z.iso.datetime({
     issue.code === 'invalid_format' ? 'is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z' : undefined,
 });
 
-/** The POS's answer to an order. */
 export const OrderTaken = z.object({ providerOrderId: Id });
 
 /** An unknown code is read as `other`, so that no event is lost. */
@@ -67,7 +66,6 @@ const Codes = z.object({
 /** The POS's answer if it refuses an order or a cancel. */
 export const Refusal = Codes.extend({ reason: z.string().optional().catch(undefined) });
 
-/** The POS's answer to a cancel. */
 export const OrderCancelled = z.object({ cancelled: z.literal(true) });
 
 export const AnyEvent = z.object({ eventType: z.string() });

@@ -8,7 +8,7 @@ import { callWithToken } from '../oauth.ts';
 const LOGINS = 2;
 const HOUR_MS = 3_600_000;
 
-/** The times at which Toast answered a login, by client. It stays small, because the clients come from settings. */
+/** The times at which Toast answered a login, by client. The map stays small: its clients come from the settings. */
 const answered = new Map<string, readonly number[]>();
 
 /** The settings that an access token depends on. All restaurants of a client share its token. */

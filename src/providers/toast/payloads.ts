@@ -168,7 +168,7 @@ export const VoidedOrder = z.object({ voided: z.literal(true) });
 /** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });
 
-/** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
+/** Returns `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
 export function externalIdOf(serviceOrderId: string, { namingAuthority }: Settings): string {
   return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
 }
