@@ -22,13 +22,11 @@ export const TokenGranted = z.object({
   expires_in: z.number().positive().max(31_536_000),
 });
 
-/** The answer to an order. */
 export const OrderTaken = z.object({ id: Id });
 export const Refused = z.object({
   error: z.object({ code: z.string().regex(/^[a-z_]{1,40}$/), skus: z.array(Id).optional().catch(undefined) }),
 });
 
-/** The answer to a void. */
 export const Voided = z.object({ state: z.literal('VOIDED') });
 
 export const AnyEvent = z.object({ event: z.string() });
