@@ -41,7 +41,7 @@ export type Update = {
   appliedAt?: string;
 };
 
-/** `snapshot` is the order's current state, `message` one change of it. */
+/** `snapshot` is the order's current state. `message` is one change of the state. */
 export type Kind = 'snapshot' | 'message';
 
 /**
@@ -53,7 +53,7 @@ export type Kind = 'snapshot' | 'message';
 export type State = 'connected' | 'late' | 'ended';
 
 export type Options = {
-  /** The service's `/follow`, such as `https://expediter.example.com/follow`, without the token. */
+  /** The URL of the service's `/follow`, such as `https://expediter.example.com/follow`, without the token. */
   url: string;
   /**
    * Returns a follow token of the member's order, which the ordering platform signs. The client calls this function at

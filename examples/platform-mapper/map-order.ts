@@ -49,7 +49,7 @@ type Product = { sku: string; title: string; minimumAge?: number | null };
 type Priced = { product: Product; count: number; unitPrice: string };
 /** In Feast, an extra may have extras of its own. */
 type Extra = Priced & { extras?: Extra[] | null };
-/** The query's result. */
+/** The answer to `query`. */
 export type Purchase = {
   code: string;
   handover: string;

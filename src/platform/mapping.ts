@@ -139,7 +139,7 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
   return new Date(milliseconds).toISOString();
 }
 
-/** @returns how far the zone's clocks are ahead of UTC at an instant, in milliseconds */
+/** @returns a function that returns the zone's offset from UTC at an instant, in milliseconds */
 function offsetsOf(zone: string, field: string | undefined): (instant: number) => number {
   let format: Intl.DateTimeFormat;
   try {
@@ -150,7 +150,7 @@ function offsetsOf(zone: string, field: string | undefined): (instant: number) =
   return (instant) => readOffset(format.format(instant));
 }
 
-/** Finds the instant at which the zone's clocks show a UTC time. No zone changes its clocks twice in two days. */
+/** Finds when the zone's clocks show a time, given as if it were UTC. No zone changes its clocks twice in two days. */
 function instantShown(shown: number, offsetAt: (instant: number) => number): number {
   const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
   // Where clocks go back, the offset before is larger, so it gives the earlier of the two instants.

@@ -24,7 +24,7 @@ export function takeOff(order: CanonicalOrder): string | undefined {
   return each.length === 0 ? undefined : `TAKE OFF: ${each.join(', ')}`;
 }
 
-/** The order's note: the age check first, then the member's text. Undefined if there is neither. */
+/** Writes the order's note: first the age check, then the member's text. Undefined if the order has neither. */
 export function orderNote(order: CanonicalOrder, limit: number): string | undefined {
   const lines = [ageCheck(order), order.notes].filter(Boolean);
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);

@@ -35,7 +35,7 @@ export function parseJson(body: Buffer, wanted: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // V8's own message would quote the body.
+    // V8's own message would quote the body, which may hold member data.
     throw new Poison(`the body is not JSON: ${wanted} is required`, { cause: { code: 'not_json', wanted } });
   }
 }

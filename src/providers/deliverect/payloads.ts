@@ -17,7 +17,7 @@ export const Settings = z.strictObject({
     .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
   /** The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging. */
   hmacSecret: Secret,
-  /** The API's URL and the token's audience: `https://api.staging.deliverect.com` for staging. */
+  /** The API's URL, which is also the token's audience. On staging it is `https://api.staging.deliverect.com`. */
   baseUrl: baseUrl('https://api.deliverect.com'),
   /** Deliverect's PLUs (product codes), by our ids of items and modifiers. */
   itemMap: ItemMap,
@@ -50,7 +50,7 @@ export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaym
 
 /**
  * The answer to a wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Its HTTP status is
- * not documented. 401 and 403 are handled by the status alone.
+ * not documented. If the status is 401 or 403, `noAccess` explains it and the body is not read.
  */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
@@ -64,7 +64,7 @@ const AbsentableId = z.preprocess((value) => (value === null || value === '' ? u
  * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
-  /** A number in every sample; one place documents it as a string. */
+  /** The status code. It is a number in every sample, but one page documents it as a string. */
   status: z.preprocess((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value), z.int()),
   /** Our order id, as sent. */
   channelOrderId: AbsentableId,

@@ -97,7 +97,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   return {};
 }
 
-/** "Cancel": https://developers.deliverect.com/page/order-status */
+/** The order status "Cancel": https://developers.deliverect.com/page/order-status */
 const CANCEL = 100;
 
 /**

@@ -71,11 +71,11 @@ function lacks(field: string, problem: string, words: string): GiveUp {
 
 /** Deliverect documents no maximum length of ids, names and notes. */
 const UNLIMITED = Infinity;
-/** "Typically 4 or 5 characters, although up to 12": https://developers.deliverect.com/page/glossary-pos-orders */
+/** "Typically 4 or 5" characters, at most 12: https://developers.deliverect.com/page/glossary-pos-orders */
 const DISPLAY_ID_MAX = 12;
-/** Milliseconds ahead up to which an order counts as ASAP: https://developers.deliverect.com/page/channel-orders */
+/** An order that is due within these milliseconds is ASAP: https://developers.deliverect.com/page/channel-orders */
 const ASAP_MS = 30 * 60_000;
-/** "Credit card online"; the only other choice is cash. https://developers.deliverect.com/page/payment-types */
+/** The payment type "credit card online". The other is cash. https://developers.deliverect.com/page/payment-types */
 const PAID_ONLINE = 0;
 
 type Item = CanonicalOrder['items'][number];
@@ -178,8 +178,8 @@ function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
 }
 
 /**
- * The taxes added to the prices. Empty if the prices include them. "payment total = prices + deliveryCost +
- * serviceCharge + taxes", and the samples add the tip:
+ * Writes the taxes that are added to the prices. Empty if the prices include the taxes. "payment total = prices +
+ * deliveryCost + serviceCharge + taxes", and the samples also add the tip:
  * https://developers.deliverect.com/page/tax-exclusive-orders
  */
 function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {

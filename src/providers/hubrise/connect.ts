@@ -58,7 +58,7 @@ const EVENTS = { order: ['update'] };
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string };
 
-/** Obtains a token if there is none or a new code, then sets the callback. */
+/** Obtains a token if the settings have no token or have a new code. Then sets the callback. */
 export async function connect(context: ConnectContext): Promise<Connection> {
   const { accessToken, authorizationCode } = context.settings;
   if (accessToken !== undefined && authorizationCode === undefined) return setCallback(context);
@@ -135,7 +135,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   if (context.settings.customers === 'attach') await checkCustomers(context);
 }
 
-/** Reads the customer list that orders' members are written to. */
+/** Checks that the connection can read the customer list of the settings. */
 async function checkCustomers(context: PosContext<Settings>): Promise<void> {
   const { customerListId = '' } = context.settings;
   const path = `/customer_lists/${encodeURIComponent(customerListId)}`;

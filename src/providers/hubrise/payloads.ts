@@ -89,7 +89,7 @@ export const DeliveryState = State.extend({
 export const OrderState = State.extend({
   delivery: DeliveryState.nullish(),
   service_type: z.string().nullish().catch(undefined),
-  /** "Confirmed time for the customer to receive the order." */
+  /** HubRise calls it the "confirmed time for the customer to receive the order". */
   confirmed_time: timeIfAny,
   custom_fields: CustomFields.optional().catch(undefined),
 });

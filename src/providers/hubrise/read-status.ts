@@ -54,7 +54,7 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
 }
 
 /**
- * Reads the order's status and its delivery's. The answer has no time of the change.
+ * Reads the order's status and its delivery's status. The answer does not tell when they changed.
  *
  * `GET /callback/events` is not used. Its events have no states, so each event would need another request. HubRise
  * deletes an event that is taken from there, and then no longer repeats it as a webhook.

@@ -85,7 +85,7 @@ function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
 }
 
-/** Maximum number of menus read, and of missing names reported. */
+/** Maximum number of menus that `check` reads, and of missing ids that it reports. */
 const MENUS_MAX = 20;
 
 /**
@@ -193,7 +193,7 @@ function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Re
   return ['no till takes online orders now', reasons.join(', ')].filter(Boolean).join(': ');
 }
 
-/** Location ids visible to the token: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+/** Lists the token's locations: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
@@ -207,7 +207,7 @@ async function listLocations(context: PosContext<Settings>): Promise<readonly (s
   return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
-/** Codes of the active order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
+/** Lists the active profiles' codes: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
   const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);

@@ -43,9 +43,9 @@ export const Settings = z.strictObject({
   paymentMethod: Code,
   /** Order profiles of a takeaway and a delivery. The default is the location's profile for online orders. */
   accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
-  /** The API's URL: `https://api.trial.lsk.lightspeed.app` for trial. */
+  /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
   baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-  /** The token URL of API clients of the second version. Its host is not `baseUrl`. */
+  /** The token URL of API clients of the second version. Its host is not the host of `baseUrl`. */
   tokenUrl: HttpUrl.optional(),
   /** SKUs of items and ids of production instructions, by our ids of items and modifiers. */
   itemMap: ItemMap,
@@ -71,7 +71,7 @@ export const TokenGranted = z.object({
   refresh_token: z.string().min(1).optional(),
 });
 
-/** The answer without a token: RFC 6749, 5.2. */
+/** The answer if no token is granted: RFC 6749, section 5.2. */
 export const TokenRefused = z.object({ error: z.string() });
 
 const Word = z.string().optional().catch(undefined);
@@ -79,7 +79,7 @@ const Word = z.string().optional().catch(undefined);
 /** A 400 of the API. `message` and `defaultMessage` may quote the request, so they are matched but never shown. */
 export const Refusal = z.object({
   message: Word,
-  /** The message of a 409, in place of `message`. */
+  /** A 409 has its message here, not in `message`. */
   msg: Word,
   errors: z.array(z.object({ field: Word, code: Word }).catch({})).catch([]),
 });
@@ -135,7 +135,7 @@ export const OrderNotification = z.object({
 
 /** The fields that distinguish notifications. */
 export const AnyNotification = z.object({
-  /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has none. */
+  /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has no type. */
   type: z.unknown().optional(),
   eventType: z.unknown().optional(),
   order: z.unknown().optional(),

@@ -40,7 +40,7 @@ function reasonOfFailure(
   const [, typed] = TYPES.find(([types]) => types.test(errors?.account.type ?? '')) ?? [];
   const isIt = ([words, code]: (typeof REASONS)[number]): boolean => words.test(text) && (typed ?? code) === code;
   const [, reasonCode, reason] = REASONS.find(isIt) ?? [undefined, typed ?? 'other', NOT_TAKEN];
-  // "No such item id: 6644662335523, sku: abc123, blId: 52000111222", "Could not add item abc123 (not found)"
+  // As in "No such item id: 6644662335523, sku: abc123, blId: 52000111222" and "Could not add item abc123 (not found)".
   const sku = /\bsku: ([^,]+)/i.exec(text)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(text)?.[1];
   return { reason, reasonCode, itemIds: sku === undefined ? undefined : itemsOf(sku, settings) };
 }

@@ -46,8 +46,8 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
 }
 
 /**
- * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
- * Numbers that a double might change are raw JSON.
+ * Writes the order for `/o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
+ * A number that a double might change is written by `rawNumber`.
  * @throws GiveUp if an id is too long for Lightspeed
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): Record<string, unknown> {
@@ -80,8 +80,8 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
 }
 
 /**
- * The customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows from
- * another channel may make the order fail: "A consumer already exists for this email address with a different external
+ * Writes the customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows
+ * from another channel may fail the order: "A consumer already exists for this email address with a different external
  * reference." The schema says about the reference: "If the email is left empty, this should be empty as well".
  */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
@@ -127,8 +127,8 @@ function writeTime(time: Date): string {
 }
 
 /**
- * The payment. It must equal the total that the POS computes from its own prices: a higher payment makes the order
- * fail, and a lower payment leaves the check open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). The
+ * Writes the payment. It must equal the total that the POS computes from its own prices: a higher payment fails the
+ * order, and a lower one leaves the check open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). The
  * POS's total is the items, their tax, the tip and, only with `feeSku`, our fee. `paymentAmount` includes the tip. A
  * payment of 0 is not documented, so it is left out.
  */
@@ -143,7 +143,7 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
   };
 }
 
-/** The address. Lightspeed has no field for region, country and coordinates. */
+/** Writes the address. Lightspeed has no fields for region, country and coordinates. */
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };

@@ -13,7 +13,7 @@ const limited = limitRate([]);
 
 export type Square = PosContext<Settings>;
 
-/** Calls Square with `accessToken`, or with a token by `refreshToken`. @throws as `callPos` and `Credentials` do */
+/** Calls Square with `accessToken` or a token that `refreshToken` obtains. @throws as `callPos` and `Credentials` do */
 export function callSquare(
   context: Square,
   { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },

@@ -161,7 +161,7 @@ const Time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 /** A token's scopes and expiry: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
 export const TokenStatus = z.object({
   scopes: z.array(z.string()).nullish(),
-  /** Empty if the token never expires. */
+  /** Missing if the token never expires. */
   expires_at: Time.nullish().catch(undefined),
 });
 

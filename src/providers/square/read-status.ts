@@ -73,7 +73,7 @@ const SKEW_MS = 60 * 60_000;
 /**
  * Finds the order by reading all of the location's orders since it was placed. Square cannot search by our reference.
  * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
- * @throws as `callSquare` does, NeedsOperator; TryAgain also if the searched pages do not include all orders
+ * @throws as `callSquare` and `refusalOf` do; TryAgain also if the searched pages do not include all orders
  */
 export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {
   const reference = referenceOf(order.serviceOrderId);
@@ -102,7 +102,7 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
  * https://developer.squareup.com/reference/square/orders-api/retrieve-order
  * The Events API (`POST /v2/events`) would add earlier states, which do not matter once the last state is known. It is
  * off until an application enables it, needs the application's own token, and cannot be queried for one order.
- * @throws as `callSquare` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ * @throws as `callSquare` and `refusalOf` do; TryAgain also if the answer is unreadable or about another order
  */
 export async function readStatus(
   ref: OrderRef,

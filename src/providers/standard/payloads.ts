@@ -18,7 +18,7 @@ export const Settings = z
     statusUrl: HttpUrl.optional(),
     /** Cancels are posted to this URL. Without it, a person cancels by telephone. */
     cancelUrl: HttpUrl.optional(),
-    /** Signs orders and verifies webhooks. */
+    /** The secret that signs orders and verifies webhooks. */
     secret: Secret.optional(),
     /** The old secret, which stays valid while the POS changes to the new one. */
     previousSecret: Secret.optional(),
@@ -41,7 +41,7 @@ export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== 
   error: 'is missing, so only the token in the URL proves the sender. Add secret, or write "unsigned": true',
 });
 
-/** The valid secrets, the current one first. */
+/** Returns the valid secrets, first the current secret. */
 export function secretsOf({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }

@@ -84,7 +84,7 @@ export function estimatesOf(
  * Reads an order: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
  * @param about Toast's GUID, if known, and our id
  * @returns undefined if Toast has no such order
- * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; otherwise NeedsOperator
  */
 export async function readOrder(
   { guid, serviceOrderId }: { guid: string | undefined; serviceOrderId: string },

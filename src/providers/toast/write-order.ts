@@ -110,7 +110,7 @@ function readPlain(id: string, group: Group): MenuEntry | undefined {
 
 type Member = CanonicalOrder['member'];
 
-/** "Up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
+/** Maximum length, "up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
 const EMAIL_MAX = 53;
 const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 
@@ -177,12 +177,12 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
     }),
     checks: [
       {
-        // Up to 255 characters, shown on the kitchen's screens while the order waits.
+        // The kitchen's screens show it while the order waits. Toast takes up to 255 characters.
         tabName: order.callOutCode ?? order.serviceOrderId,
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),
-          // Order-level notes: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
+          // Notes about the order: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
           ...(note === undefined ? [] : [specialRequest(note, 1, 'itemGroup', settings)]),
         ],
         ...(settings.feeServiceChargeGuid !== undefined &&
