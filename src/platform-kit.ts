@@ -1,6 +1,6 @@
 /**
- * `expediter-platform`: parts for a module of `ORDER_MODULE`, which turns a platform's orders into canonical orders.
- * See docs/connect-your-platform.md.
+ * The `expediter-platform` package: functions and types for an `ORDER_MODULE`, which turns a platform's orders into
+ * canonical orders. See docs/connect-your-platform.md.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
 export { minorDigits, toDecimal } from './core/domain/money.ts';

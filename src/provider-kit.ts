@@ -1,6 +1,6 @@
 /**
- * The `expediter-kit` package: parts for a provider in its own package, loaded with `PROVIDER_MODULES`. See
- * docs/writing-a-provider.md.
+ * The `expediter-kit` package: functions and types for a provider that is a package of its own and is loaded with
+ * `PROVIDER_MODULES`. See docs/writing-a-provider.md.
  */
 export type { Busy } from './core/domain/webhook.ts';
 export { discountsOf, minorDigits, toDecimal } from './core/domain/money.ts';

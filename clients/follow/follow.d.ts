@@ -1,10 +1,10 @@
 /** An order's state, as a member may see it. Fields may be added. */
 export type Update = {
-  /** Rises with each update. 0 while the service has not read the order yet. */
+  /** The number of the update, higher than in all earlier updates. 0 if the service has not read the order yet. */
   sequence: number;
-  /** What the POS reported. Null before it reported anything. */
+  /** What the POS reported. Null before the POS reported anything. */
   status: 'received' | 'in_progress' | 'ready' | 'en_route' | 'completed' | 'failed' | 'cancelled' | null;
-  /** What to show. */
+  /** The state to show to the member. */
   memberState:
     | 'placed'
     | 'sent'
@@ -20,60 +20,60 @@ export type Update = {
   fulfillment?: 'pickup' | 'delivery';
   /** The code that staff call out. */
   callOutCode?: string;
-  /** A cancel that is requested: the restaurant has not answered yet, or made the order anyway. */
+  /** A requested cancel. `requested`: the restaurant has not answered yet. `refused`: it makes the order anyway. */
   cancellation?: 'requested' | 'refused';
-  /** When the member wants the order, as an ISO 8601 instant. Missing for as soon as possible. */
+  /** When the member wants the order, as an ISO 8601 instant. Missing if the member wants it as soon as possible. */
   requestedAt?: string;
   /** Why the order failed or was cancelled, in words for the member. */
   reason?: string;
-  /** The same for programs: one of a closed list, which `docs/order-life.md` explains. */
+  /** The reason for programs: one code of a closed list, which `docs/order-life.md` explains. */
   reasonCode?: string;
-  /** The items that the restaurant gives as the reason, by the platform's ids. */
+  /** The platform's ids of the items that are the reason, such as items out of stock. */
   itemIds?: string[];
-  /** The restaurant's current estimates: when the order is ready, and when it is with the member. */
+  /** The restaurant's current estimates: when the order is ready, and when it reaches the member. */
   estimatedReadyAt?: string;
   estimatedDeliveryAt?: string;
   /** The courier's tracking page: an https: URL. */
   trackingUrl?: string;
-  /** Only in a message: when it happened, by the POS's clock. */
+  /** Only in a `message`: when the change happened, by the POS's clock. */
   occurredAt?: string;
-  /** When the service applied it. */
+  /** When the service applied the change. */
   appliedAt?: string;
 };
 
-/** `snapshot` is the order's current state, `message` one change of it. */
+/** `snapshot` is the order's current state. `message` is one change of the state. */
 export type Kind = 'snapshot' | 'message';
 
 /**
  * - `connected`: the service sent something a moment ago.
- * - `late`: nothing came for 45 s, or there was no connection for 5 s: the screen may be old. The client keeps
- *   trying.
- * - `ended`: the order is over, and nothing is open. If a failed order starts again, call `follow` again.
+ * - `late`: nothing came for 45 s, or there was no connection for 5 s, so the screen may be outdated. The client
+ *   continues to try.
+ * - `ended`: the order has ended, and the connection is closed. If a failed order starts again, call `follow` again.
  */
 export type State = 'connected' | 'late' | 'ended';
 
 export type Options = {
-  /** The service's `/follow`, such as `https://expediter.example.com/follow`, without the token. */
+  /** The URL of the service's `/follow`, such as `https://expediter.example.com/follow`, without the token. */
   url: string;
   /**
-   * Returns a follow token of the member's order, which the ordering platform signs. The client calls it first, and
-   * again when the service reports the token as expired or refuses it; a reconnection reuses the token. If it throws,
-   * or the new token is refused too, the client calls it again after growing pauses.
+   * Returns a follow token of the member's order, which the ordering platform signs. The client calls this function at
+   * the start, and again when the service refuses the token or reports it as expired. A reconnection reuses the token.
+   * If the function throws, or the new token is refused too, the client calls the function again after growing pauses.
    */
   token(): string | Promise<string>;
   /**
    * Called once for each sequence, in order. A `snapshot` comes first, and later only if the service no longer has all
-   * messages. An error that it throws goes to the browser's console.
+   * messages. An error that this function throws goes to the browser's console.
    */
   onUpdate(update: Update, kind: Kind): unknown;
-  /** Called at each change of state. An error that it throws goes to the browser's console. */
+  /** Called at each change of state. An error that this function throws goes to the browser's console. */
   onState(state: State): unknown;
 };
 
 /**
- * Follows one order until it ends. It reopens a cut connection after the service's `retry`, or after growing pauses up
- * to a minute while there is no connection, or at once when the browser is online or the page visible again. It
- * continues after the last update, so none is missed or repeated.
- * @returns a function that stops it: no further call, timer or connection remains
+ * Follows one order until the order ends. After a lost connection the client waits for the time in the service's
+ * `retry`, and longer after each failure, up to a minute. It connects at once when the browser is online again or the
+ * page visible again. It continues after the last update, so no update is missed or repeated.
+ * @returns a function that stops the client: after that there are no calls, timers or connections
  */
 export function follow(options: Options): () => void;

@@ -39,7 +39,7 @@ export function follow({ url, token, onUpdate, onState }) {
       due = lateAt = Date.now() + 45000;
       tries = 0;
       emit('connected');
-      // The last CR may be half of CR LF.
+      // A CR at the end may be half a CR LF.
       const lines = (rest + decoder.decode(read.value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {
@@ -64,7 +64,7 @@ export function follow({ url, token, onUpdate, onState }) {
     }
   }
 
-  // Timers stand still while a page sleeps.
+  // Timers stop while a page sleeps.
   const tick = async () => {
     if (Date.now() >= lateAt) emit('late');
     if (Date.now() < due) return;

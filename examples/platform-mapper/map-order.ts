@@ -32,26 +32,24 @@ export const query = `query Purchase($code: String!) {
 /** Feast calls an order's id its code. */
 export const variables = (orderId: string) => ({ code: orderId });
 
-/** Feast wants a key, not a bearer token. */
+/** Feast requires a key, not a bearer token. */
 export const headers = (token: string | undefined) => ({ 'x-api-key': token ?? '' });
 
-/** Feast refuses with 200 and its own error code. */
+/** For a wrong key, Feast answers 200 with its own error code. */
 const CODES: Record<string, ErrorCode> = { WRONG_KEY: 'UNAUTHENTICATED' };
 export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensions?.['code'])];
 
-/**
- * Our location of each of Feast's restaurants. The orders of an unmapped restaurant are held until it is added here.
- */
+/** Our location for each of Feast's restaurants. Orders of a restaurant that is missing here are held. */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };
 const CURRENCIES = { CH: 'CHF', DE: 'EUR', JP: 'JPY' } as const;
-/** Feast also serves at tables. Such an order is not mapped, so it would be held. */
+/** DINE_IN, an order at a table, is not mapped, so it would be held. */
 const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
 
 type Product = { sku: string; title: string; minimumAge?: number | null };
 type Priced = { product: Product; count: number; unitPrice: string };
-/** Feast nests extras once. */
+/** In Feast, an extra may have extras of its own. */
 type Extra = Priced & { extras?: Extra[] | null };
-/** The query's result. */
+/** The answer to `query`. */
 export type Purchase = {
   code: string;
   handover: string;

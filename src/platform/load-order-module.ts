@@ -6,7 +6,7 @@ import { NeedsOperator } from '../core/domain/errors.ts';
 import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
 import { describeCause } from '../core/domain/placement-cause.ts';
 
-/** The default query, with the canonical names. */
+/** The query for a platform whose fields have the canonical names. */
 const DEFAULT_QUERY = `query Order($id: ID!) {
   order(id: $id) {
     serviceOrderId
@@ -27,12 +27,12 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
   }
 }`;
 
-/** The module that `expediter-platform` resolves to, in `src` and in `dist`. */
+/** The file that an import of `expediter-platform` loads: `.ts` in `src`, `.js` in `dist`. */
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
- * Loads the order module: the one of `ORDER_MODULE`, or one with the query of `ORDER_QUERY_FILE` or the default query,
- * whose aliases give the canonical shape.
+ * Loads the module that `ORDER_MODULE` names. Without it, makes a module of the query in `ORDER_QUERY_FILE`, or of the
+ * default query. The answer to this query must have the canonical shape, with aliases if needed.
  * @throws Error that names the variable and its problem
  */
 export async function loadOrderModule(config: {
@@ -57,7 +57,7 @@ async function readQuery(file: string): Promise<string> {
 /** @param name a package, or a path from the working directory that begins with `.` or `/` */
 async function importModule(name: string): Promise<OrderModule> {
   const specifier = /^[./]/.test(name) ? pathToFileURL(resolve(name)).href : name;
-  // A mapper then needs no copy of our package, and gets no other version of it.
+  // The module gets our own `expediter-platform`. A copy in its own package might be of another version.
   const hooks = registerHooks({
     resolve: (wanted, context, next) =>
       wanted === 'expediter-platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
@@ -75,7 +75,7 @@ async function importModule(name: string): Promise<OrderModule> {
   return module as OrderModule;
 }
 
-/** GraphQL is imported only for a custom query: it takes a moment to load. */
+/** Imports GraphQL only to check a custom query, because the import takes time at every start. */
 async function problemOf(query: string, given: readonly string[] | undefined): Promise<string | undefined> {
   const { problemWithQuery } = await import('./problem-with-query.ts');
   return problemWithQuery(query, given);

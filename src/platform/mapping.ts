@@ -1,22 +1,21 @@
 import { minorDigits } from '../core/domain/money.ts';
 import { toE164 } from '../core/domain/to-e164.ts';
 
-/** Range of plausible order times. A time outside was read in the wrong unit. */
+/** Range of plausible order times. A time outside it means that seconds were read as milliseconds, or the reverse. */
 const FIRST_MS = Date.UTC(2000);
 const LAST_MS = Date.UTC(2100);
-/** Maximum error of a JSON number against its decimal, as of 0.1 + 0.2. */
+/** Maximum difference between a JSON number and the decimal that it stands for: 0.1 + 0.2 is 0.30000000000000004. */
 const FLOAT_ERROR = 1e-6;
 
 const DAY_MS = 86_400_000;
-/** Date, time and perhaps offset of ISO 8601, with its separators or without. A date alone would be midnight. */
+/** An ISO 8601 date and time. Separators and offset are optional. A date alone is refused: it would mean midnight. */
 const ISO_TIME =
   /^(\d{4})-?(\d\d)-?(\d\d)[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?(z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/i;
 
-/** What mappers' functions throw. `code` and `field` reach the operator, but not the value: it may be member data. */
+/** The error of this file's functions. Operators see `code` and `field`, but not the value: it may be member data. */
 export class MappingError extends Error {
   override readonly name = 'MappingError';
   readonly code: MappingCode;
-  /** The field, if the mapper named it. */
   readonly field: string | undefined;
 
   constructor(code: MappingCode, field: string | undefined) {
@@ -41,7 +40,7 @@ export type MappingCode = keyof typeof SENTENCES;
 
 /**
  * Reads a decimal as minor units: "12.90" EUR is 1290, "1290" JPY is 1290, "1.290" KWD is 1290. Never rounds.
- * @param field names it in an error
+ * @param field the field's name, for the error
  * @throws MappingError
  */
 export function toMinorUnits(amount: string | number, currency: string, field?: string): number {
@@ -62,9 +61,8 @@ function asText(amount: string | number, digits: number): string {
 }
 
 /**
- * Maps a value of an enum: `mapEnum(type, { DELIVERY: 'delivery', TAKEAWAY: 'pickup' }, 'type')`. A value that is not
- * in the table is an error: a default may send food to the wrong place.
- * @throws MappingError
+ * Maps a value of an enum: `mapEnum(type, { DELIVERY: 'delivery', TAKEAWAY: 'pickup' }, 'type')`.
+ * @throws MappingError if the value is not in the table, because a default might send food to the wrong place
  */
 export function mapEnum<const Table extends Readonly<Record<string, unknown>>>(
   value: string | number | null | undefined,
@@ -86,7 +84,7 @@ export function mapLocation(
   return lookUp(id, table, 'location_unmapped', field);
 }
 
-/** Reads only an object's own keys: a value may be called "constructor". */
+/** Reads only the table's own keys. A plain look-up of the key "constructor" would find a function. */
 function lookUp<Value>(
   key: string | number | null | undefined,
   table: Readonly<Record<string, Value>>,
@@ -98,18 +96,19 @@ function lookUp<Value>(
 }
 
 /**
- * Reads a telephone number in a country's national format: "030 12345678" in DE is "+493012345678". The destination's
- * country is tried without this; only the mapper knows a restaurant's, for example.
+ * Reads a telephone number in a country's national format: "030 12345678" in DE is "+493012345678". A mapper needs it
+ * only for another country than the destination's and the location's, which `readCanonicalOrder` tries.
  * @param country ISO 3166-1 alpha-2
- * @returns E.164, or the unchanged text if it is not a number, which the order then leaves out
+ * @returns E.164, or the unchanged text if it is not a number. The order then has no telephone number
  */
 export function phoneInCountry(phone: string, country: string): string {
   return toE164(phone, country) ?? phone;
 }
 
 /**
- * Reads a time without a zone, such as "2026-11-21T18:00" or "2026-11-21 18:00:00", as local time of a zone. A time
- * with an offset is that instant. An ambiguous time is the earlier instant; a skipped time moves forward over the gap.
+ * Reads a time such as "2026-11-21T18:00" or "2026-11-21 18:00:00" as the local time of a zone. If the time has an
+ * offset, the offset decides. When clocks change, a time that occurs twice is the earlier instant, and a time that the
+ * clocks skip moves forward over the gap.
  * @param zone an IANA name, such as "Europe/Berlin"
  * @returns RFC 3339 with the offset
  * @throws MappingError
@@ -119,7 +118,7 @@ export function timeInZone(time: string, zone: string, field?: string): string {
   const [, year, month, day, hour, minute, second = '00', offset] = ISO_TIME.exec(time.trim()) ?? [];
   const wall = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
   const shown = Date.parse(`${wall}Z`);
-  // Date.parse takes the 30th of February for the 2nd of March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(shown) || toSecond(shown) !== wall) throw new MappingError('time_unreadable', field);
   const instant = offset === undefined ? instantShown(shown, offsetAt) : shown - readOffset(offset);
   const ahead = offsetAt(instant);
@@ -130,7 +129,7 @@ export function timeInZone(time: string, zone: string, field?: string): string {
 /**
  * Reads seconds or milliseconds since 1970, as a number or as text.
  * @returns RFC 3339 in UTC
- * @throws MappingError also for a time before 2000 or after 2100, which has the other unit
+ * @throws MappingError, also for a time before 2000 or after 2100, which shows that `unit` is wrong
  */
 export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?: string): string {
   const milliseconds = Number(count) * (unit === 's' ? 1000 : 1);
@@ -140,7 +139,7 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
   return new Date(milliseconds).toISOString();
 }
 
-/** @returns how far the zone's clocks are ahead of UTC at an instant, in milliseconds */
+/** @returns a function that returns the zone's offset from UTC at an instant, in milliseconds */
 function offsetsOf(zone: string, field: string | undefined): (instant: number) => number {
   let format: Intl.DateTimeFormat;
   try {
@@ -151,21 +150,21 @@ function offsetsOf(zone: string, field: string | undefined): (instant: number) =
   return (instant) => readOffset(format.format(instant));
 }
 
-/** When clocks show a time, which is given as if they were those of UTC. No zone changes its clocks twice in two days. */
+/** Finds when the zone's clocks show a time, given as if it were UTC. No zone changes its clocks twice in two days. */
 function instantShown(shown: number, offsetAt: (instant: number) => number): number {
   const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
-  // The offset before is the larger one where clocks go back, which makes it the first of two.
+  // Where clocks go back, the offset before is larger, so it gives the earlier of the two instants.
   const first = shown - before;
   return offsetAt(first) === before || offsetAt(shown - after) !== after ? first : shown - after;
 }
 
-/** Reads the offset at the end of "2026-11-21T18:00+0100" or "11/21/2026, GMT+01:00" in milliseconds, 0 where there is none. */
+/** Reads the offset of "+0100" or "11/21/2026, GMT+01:00", in milliseconds. Without an offset it is 0. */
 function readOffset(text: string): number {
   const [, sign = '', hours = '0', minutes = '0'] = /([+-])(\d\d):?(\d\d)?/.exec(text) ?? [];
   return Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
-/** As RFC 3339 has it, without a zone: "2026-11-21T18:00:00". */
+/** Writes a UTC time as RFC 3339 without its offset: "2026-11-21T18:00:00". */
 function toSecond(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 19);
 }

@@ -2,8 +2,8 @@ import { Kind, OperationTypeNode, parse, type DocumentNode } from 'graphql';
 
 /**
  * Explains why a document can never fetch an order, whatever the platform's schema is.
- * @param given the variables sent; undefined if unknown
- * @returns a predicate to put after the document's name, or undefined if nothing is wrong
+ * @param given the names of the variables that are sent; undefined if unknown
+ * @returns the end of a sentence that begins with the document's name, or undefined if nothing is wrong
  */
 export function problemWithQuery(text: string, given: readonly string[] | undefined): string | undefined {
   let document: DocumentNode;

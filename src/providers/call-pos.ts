@@ -8,11 +8,11 @@ export type PosRequest = {
   url: string;
   headers?: Record<string, string>;
   body?: string;
-  /** A 429's header, other than `Retry-After`, that says when the limit ends: in seconds since the Unix epoch. */
+  /** The vendor's header in a 429, next to `Retry-After`, that says when the limit ends, in seconds since 1970. */
   resetHeader?: string;
   /** The context's signal, which ends the attempt. For a token request, the signal that `obtain` gets. */
   signal: AbortSignal;
-  /** Time limit of this request in milliseconds. It leaves time for the attempt's other requests. */
+  /** Time limit of this request in milliseconds, so that the attempt has time for its other requests. */
   withinMs?: number;
   /** The context's `fetch`. */
   fetch: PosContext<unknown>['fetch'];
@@ -31,12 +31,12 @@ export type PosAnswer = {
 
 /**
  * Calls a POS and classifies every failure by one question: may the POS have taken the order? No error contains a
- * query, credentials, a body or member data.
- * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503: the POS reports that it took
- *   nothing. The core believes such a 5xx only if a repeat is harmless
+ * query string, credentials, a body or member data.
+ * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503, by which the POS reports that it
+ *   took nothing. `perhapsTaken` believes a 5xx only from a POS that deduplicates
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and a gateway's 502, 504 and the like
- * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, and a redirect, which would turn
- *   a POST into a GET or send credentials to another host
+ * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, and a redirect, because following
+ *   it would turn a POST into a GET or send credentials to another host
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const name = `${call.method} ${withoutSecrets(call.url)}`;
@@ -54,14 +54,14 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
 
   const refusal = refusalOf(response, call.resetHeader, name);
   if (refusal !== undefined) {
-    // An unread body would block its connection.
+    // A connection cannot be used again while it holds an unread body.
     await response.body?.cancel().catch(() => {});
     throw refusal;
   }
   return { status: response.status, headers: response.headers, json: await readJson(response) };
 }
 
-/** Builds the request. `Request` quotes an invalid URL or header value in its error; a log must not show either. */
+/** Builds the request. The error of `Request` quotes an invalid URL or header value, so it must not reach a log. */
 function buildRequest(call: PosRequest, name: string): Request {
   const { url, method, headers = {}, body } = call;
   try {
@@ -89,7 +89,7 @@ function faultOf(error: unknown, signal: AbortSignal, name: string): Error {
 
 type Cause = { code?: string; syscall?: string; message?: string };
 
-/** Returns the reason that fetch hides in `cause`. For several addresses it is one AggregateError. */
+/** Returns the network error in fetch's `cause`. For a host with several addresses, it is the last address's error. */
 function causeOf(error: unknown): Cause {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return {};
@@ -102,8 +102,8 @@ const TLS_HANDSHAKE =
   /^(CERT_|CRL_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT_IN_CHAIN$|UNABLE_TO_|INVALID_CA$|INVALID_PURPOSE$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|ERR_TLS_CERT_ALTNAME_|ERR_TLS_HANDSHAKE_TIMEOUT$|ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAILABLE|.*ALERT_HANDSHAKE_FAILURE|.*ALERT_PROTOCOL_VERSION|.*UNRECOGNIZED_NAME)$)/;
 
 /**
- * True only if no byte of the request can have been sent. A reset never counts: its code does not show whether the
- * handshake was complete.
+ * True only if no byte of the request can have been sent. False for a connection reset, because its code does not show
+ * whether the TLS handshake was complete.
  */
 function neverConnected(cause: Cause): boolean {
   return (
@@ -121,7 +121,7 @@ function refusalOf(response: Response, resetHeader: string | undefined, name: st
   if (httpStatus === 401 || httpStatus === 403) return new NeedsOperator(message, { httpStatus });
   if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
   const refused = [429, 500, 501, 503].includes(httpStatus);
-  // Any answer may carry the reset time. Only a 429 means that the limit is reached.
+  // A vendor may send the reset time with any answer, but only a 429 means that the limit is reached.
   const retryAfterMs = parseRetryAfter(response.headers, httpStatus === 429 ? resetHeader : undefined);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
 }
@@ -135,8 +135,7 @@ async function readJson(response: Response): Promise<unknown> {
 }
 
 /**
- * Makes a `.catch` handler that explains a 401 or 403. `callPos` can only name the request.
- * @param statuses the statuses to explain
+ * Makes a `.catch` handler that explains a 401 or 403 of `callPos`, whose own error only names the request.
  * @param explain returns the sentence, without secrets
  * @returns a function that throws NeedsOperator with the sentence, and rethrows any other error
  */
@@ -151,18 +150,18 @@ export function quoteRefusal(
   };
 }
 
-/** Requests allowed per window. Windows begin at multiples of their length, as vendors count minutes and hours. */
+/** The requests that a vendor allows per window. A window begins at a round time, such as a full minute or hour. */
 export type Allowance = { requests: number; seconds: number };
 
 /** Requests made by one caller, such as a connection or a restaurant. */
 type Spent = { spans: { began: number; requests: number }[]; closedUntil: number };
 
-/** Maximum number of callers in memory, more than a process has locations. Beyond it the oldest is removed. */
+/** Maximum number of callers in memory. It is more than the locations of a process. Above it, the oldest is removed. */
 const CALLERS = 10_000;
 
 /**
- * Limits the requests of each caller to a POS within this process. Requests of other processes show only in a 429.
- * After a 429 all requests of this caller wait as long as the POS says.
+ * Limits the requests of each caller to a POS within this process. It does not count the requests of other processes,
+ * so the POS may answer 429. Then this caller's requests are refused for as long as the POS asks.
  * @param allowances empty if the vendor publishes no limits
  * @returns a function that runs a request at once, or throws TryAgain with `sent: false` and the wait
  */

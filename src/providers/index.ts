@@ -45,7 +45,7 @@ async function loadProvider(name: string): Promise<Provider> {
   return module.default as Provider;
 }
 
-/** Checks a provider's shape. Recognises a schema by its methods, because a module may bring its own copy of zod. */
+/** Checks a provider's shape. A schema needs only `safeParse`: a module may have its own copy of zod. */
 function problemWith(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return 'is not a provider object';
   const {

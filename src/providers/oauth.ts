@@ -5,8 +5,8 @@ import { callPos, type PosAnswer } from './call-pos.ts';
 import { describeError, perhapsTaken } from '../core/domain/classify-error.ts';
 
 /**
- * Calls with an access token. If the POS refuses the token, it may have been revoked early: the call is repeated once
- * with a fresh token.
+ * Calls a POS with an access token. After a 401, the call is repeated once with a fresh token, because a token may be
+ * revoked before it expires.
  * @throws as `callPos` and `Credentials` do; NeedsOperator if the fresh token is refused too
  */
 export async function callWithToken(
@@ -29,11 +29,12 @@ export async function callWithToken(
 type WithCode = { authorizationCode?: string | undefined };
 
 /**
- * Connects by OAuth's authorisation code without a page of ours. Without a code, it returns the URL to open. With a
- * code, it exchanges the code and continues as `connect` does. The new settings are stored even if the rest fails.
+ * Connects by an OAuth authorisation code. Without a code in the settings, it returns the URL to open. With a code, it
+ * exchanges the code, then calls `by.connect`. If `by.connect` fails, it still returns the new settings, because a code
+ * works only once.
  * @param by.url the page where the restaurant agrees; without secrets
- * @param by.shown where the code then appears, as in "the page shows it"
- * @param by.exchange returns the settings that the code brings, and a message about them for the operator
+ * @param by.shown tells the operator where the code appears, as in "the page shows it"
+ * @param by.exchange returns the new settings, such as a token, and a message about them for the operator
  */
 export async function connectByCode<Context extends { settings: WithCode }>(
   context: Context,
@@ -73,8 +74,8 @@ export async function connectByCode<Context extends { settings: WithCode }>(
 
 /**
  * Requests a token by OAuth. `form` or `json` is the body; `basic`, the client's id and secret, is sent as HTTP Basic.
- * @param context.signal `obtain`'s, not the order's: other orders wait for the same token
- * @param about.refused returns the message if the POS grants no token. A 401, a 403 and redirects come without a body
+ * @param context.signal the signal of `obtain`, not of one order, because other orders wait for the same token
+ * @param about.refused returns the error if the POS grants no token. It gets no body of a 401, a 403 or a redirect
  * @throws NeedsOperator with the message of `refused`; TryAgain if the answer holds no readable token
  */
 export async function oauthGrant<Granted>(

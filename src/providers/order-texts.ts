@@ -5,34 +5,34 @@ import type { ReasonCode } from '../core/domain/reason-code.ts';
 /** The mark at the end of a text that was cut. */
 const CUT = ' […]';
 
-/** Cuts a text to a POS's limit and marks the cut. Counts UTF-16 units: no vendor's own count is higher. */
+/** Cuts a text to a POS's limit and marks the cut. Counts UTF-16 units, because no vendor's own count is higher. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   return text.slice(0, limit - CUT.length).replace(/[\uD800-\uDBFF]$/, '') + CUT;
 }
 
-/** The warning at hand-over, for a POS without a field for it. Undefined if no item needs it. */
+/** Tells staff to check the member's age, if the POS has no field for it. Undefined if no item needs a check. */
 export function ageCheck({ items }: CanonicalOrder): string | undefined {
   const names = items.filter((item) => item.ageRestricted).map((item) => item.name);
   return names.length === 0 ? undefined : `AGE CHECK: ${names.join(', ')}`;
 }
 
-/** The discounts as a text for staff, if the POS has no field for them. Undefined if there are none. */
+/** Tells staff which discounts to take off, if the POS has no field for them. Undefined without a discount. */
 export function takeOff(order: CanonicalOrder): string | undefined {
   const { currency } = order.money;
   const each = discountsOf(order).map(({ name, amount }) => `${name} ${toDecimal(amount, currency)} ${currency}`);
   return each.length === 0 ? undefined : `TAKE OFF: ${each.join(', ')}`;
 }
 
-/** The order's note: the age check first, then the member's text. Undefined if there is neither. */
+/** Writes the order's note: first the age check, then the member's text. Undefined if the order has neither. */
 export function orderNote(order: CanonicalOrder, limit: number): string | undefined {
   const lines = [ageCheck(order), order.notes].filter(Boolean);
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);
 }
 
 /**
- * What people and POS systems write as a reason, in English. The first match counts: "on customer request" for an item
- * "not in stock" is the customer's reason. Inferred where the vendor's page quotes none.
+ * English phrases by which people and POS systems give a reason. The first match wins: a text with both "on customer
+ * request" and "not in stock" is `member_cancelled`. A phrase that no vendor documents is inferred.
  */
 const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(customer|guest)(['’]s)? (has )?(cancel|request|chang\w*( of)?( \w+)? mind\b)/i, 'member_cancelled'],
@@ -58,10 +58,10 @@ const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(offline|unreachable|unable to reach|connection|connect to)\b/i, 'technical'],
 ];
 
-/** Number of characters read of a text. */
+/** Maximum number of characters that are searched. */
 const READ = 500;
 
-/** Finds the code of a reason in free text. Undefined if no pattern matches. */
+/** Finds our code for a reason in free text. Undefined if no pattern matches. */
 export function reasonInWords(text: string): ReasonCode | undefined {
   // Some channels send codes such as OUT_OF_STOCK.
   const read = text.slice(0, READ).replaceAll('_', ' ');

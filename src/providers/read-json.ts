@@ -4,7 +4,7 @@ import { describeIssues, StatusEvent } from '../core/domain/order.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import type { PosAnswer } from './call-pos.ts';
 
-/** Maximum nesting. POS payloads nest some ten deep. */
+/** Maximum depth of nesting. The payloads of POS systems have some ten levels. */
 const DEEPEST = 100;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const QUOTE = 0x22;
@@ -20,7 +20,7 @@ const CLOSE = 0x7d;
  * @throws Poison
  */
 export function parseJson(body: Buffer, wanted: string): unknown {
-  // A few hundred kB of brackets would block the process for 10 ms.
+  // Parsing a few hundred kB of brackets would block the process for 10 ms.
   if (isDeeperThan(DEEPEST, body)) {
     throw new Poison(`the body is nested deeper than ${DEEPEST}: ${wanted} is required`, {
       cause: { code: 'too_deep', limit: DEEPEST },
@@ -35,14 +35,14 @@ export function parseJson(body: Buffer, wanted: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // V8's own message quotes the body.
+    // V8's own message would quote the body, which may hold member data.
     throw new Poison(`the body is not JSON: ${wanted} is required`, { cause: { code: 'not_json', wanted } });
   }
 }
 
 /**
- * Counts the brackets outside strings. Bytes of multi-byte UTF-8 characters are above all bytes compared here. A
- * `switch` for every byte took as long as parsing.
+ * Counts the brackets outside strings, byte by byte. No byte of a multi-byte UTF-8 character equals a bracket, a quote
+ * or a backslash. A `switch` for every byte took as long as parsing.
  */
 function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
@@ -61,7 +61,7 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
   return false;
 }
 
-/** Compiles each schema at first use: several times as fast, and little garbage. */
+/** Schemas, compiled at first use. A compiled schema is several times as fast, and leaves little garbage. */
 const compiled = new WeakMap<ZodType, ZodType>();
 
 function compile<Shape>(schema: ZodType<Shape>): ZodType<Shape> {
@@ -88,7 +88,7 @@ export function readShape<Shape>(schema: ZodType<Shape>, json: unknown): Shape {
 /**
  * Reads a POS's answer about an order's state.
  * @param read reads the JSON; throws Poison as `readShape` does
- * @throws TryAgain that names the wrong fields, never their values: the order's state stays unknown
+ * @throws TryAgain that names the wrong fields, never their values. The order's state is then still unknown
  */
 export function readState<State>({ status: httpStatus, json }: PosAnswer, read: (json: unknown) => State): State {
   try {
@@ -100,19 +100,19 @@ export function readState<State>({ status: httpStatus, json }: PosAnswer, read: 
   }
 }
 
-/** The id of the order in the request. An answer with another id is about another order. */
+/** Schema of the order's id in an answer. It takes only the requested id: another id means another order. */
 export function requestedId(id: string) {
   return z.string().refine((given) => given === id, { error: 'belongs to another order than the requested one' });
 }
 
-/** A field that may be left out. Null and an empty string count as left out, since many POS systems write them. */
+/** A field that may be left out. Many POS systems write null or an empty string instead, so both count as left out. */
 export function absentable<Shape extends z.ZodType>(shape: Shape) {
   return z.preprocess((value) => (value === null || value === '' ? undefined : value), shape.optional());
 }
 
 /**
- * A time of an event. Also reads an offset without a colon (`+0000`), as two vendors write it. An invalid time is left
- * out; the event still counts.
+ * The time of an event. Two vendors write its offset without a colon (`+0000`). An invalid time becomes undefined, so
+ * that the rest of the event still counts.
  */
 export const timeIfAny = z
   .preprocess(

@@ -8,7 +8,7 @@ function hasCredentials(text: string): boolean {
   return url !== null && url.username + url.password !== '';
 }
 
-/** An http or https URL without user name and password, which fetch refuses. */
+/** An http or https URL. It contains no user name or password, because fetch refuses such a URL. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
   .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' });
@@ -23,22 +23,22 @@ export function baseUrl(production: string) {
   return BaseUrl.prefault(production);
 }
 
-/** A token, secret or key. White space at either end is refused: it comes from copying. */
+/** A token, secret or key. White space at either end is refused, because it is a mistake of copying. */
 export const Secret = z
   .string()
   .min(1)
   .refine((text) => text === text.trim(), { error: 'begins or ends with white space' });
 
 /**
- * Who delivers, and gets the tip of a delivery: the restaurant's staff, the platform's couriers, or a service of the
- * POS's vendor.
+ * Who delivers, and therefore gets the tip of a delivery: the restaurant's staff, the platform's couriers, or a
+ * delivery service of the POS's vendor.
  */
 export const DeliveredBy = z.enum(['restaurant', 'platform', 'vendor']);
 
-/** The POS's ids of items and modifiers, by our ids. An id without an entry is sent unchanged. */
+/** Maps our ids of items and modifiers to the POS's ids. An id without an entry is sent unchanged. */
 export const ItemMap = z.record(Id, Id).default({});
 
-/** Returns the entry of a map by our id. A plain look-up would find `constructor`. */
+/** Returns a map's entry for our id. For the id "constructor", a plain look-up would find a function. */
 export function entryOf<Entry>(map: Readonly<Record<string, Entry>>, id: string): Entry | undefined {
   return Object.hasOwn(map, id) ? map[id] : undefined;
 }

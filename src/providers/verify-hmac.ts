@@ -4,7 +4,7 @@ import type { Webhook } from '../core/domain/provider.ts';
 
 /**
  * Verifies the HMAC-SHA256 that a POS sends in a header.
- * @param about.header its name in lower case
+ * @param about.header the header's name in lower case
  * @param about.signed the signed parts, in order
  * @param about.prefix the text before the signature in the header, such as `sha256=`
  * @throws NotAuthentic that names the header

@@ -410,7 +410,7 @@ describe('an order in Toast’s words', () => {
     [{ email: 'zoë@example.com' }, 'member.email is not an address', 'a valid e-mail address'],
     [{ email: 'ada@localhost' }, 'member.email is not an address', 'a valid e-mail address'],
     [{ phone: undefined }, 'member.phone is missing', 'a valid telephone number'],
-    [{ phone: '+1555' }, 'member.phone is of country code 1', 'a valid telephone number'],
+    [{ phone: '+1555' }, 'member.phone has country code 1', 'a valid telephone number'],
   ])('makes nothing up about the member: %j', (member, message, reason) => {
     const error = errorOf(() => customerOf(member));
     expect(error).toBeInstanceOf(GiveUp);

@@ -8,8 +8,8 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
 
 /**
  * Calls Acme about the location's store.
- * @param request.path the path after the store's, beginning with a slash
- * @returns a 2xx, or a refusal of the request
+ * @param request.path what follows the store's path, beginning with a slash
+ * @returns a 2xx, or a 4xx that refuses the request
  * @throws as callPos, limitRate and Credentials do; NeedsOperator if Acme does not know the store
  */
 export async function callAcme(
@@ -36,7 +36,7 @@ export async function callAcme(
   return answer;
 }
 
-/** Acme's code of a refusal. Its message is left out: it may quote the guest. */
+/** Returns the code of a refusal, but not its message, which may quote the guest. */
 export function codeIn({ json }: PosAnswer): string {
   return Refused.safeParse(json).data?.error.code ?? 'no code';
 }

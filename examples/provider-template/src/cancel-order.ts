@@ -21,7 +21,7 @@ export async function cancelOrder(
       httpStatus,
     });
   }
-  // Only Acme's confirmation ends an order: its kitchen may be cooking.
+  // Without Acme's confirmation the order is not cancelled: the kitchen may still be cooking.
   if (Voided.safeParse(answer.json).success) return 'cancelled';
   throw new TryAgain('Acme did not confirm that the ticket is void', { sent: true, httpStatus });
 }

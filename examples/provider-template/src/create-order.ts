@@ -5,14 +5,14 @@ import { callAcme, codeIn } from './call-acme.ts';
 import { OrderTaken, Refused, type Settings } from './payloads.ts';
 import { skuOf, writeOrder } from './write-order.ts';
 
-/** Reasons for the member, and codes for programs, of refusals that are not our mistake. */
+/** Refusals that are not our mistake, each with a reason for the member and a code for programs. */
 const REASONS: ReadonlyMap<string, { reason: string; reasonCode: ReasonCode }> = new Map([
   ['store_closed', { reason: 'The restaurant is closed.', reasonCode: 'closed' }],
   ['sold_out', { reason: 'An item is out of stock.', reasonCode: 'item_unavailable' }],
 ]);
 
 /**
- * Makes a ticket at Acme ("Orders"): 201 for a new one, 200 with the same id for a repeat.
+ * Makes a ticket at Acme ("Orders"). Acme answers 201 for a new ticket, and 200 with the same id for a repeat.
  * @throws TryAgain, NeedsOperator or GiveUp
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -23,11 +23,11 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
     json: writeOrder(order, context.settings, context.now),
   });
   if (answer.status >= 300) throw refusalOf(answer, order, context.settings);
-  // Taken, even if the body is unreadable: the first webhook also has the id.
+  // Acme took the order, even if the body is unreadable. The first webhook also has the id.
   return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
 }
 
-/** The same key for every attempt. Acme takes 64 ASCII characters; an id may be longer and in any script. */
+/** Returns the same key for every attempt. A hash, because our id may be longer than Acme's 64 ASCII characters. */
 function keyOf({ serviceOrderId }: KitchenOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }

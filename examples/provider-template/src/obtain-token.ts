@@ -2,7 +2,7 @@ import { oauthGrant } from 'expediter-kit';
 import type { Credentials, Grant, PosContext } from 'expediter-kit';
 import { TokenGranted, type Settings } from './payloads.ts';
 
-/** The settings of the token request. Locations with the same ones share the token. */
+/** The settings of the token request. Locations with the same three settings share the token. */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   const { clientId, clientSecret, baseUrl } = context.settings;
   return {
@@ -13,7 +13,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 
 /**
  * Requests a token by OAuth's client credentials ("Tokens").
- * @param signal not the order's: orders of other stores wait for the same token
+ * @param signal not the signal of an order, because orders of other stores wait for the same token
  */
 async function obtainToken({ settings, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;

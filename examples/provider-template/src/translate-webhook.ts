@@ -8,7 +8,7 @@ export const webhookAuth = {
   settings: ['webhookSecret'],
 } satisfies WebhookAuth;
 
-/** "Order states". NEW is left out: we know already that Acme has the order. Unknown states are ignored. */
+/** "Order states". NEW is left out, because we know already that Acme has the order. Unknown states are ignored. */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['ACCEPTED', 'received'],
   ['COOKING', 'in_progress'],
@@ -19,7 +19,7 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['VOIDED', 'cancelled'],
 ]);
 
-/** "Order states": the causes of VOIDED. FAULT has none. */
+/** "Order states": the causes of VOIDED. FAULT has no cause. */
 const REASON_CODES: ReadonlyMap<string | undefined, ReasonCode> = new Map([
   ['SOLD_OUT', 'item_unavailable'],
   ['CLOSED', 'closed'],

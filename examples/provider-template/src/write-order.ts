@@ -2,7 +2,7 @@ import { cutText, discountsOf, entryOf, flattenModifiers, orderNote, toDecimal }
 import type { KitchenOrder } from 'expediter-kit';
 import type { Settings } from './payloads.ts';
 
-// "Orders", lengths.
+// Maximum lengths, from "Orders".
 const NAME_MAX = 80;
 const LINE_NOTE_MAX = 200;
 const NOTE_MAX = 500;
@@ -10,17 +10,17 @@ const NOTE_MAX = 500;
 /** Writes the order in Acme's format ("Orders"). Undefined fields are left out. */
 export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date) {
   const { serviceOrderId, callOutCode, fulfillment, member, items, money } = order;
-  // Acme wants decimals. Dividing or multiplying would produce rounding errors.
+  // Acme requires decimals. `toDecimal` moves the point in the text, because a division would produce rounding errors.
   const amount = (minorUnits: number) => toDecimal(minorUnits, money.currency);
   return {
     reference: serviceOrderId,
-    // Shown on the counter's screen and in the member's app.
+    // The counter's screen and the member's app show this code.
     pickupCode: callOutCode,
     type: fulfillment.type === 'delivery' ? 'DELIVERY' : 'PICKUP',
     due: dueOf(fulfillment.requestedAt, now),
     guest: { name: cutText(member.name, NAME_MAX), phone: member.phone },
     address: fulfillment.type === 'delivery' ? addressOf(fulfillment.destination) : undefined,
-    // Acme has no field for an age check, so it comes first in the note.
+    // Acme has no field for an age check, so `orderNote` puts it first in the note.
     note: orderNote(order, NOTE_MAX),
     lines: items.map((item) => ({
       sku: skuOf(item.serviceItemId, itemMap),
@@ -54,7 +54,7 @@ export function skuOf(id: string, itemMap: Settings['itemMap']): string {
   return entryOf(itemMap, id) ?? id;
 }
 
-/** UTC. Without a time, or with one that has passed, the order is due as soon as possible. */
+/** Returns the requested time in UTC. Undefined, which means as soon as possible, if there is none or it has passed. */
 function dueOf(requestedAt: string | undefined, now: Date): string | undefined {
   const due = requestedAt === undefined ? now : new Date(requestedAt);
   return due > now ? due.toISOString() : undefined;

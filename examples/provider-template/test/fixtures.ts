@@ -29,7 +29,7 @@ export const fixtures: ProviderFixtures = {
     VOIDED: 'cancelled',
   },
   refusal: (words) => refusal('sold_out', { message: words }),
-  // "Orders": only SKUs, no e-mail of the guest, and Acme does not check the total.
+  // "Orders": a line has only an SKU, the guest has no e-mail, and Acme does not check the total.
   lacks: ['itemNames', 'nesting', 'email', 'total'],
   cancels: { answer: 'cancelled', tooLate: 'READY' },
   rejections: {

@@ -1,6 +1,6 @@
 /**
- * Acme POS with one store, written only from its documentation. It imports nothing from `src`, so that it does not
- * repeat a mistake there.
+ * Simulates Acme POS with one store, and follows only Acme's documentation. It imports nothing from `src`, so that it
+ * does not repeat a mistake of the provider.
  */
 import { createHmac, randomBytes, randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -8,17 +8,17 @@ import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from
 import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter-kit/contract';
 import { z } from 'zod';
 
-/** "Webhooks": without a 2xx within 5 s, repeats after 10 s, one minute and ten. */
+/** "Webhooks": without a 2xx within 5 s, Acme repeats a webhook after 10 s, one minute and ten minutes. */
 const DELIVERY: Delivery = {
   waits: [10_000, 60_000, 600_000],
   timeoutMs: 5_000,
   acknowledges: (status) => status >= 200 && status < 300,
 };
 
-/** Decimals of an amount, if not two. */
+/** The number of decimals of currencies that do not have two. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
-/** "Tokens": an hour. */
+/** "Tokens": mostly an hour. */
 const TOKEN_S = 3600;
 
 /** "Orders": unknown fields are refused. */
@@ -55,7 +55,7 @@ export type Acme = Simulator & {
   readonly webhookUrl: string | undefined;
 };
 
-/** Resolves when it is ready. */
+/** Starts the simulator, and resolves when it is ready. */
 export async function startAcme({ currency = 'EUR', hurry = 1, port }: SimulatorOptions = {}): Promise<Acme> {
   const storeId = `s-${randomInt(1e9)}`;
   const clientId = randomBytes(8).toString('hex');
@@ -156,7 +156,7 @@ export async function startAcme({ currency = 'EUR', hurry = 1, port }: Simulator
     return sendJson(response, 200, {});
   }
 
-  /** A cause follows the state, as in `VOIDED SOLD_OUT`. */
+  /** @param native the state, with a cause if there is one, as in `VOIDED SOLD_OUT` */
   function sign(_webhookUrl: string, ticket: Ticket, native: string): SignedWebhook {
     const { providerOrderId: id, serviceOrderId: reference } = ticket;
     const [state, cause] = native.split(' ');

@@ -1,7 +1,7 @@
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { Settings } from './payloads.ts';
 
-/** The fields of the answer that Deliverect expects. One URL serves all: webhooks differ by content. */
+/** The fields that Deliverect expects in the answer. All get the same URL, because webhooks differ by their content. */
 const URLS = [
   'statusUpdateURL',
   'menuUpdateURL',
@@ -13,8 +13,8 @@ const URLS = [
 ];
 
 /**
- * Lists the operator's steps. Deliverect's API cannot set webhook URLs. Deliverect calls one registration URL of the
- * platform for every channel link and takes the URLs from its answer.
+ * Lists the operator's steps, because no API of Deliverect sets webhook URLs. Deliverect calls one registration URL of
+ * the platform for every channel link, and takes the webhook URLs from the answer.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/channel_register
  */
 export function connect({ settings, webhookUrl }: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {

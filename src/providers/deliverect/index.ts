@@ -10,12 +10,12 @@ import { writeOrder } from './write-order.ts';
 export const deliverect: Provider<Settings> = {
   integration: 'deliverect',
   settings: Settings,
-  // Repeats are refused as duplicates: https://help.deliverect.com/en/articles/7979014-order-statuses
+  // Deliverect refuses a repeat as a duplicate: https://help.deliverect.com/en/articles/7979014-order-statuses
   deduplicates: true,
-  // A channelOrderId may be used again 48 h after the pickup.
+  // From 48 h after the pickup, Deliverect may take the same channelOrderId for a new order.
   deduplicatesForS: 48 * 3600,
   createOrder,
-  // The order's validity depends on neither settings nor time.
+  // Any settings and any time will do, because they do not change which orders writeOrder refuses.
   checkOrder: (order) =>
     void writeOrder(order, { itemMap: {}, deliveredBy: 'restaurant', channelName: '' }, new Date(order.placedAt)),
   // Deliverect documents no deduplication of cancels, so a cancel without an answer is not repeated.

@@ -11,7 +11,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 /**
  * Obtains a token by OAuth's client credentials, sent as JSON. `audience` is the environment that the token is for.
  * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
- * @param signal not the order's: orders of other locations wait for the same token
+ * @param signal the token request's own signal, because orders of other locations wait for the same token
  */
 async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId: client_id, clientSecret: client_secret, baseUrl } = settings;
@@ -25,7 +25,7 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
       refused: (status) => `Deliverect grants no token (${status}): check clientId, clientSecret and baseUrl`,
     },
   );
-  // Neither field is documented as always present. Without both, the token serves this order and is not stored.
+  // Neither field is documented as always present. Without both, the token expires at once and serves only this order.
   return { accessToken: access_token, expiresIn: expires_in ?? Math.max(0, (expires_at ?? 0) - now.getTime() / 1000) };
 }
 
@@ -33,8 +33,8 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
  * Obtains a token, which proves the credentials and the environment. The Channel API documents no read request, so a
  * wrong channelName or channelLinkId shows only with the first order.
  *
- * A stored token may be hours old, so it is reported as refused to get a fresh one, at most once a minute for all
- * locations that share it. Deliverect allows no more logins.
+ * A stored token may be hours old and proves nothing. It is therefore reported as rejected, so that `Credentials`
+ * obtains a new one: at most once a minute for all locations that share the token. Deliverect allows no more logins.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

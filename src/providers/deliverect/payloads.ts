@@ -8,26 +8,26 @@ export const Settings = z.strictObject({
   /** The platform's client at Deliverect, shared by all of its locations. */
   clientId: Secret,
   clientSecret: Secret,
-  /** The scope that Deliverect assigns to the client. It is in the path of every order. */
+  /** The scope that Deliverect assigns to the client. The URL of every order contains it. */
   channelName: z
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one lower-case word, as Deliverect assigns it' }),
   channelLinkId: z
     .string()
     .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
-  /** The secret that signs webhooks. Until Deliverect assigns one, as on staging, it is the channel link's id. */
+  /** The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging. */
   hmacSecret: Secret,
-  /** The API's URL and the token's audience: `https://api.staging.deliverect.com` for staging. */
+  /** The API's URL, which is also the token's audience. On staging it is `https://api.staging.deliverect.com`. */
   baseUrl: baseUrl('https://api.deliverect.com'),
-  /** PLUs, by our ids of items and modifiers. */
+  /** Deliverect's PLUs (product codes), by our ids of items and modifiers. */
   itemMap: ItemMap,
-  /** `vendor`: Deliverect's Dispatch. */
+  /** `vendor` is Deliverect's delivery service, Dispatch. */
   deliveredBy: DeliveredBy.default('restaurant'),
-  /** True if 90 and 95, by which the POS closes an order, mean that the member has the food. */
+  /** True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food. */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * Minutes until a pause by busy mode ends. Deliverect sends no end and each webhook once. Four hours cover a meal
-   * service and end before the next.
+   * Minutes after which a pause by busy mode ends. Deliverect sends no end time, and never repeats a webhook, so a lost
+   * one would pause the location for ever. Four hours cover a meal service and end before the next.
    */
   pauseMinutes: z.int().min(1).max(1440).default(240),
 });
@@ -45,26 +45,26 @@ export const TokenGranted = z.object({
 
 const FieldErrors = z.record(z.string(), z.unknown()).catch({});
 
-/** The fields that a 400 names. The messages next to them are not read: they may quote the order. */
+/** The fields that a 400 names. Their messages are not read, because they may quote the order. */
 export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaymentErrors: FieldErrors });
 
 /**
  * The answer to a wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Its HTTP status is
- * not documented. 401 and 403 are handled by the status alone.
+ * not documented. If the status is 401 or 403, `noAccess` explains it and the body is not read.
  */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
-/** An optional id. Samples have an empty string for a missing one. */
+/** An optional id. In Deliverect's samples, a missing id is an empty string. */
 const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
 
 /**
- * The fields of an order status, of a preparation time's update and of a courier's status.
+ * The fields of three webhooks: an order's status, an order's new preparation time, and a courier's status.
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-/yourwebhook.com/order_status
  * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-update-order-preparation-time
  * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
-  /** A number in every sample; one place documents it as a string. */
+  /** The status code. It is a number in every sample, but one page documents it as a string. */
   status: z.preprocess((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value), z.int()),
   /** Our order id, as sent. */
   channelOrderId: AbsentableId,
@@ -76,7 +76,7 @@ export const OrderUpdate = z.object({
   location: z.string().nullish(),
   reason: z.string().nullish(),
   timeStamp: timeIfAny,
-  /** When the order can be picked up, or in a courier's update, when the courier reaches the restaurant. */
+  /** When the order can be picked up. In a courier's update: when the courier reaches the restaurant. */
   pickupTime: timeIfAny,
   /** In a courier's update: when the order will be delivered. */
   deliveryTime: timeIfAny,
@@ -88,6 +88,6 @@ export const OrderUpdate = z.object({
  */
 export const BusyMode = z.object({
   channelLinkId: z.string(),
-  /** BUSY: open, but each order takes longer. The platform would have to inform its members. */
+  /** `BUSY` means that the store is open, but each order takes longer. It counts as `ONLINE` here. */
   status: z.enum(['PAUSED', 'BUSY', 'ONLINE']),
 });

@@ -8,7 +8,7 @@ import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import { writeOrder } from './write-order.ts';
 
-/** Only a 429 limits: Deliverect publishes no limits. */
+/** Deliverect publishes no request limits, so requests wait only after a 429. */
 const withinLimits = limitRate([]);
 
 /**
@@ -44,9 +44,9 @@ async function postOrder(
 }
 
 /**
- * Explains a 401 or 403. A wrong channelName is an "Authorization error", a wrong channel link or environment 403
- * `insufficient_permissions` (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting). So a
- * valid token may be refused too.
+ * Explains a 401 or 403, which a valid token may get too: "Authorization error" for a wrong channelName, and 403
+ * `insufficient_permissions` for a wrong channel link or environment.
+ * https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting
  */
 function noAccess(httpStatus: number): string {
   return (
@@ -72,7 +72,7 @@ function refusalOf(
   });
 }
 
-/** Deliverect itself refuses only an address, a payment, or the format of our request. */
+/** Deliverect's answer refuses only an address, a payment or our format. The POS refuses later, by webhook. */
 function reasonOf(fields: readonly string[]): ReasonCode {
   if (fields.some((field) => field.startsWith('deliveryAddress'))) return 'invalid_address';
   return fields.some((field) => field.startsWith('payment.')) ? 'payment' : 'technical';
@@ -85,9 +85,9 @@ function fieldsIn(json: unknown): string[] {
 }
 
 /**
- * Posts the order to the location's channel link. `channelOrderId` is the order's id in every attempt, and Deliverect
- * deduplicates on it: a repeat gets the first answer and is "hidden as a duplicate"
- * (https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting).
+ * Posts the order to the location's channel link. Deliverect deduplicates on `channelOrderId`, which is the order's id
+ * in every attempt. A repeat gets the same answer as the first request, and is "hidden as a duplicate":
+ * https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting
  *
  * 2xx only means that Deliverect has the order. A webhook reports whether the POS takes it, and names Deliverect's id.
  */
@@ -97,13 +97,13 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   return {};
 }
 
-/** "Cancel": https://developers.deliverect.com/page/order-status */
+/** The order status "Cancel": https://developers.deliverect.com/page/order-status */
 const CANCEL = 100;
 
 /**
- * Posts the order again with the status of a cancel. The same `channelOrderId` identifies it, so Deliverect's own id is
+ * Posts the order again with the status of a cancel. `channelOrderId` identifies the order, so Deliverect's own id is
  * not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
- * status", and every well-formed request gets a 201. The POS confirms with 110, or never answers.
+ * status", and every well-formed request gets a 201. The POS confirms by a webhook with status 110, or never does.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
  *
  * The reason is sent as the note, which the POS prints, and as `cancellationReason`, as in the documented example. The

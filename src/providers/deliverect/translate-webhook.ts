@@ -21,12 +21,12 @@ export const webhookAuth = {
  * that an order came twice and the second was dropped. 80 is called "in delivery", but it reports that a courier was
  * assigned, before 83 and often before the food is ready.
  *
- * "Statuses higher than 95 indicate that something went wrong". Two of them end nothing: 100 is a channel's own request
- * to cancel; 115 is a courier's cancel, after which the food waits for another courier. 121 and 124:
- * https://developers.deliverect.com/reference/post-order-status-update
+ * "Statuses higher than 95 indicate that something went wrong". Two of these statuses do not end the order: 100 is the
+ * platform's own request to cancel. After 115, a courier's cancel, the food waits for another courier. Statuses 121 and
+ * 124 are documented at https://developers.deliverect.com/reference/post-order-status-update
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
-  [2, 'received'], // the POS's webhook took it
+  [2, 'received'], // the POS's webhook took the order
   [10, 'received'],
   [20, 'received'], // accepted
   [40, 'in_progress'], // the ticket is printed
@@ -35,7 +35,7 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [70, 'ready'], // to be picked up
   [87, 'en_route'], // to the drop-off
   [89, 'en_route'], // at the door
-  [90, 'completed'], // finalized; of a courier: delivered
+  [90, 'completed'], // finalized; in a courier's update: delivered
   [95, 'completed'], // finalized by Deliverect, after silence from the POS
   [110, 'cancelled'],
   [35, 'cancelled'], // denied by the restaurant
@@ -45,15 +45,15 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
 ]);
 
 /**
- * A courier on the way to the restaurant implies an accepted order. This is inferred. An assigned courier (80, 81) does
- * not imply it.
+ * Statuses of a courier on the way to the restaurant. We infer from them that the restaurant accepted the order. A
+ * courier that is only assigned (80, 81) does not show it.
  */
 const COURIER_COMES: ReadonlySet<number> = new Set([83, 84, 85]);
 
 /**
- * Reads an order status and a courier's status. A preparation time's update also has the order's status, and no time of
- * its own. Deliverect's other webhooks, such as menus and pauses, name no order. The signature is the hex HMAC-SHA256
- * of the raw body: https://developers.deliverect.com/reference/hmac-authentication
+ * Reads a status of an order or a courier. An update of the preparation time repeats the order's status and has no
+ * `timeStamp`. Other webhooks, such as menus and pauses, name no order and are ignored. The signature is the hex
+ * HMAC-SHA256 of the raw body: https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -94,16 +94,16 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   ];
 }
 
-/** An amendment names an order but carries only its changed items, no status: .../reference/item-amendments */
+/** False for an amendment, which names an order, but has changed items and no status: …/reference/item-amendments */
 function namesAnOrder(json: unknown): boolean {
   if (typeof json !== 'object' || json === null || 'itemAmendments' in json) return false;
   return 'channelOrderId' in json || 'orderId' in json;
 }
 
 /**
- * The reason of an end. The member gets the restaurant's own words for a cancel ("Item out of stock"), but never a
- * failure's technical words: the code is enough. Deliverect documents no reason codes. If no pattern matches, a cancel
- * is the restaurant's and a failure is technical.
+ * Returns why the order ended. For a cancel, the member reads the restaurant's own words ("Item out of stock"). The
+ * words about a failure are technical, so the member reads only Deliverect's code. Deliverect documents no reason
+ * codes, so ours is found in the words. Without a match it is `restaurant_cancelled` or `technical`.
  */
 function reasonOf(
   status: Status,
@@ -122,7 +122,7 @@ function reasonOf(
 }
 
 /**
- * Our ids of the items whose PLUs a failed order names: "InvalidProduct: Invalid PLU: 123". Modifiers are not items.
+ * Finds our ids of the items whose PLUs the reason names: "InvalidProduct: Invalid PLU: 123". Modifiers are not items.
  * https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues
  */
 function itemsIn(text: string, { itemMap }: Settings): string[] {
@@ -135,8 +135,8 @@ function itemsIn(text: string, { itemMap }: Settings): string[] {
 }
 
 /**
- * Reads a store's busy mode. Deliverect expects the status back as the answer. Its other webhooks, such as menus, have
- * another shape.
+ * Reads a store's busy mode. Deliverect expects the status back as the answer. Undefined for Deliverect's other
+ * webhooks, such as menus, which have another shape.
  * @throws Poison
  */
 export function readBusy({ body, receivedAt }: Webhook, settings: Settings): Busy | undefined {

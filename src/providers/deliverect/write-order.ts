@@ -8,7 +8,7 @@ import type { Settings } from './payloads.ts';
 
 type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
 
-/** What Deliverect requires in addition to the street, in words for the member. */
+/** The fields that Deliverect requires in addition to the street, each with words for the member. */
 const REQUIRED = [
   ['postalCode', 'a postal code'],
   ['city', 'a city'],
@@ -17,10 +17,10 @@ const REQUIRED = [
 
 /**
  * Writes a delivery's address. Street, number, postal code, city and country are "required if delivery is done by
- * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders):
- * all our deliveries. The street must not repeat the number:
+ * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders),
+ * and so for all our deliveries. The street must not repeat the number:
  * https://developers.deliverect.com/page/glossary-delivery-only-model
- * @throws GiveUp if one of them is missing
+ * @throws GiveUp if one of these fields is missing
  */
 function writeAddress(destination: Destination): Record<string, unknown> {
   const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
@@ -44,9 +44,9 @@ function writeAddress(destination: Destination): Record<string, unknown> {
 const BARE_NUMBER = /^\d+ ?[a-zA-Z]?$/;
 
 /**
- * Finds the house number: at either end of the first part between commas, or at the beginning of a later part, as in
- * "Flat 4, 12 High Street". A bare number belongs to its neighbour: "Calle Mayor, 5", "14, rue de la Paix". No other
- * number is used: a wrong one would send the courier to the wrong house.
+ * Finds the house number in a line that commas divide into parts: at either end of the first part, or at the beginning
+ * of a later part, as in "Flat 4, 12 High Street". A part that is only a number belongs to the street next to it:
+ * "Calle Mayor, 5", "14, rue de la Paix". No other number is used, because the courier would go to the wrong house.
  */
 function readLine(line: string, country: string | undefined): { street: string; houseNumber: string; rest: string } {
   const parts = line.split(',').map((part) => part.trim());
@@ -71,18 +71,18 @@ function lacks(field: string, problem: string, words: string): GiveUp {
 
 /** Deliverect documents no maximum length of ids, names and notes. */
 const UNLIMITED = Infinity;
-/** "Typically 4 or 5 characters, although up to 12": https://developers.deliverect.com/page/glossary-pos-orders */
+/** "Typically 4 or 5" characters, at most 12: https://developers.deliverect.com/page/glossary-pos-orders */
 const DISPLAY_ID_MAX = 12;
-/** Milliseconds ahead up to which an order counts as ASAP: https://developers.deliverect.com/page/channel-orders */
+/** An order that is due within these milliseconds is ASAP: https://developers.deliverect.com/page/channel-orders */
 const ASAP_MS = 30 * 60_000;
-/** "Credit card online"; the only other choice is cash. https://developers.deliverect.com/page/payment-types */
+/** The payment type "credit card online". The other is cash. https://developers.deliverect.com/page/payment-types */
 const PAID_ONLINE = 0;
 
 type Item = CanonicalOrder['items'][number];
 
 /**
- * Writes the order: https://developers.deliverect.com/page/channel-orders. Amounts have `decimalDigits` decimals, as
- * ours.
+ * Writes the order: https://developers.deliverect.com/page/channel-orders. Amounts are in minor units, like ours.
+ * `decimalDigits` is the number of their decimals.
  * @throws GiveUp if an item has no price, or a delivery's address is incomplete
  */
 export function writeOrder(
@@ -99,7 +99,7 @@ export function writeOrder(
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
     ...courierOf(order, settings),
-    // This flag is for the driver; the kitchen reads the note.
+    // The driver sees this flag. The kitchen reads the warning in the note.
     ageCheck: items.some((item) => item.ageRestricted),
     ...(isDelivery && { deliveryAddress: writeAddress(fulfillment.destination) }),
     decimalDigits: minorDigits(money.currency),
@@ -116,7 +116,7 @@ export function writeOrder(
 
 /**
  * The courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as courier".
- * `restaurant` also requests Dispatch. A courier's tip is `driverTip`:
+ * The courier `restaurant` also stands for Deliverect's Dispatch. The tip of a courier is `driverTip`:
  * https://developers.deliverect.com/page/channel-orders
  */
 function courierOf(
@@ -127,16 +127,16 @@ function courierOf(
   return { courier: deliveredBy === 'platform' ? channelName : 'restaurant', tip: 0, driverTip: tip };
 }
 
-/** The id that staff call out if there is no pickup code. The end of an id distinguishes orders best. */
+/** The id that staff call out if the order has no pickup code. Orders differ most at the end of their ids. */
 function displayIdOf(id: string): string {
   return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 }
 
 /**
- * Times of the order. Deliverect hides an order whose pickupTime has passed, so ASAP is the present:
+ * Times of the order. Deliverect hides an order whose pickupTime has passed, so an ASAP order gets the present time:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
- * A delivery needs a pickupTime too. The right value is not documented if only the delivery time is known. Only the
- * restaurant knows how long the drive takes, so both are the time that the member requested.
+ * A delivery needs a pickupTime too. Deliverect does not document which, and only the restaurant knows how long the
+ * drive takes. So pickupTime and deliveryTime are both the time that the member requested.
  */
 function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
   const { type, requestedAt } = fulfillment;
@@ -155,8 +155,8 @@ function writeTime(time: Date): string {
 }
 
 /**
- * Writes the discounts: a negative sum, and its parts. The restaurant bears them: `discountTotal` "should only be
- * applied where the restaurant is absorbing" it, and the payment is lower by it.
+ * Writes the discounts as a negative sum and its parts. The restaurant pays for the discounts: `discountTotal` "should
+ * only be applied where the restaurant is absorbing" it, and the payment is lower by the same sum.
  * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
  * https://developers.deliverect.com/page/payment-types
  */
@@ -178,8 +178,8 @@ function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
 }
 
 /**
- * The taxes added to the prices. Empty if the prices include them. "payment total = prices + deliveryCost +
- * serviceCharge + taxes", and the samples add the tip:
+ * Writes the taxes that are added to the prices. Empty if the prices include the taxes. "payment total = prices +
+ * deliveryCost + serviceCharge + taxes", and the samples also add the tip:
  * https://developers.deliverect.com/page/tax-exclusive-orders
  */
 function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
@@ -217,6 +217,5 @@ function writeSubItems(modifiers: readonly Modifier[], itemMap: Settings['itemMa
 }
 
 function pluOf(id: string, itemMap: Settings['itemMap']): string {
-  // An item may be called "constructor".
   return entryOf(itemMap, id) ?? id;
 }

@@ -5,8 +5,8 @@ import { Refusal, type Settings } from './payloads.ts';
 
 const MINUTE_MS = 60_000;
 
-// https://www.hubrise.com/developers/api/general-concepts#rate-limiting: per connection, that is per token, in windows
-// that begin at a round minute, hour and day.
+// The limits hold per connection, that is per token. Their windows begin at a full minute, hour and day:
+// https://www.hubrise.com/developers/api/general-concepts#rate-limiting
 const anyRequest = limitRate([
   { requests: 500, seconds: 60 },
   { requests: 2500, seconds: 3600 },
@@ -19,7 +19,7 @@ export type HubriseRequest = {
   /** The path after `baseUrl`. */
   path: string;
   body?: object;
-  /** True for a list of orders or customers, which has a lower limit. */
+  /** True for a list of orders or customers, which has a lower rate limit. */
   heavy?: boolean;
   /** True if a 404 means that the requested object does not exist. */
   allow404?: boolean;
@@ -27,8 +27,8 @@ export type HubriseRequest = {
 
 /**
  * Calls HubRise with the connection's token.
- * @throws as `callPos` does; NeedsOperator without a token, or on any other 404: wrong `baseUrl`, or a token of no
- *   location
+ * @throws as `callPos` does; NeedsOperator if there is no token, or on a 404 without `allow404`: then `baseUrl` is
+ *   wrong, or the token belongs to no location
  */
 export async function callHubrise(
   { settings, signal, now, fetch }: Pick<PosContext<Settings>, 'settings' | 'signal' | 'now' | 'fetch'>,
@@ -58,7 +58,7 @@ export async function callHubrise(
   return answer;
 }
 
-/** Sets the wait until the current minute ends, the shortest window. HubRise documents no Retry-After. */
+/** Sets the wait to the end of the minute, the shortest window, because HubRise documents no Retry-After. */
 function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return tryAgainWith(error, { sent: false, retryAfterMs });
@@ -67,7 +67,7 @@ function untilNextWindow(error: TryAgain, now: Date): TryAgain {
 /** Maximum number of fields named in an error. */
 const FIELDS_MAX = 10;
 
-/** Names the status, HubRise's error type and the fields, but no messages: they quote values. */
+/** Names the status, HubRise's error type and the fields. Leaves out the messages, because they quote values. */
 export function nameRefusal({ status, json }: Pick<PosAnswer, 'status' | 'json'>): string {
   const { error_type: type = '', errors = [] } = Refusal.safeParse(json).data ?? {};
   const fields = errors.map(({ field }) => field).filter((field) => /^[\w.[\]]{1,60}$/.test(field));

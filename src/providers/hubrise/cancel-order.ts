@@ -5,7 +5,7 @@ import { callHubrise, nameRefusal } from './call-hubrise.ts';
 import { findOrder, pathOf, readOrder } from './read-status.ts';
 import { State, type Settings } from './payloads.ts';
 
-/** The food is ready from these statuses on. HubRise documents no status from which it refuses. */
+/** Statuses in which the food is ready, so a cancel is too late. HubRise does not document when it refuses a cancel. */
 const TOO_LATE: readonly string[] = [
   'awaiting_shipment',
   'awaiting_collection',
@@ -17,9 +17,9 @@ const TOO_LATE: readonly string[] = [
 /**
  * Sets the order's status to `cancelled`, "by either the customer or the store", by `PATCH /location/orders/:order_id`:
  * https://www.hubrise.com/developers/api/orders#update-order (read in November 2026). Only HubRise's answer confirms
- * it: the till gets its own callback, and "a client does not receive notifications for the events it generated"
- * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that a repeat or a finished order
- * changes nothing.
+ * the cancel: no webhook follows, because "a client does not receive notifications for the events it generated"
+ * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that neither a repeated cancel nor
+ * the cancel of a finished order changes anything.
  * @throws as `findOrder` and `readOrder` do, and GiveUp
  */
 export async function cancelOrder(
@@ -42,7 +42,7 @@ export async function cancelOrder(
   if (httpStatus === 404) return 'absent';
   if (httpStatus >= 300) throw tooLate(`HubRise refused to cancel the order with ${nameRefusal(answer)}`, httpStatus);
   if (State.safeParse(answer.json).data?.status === 'cancelled') return 'cancelled';
-  throw new TryAgain('HubRise did not say that the order is cancelled', { sent: true, httpStatus });
+  throw new TryAgain('HubRise did not confirm that the order is cancelled', { sent: true, httpStatus });
 }
 
 function tooLate(message: string, httpStatus?: number): GiveUp {

@@ -7,9 +7,9 @@ import { quoteRefusal } from '../call-pos.ts';
 import { listRefused } from './create-order.ts';
 
 /**
- * The page where the restaurant agrees, which then shows the code:
+ * The URL of the page where the restaurant agrees. The page then shows the code:
  * https://www.hubrise.com/developers/api/authentication, "Installed App Workflow" (read in November 2026). The scope is
- * the one of HubRise's integration guide. Without customers it covers only orders.
+ * that of HubRise's integration guide, and covers customers only if the settings attach them.
  */
 function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string {
   const query = new URLSearchParams({
@@ -51,14 +51,14 @@ async function exchangeCode(
 }
 
 /**
- * Order updates include deliveries (https://www.hubrise.com/developers/api/orders#delivery). `delivery.update` comes
- * with every move of a driver. HubRise sends a client no events about its own changes.
+ * The events that HubRise sends us. An order's update includes its delivery, so `delivery.update` is not needed, which
+ * comes with every move of a driver: https://www.hubrise.com/developers/api/orders#delivery
  */
 const EVENTS = { order: ['update'] };
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string };
 
-/** Obtains a token if there is none or a new code, then sets the callback. */
+/** Obtains a token if the settings have no token or have a new code. Then sets the callback. */
 export async function connect(context: ConnectContext): Promise<Connection> {
   const { accessToken, authorizationCode } = context.settings;
   if (accessToken !== undefined && authorizationCode === undefined) return setCallback(context);
@@ -71,8 +71,8 @@ export async function connect(context: ConnectContext): Promise<Connection> {
 }
 
 /**
- * Sets the connection's only callback: https://www.hubrise.com/developers/api/callbacks#callbacks. It is set at each
- * run, because each run makes a new webhook token and so a new URL.
+ * Sets the connection's only callback: https://www.hubrise.com/developers/api/callbacks#callbacks. Each run sets the
+ * callback again, because each run makes a new webhook token and so a new URL.
  * @throws as `callHubrise` does, and NeedsOperator
  */
 async function setCallback(context: ConnectContext): Promise<Connection> {
@@ -111,8 +111,8 @@ function isSameWebhook(one: URL, other: URL): boolean {
 }
 
 /**
- * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only the
- * token: no request uses `clientSecret`, and the settings contain no location id to compare.
+ * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only that
+ * the token is valid: the request does not use `clientSecret`, and the settings have no location id to compare.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -135,7 +135,7 @@ export async function check(context: PosContext<Settings>): Promise<void> {
   if (context.settings.customers === 'attach') await checkCustomers(context);
 }
 
-/** Reads the customer list that orders' members are written to. */
+/** Checks that the connection can read the customer list of the settings. */
 async function checkCustomers(context: PosContext<Settings>): Promise<void> {
   const { customerListId = '' } = context.settings;
   const path = `/customer_lists/${encodeURIComponent(customerListId)}`;

@@ -6,16 +6,16 @@ import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts
 import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
 
-/** Up to 10,000 customer ids by list and private ref. Reading a list is a heavy call: a connection has ten a minute. */
+/** Up to 10,000 customer ids, by list and private ref. They save searches, of which HubRise allows ten a minute. */
 const KNOWN = new Map<string, string>();
 
 /**
- * Writes the member's data into the restaurant's customer list. The private ref is the platform's id of the member: it
- * is unique in a list, and only this client sees it. An order takes its customer's data from the list:
- * https://www.hubrise.com/developers/api/orders#customer. "Update their details just before pushing the order":
+ * Writes the member's data into the restaurant's customer list, from which HubRise takes the customer's data of an
+ * order: https://www.hubrise.com/developers/api/orders#customer. The private ref is the platform's id of the member. It
+ * is unique in a list, and only this client sees it. "Update their details just before pushing the order":
  * https://www.hubrise.com/developers/integration-guide (both read in November 2026).
  * @returns the customer's id
- * @throws TryAgain `sent: false`, NeedsOperator or GiveUp: at this point no order was sent
+ * @throws TryAgain `sent: false`, because the order itself was not sent yet; NeedsOperator; GiveUp
  */
 async function attachCustomer(order: CanonicalOrder, context: PosContext<Settings>): Promise<string> {
   const { customerListId } = context.settings;
@@ -34,7 +34,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
   KNOWN.set(key, id);
   return id;
 
-  /** @returns undefined if the customer exists: another process or another order of the member made it */
+  /** @returns undefined if another process or another order of the member has made the customer in the meantime */
   async function make(allowed: readonly number[]): Promise<string | undefined> {
     const made = await call({ method: 'POST', path: list, body: { private_ref: privateRef, ...data } }, allowed);
     return made.status < 300 ? idOf(made) : undefined;
@@ -51,14 +51,14 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
     if (found === undefined) throw new TryAgain('HubRise’s list of customers cannot be read', { sent: false });
     const customer = found.find(({ private_ref }) => private_ref === privateRef);
     if (customer === undefined || customer.anonymised !== true) return customer?.id;
-    // An anonymised customer takes no data. Removing its private ref allows a new customer.
+    // An anonymised customer takes no data. Its private ref is removed, so that a new customer can have the ref.
     await call({ method: 'PATCH', path: `${list}/${encodeURIComponent(customer.id)}`, body: { private_ref: null } });
     return undefined;
   }
 
-  /** @returns undefined if the customer is gone or takes no more data */
+  /** @returns undefined if the customer was deleted or takes no more data */
   async function update(id: string): Promise<string | undefined> {
-    // HubRise keeps fields that are left out. No part of an earlier address may remain, so each missing field is null.
+    // HubRise does not change a missing field. A missing field is sent as null, or part of an old address would remain.
     const whole = Object.fromEntries(Object.entries(data).map(([field, value]) => [field, value ?? null]));
     const body = order.fulfillment.destination === undefined ? data : whole;
     const path = `${list}/${encodeURIComponent(id)}`;
@@ -81,7 +81,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
 function idOf({ json }: PosAnswer): string {
   const id = Customer.safeParse(json).data?.id;
   if (id !== undefined) return id;
-  throw new TryAgain('HubRise took a customer and named no id', { sent: false });
+  throw new TryAgain("HubRise took the order's customer, but its answer has no id", { sent: false });
 }
 
 function refused(answer: PosAnswer): GiveUp {
@@ -92,7 +92,7 @@ function refused(answer: PosAnswer): GiveUp {
   });
 }
 
-/** No order was sent. A 5xx or a lost answer about the customer must not put the order in doubt. */
+/** Sets `sent: false`: the order was not sent yet, so a lost answer about its customer must not put it in doubt. */
 function aboutCustomer(error: unknown): unknown {
   if (!(error instanceof TryAgain)) return listRefused(error);
   const { message, retryAfterMs, httpStatus } = error;
@@ -103,7 +103,7 @@ function aboutCustomer(error: unknown): unknown {
   });
 }
 
-/** Explains a 403 or 404 of a customer list. Returns any other error as it is. */
+/** Explains a 403 or 404 about a customer list. Returns any other error unchanged. */
 export function listRefused(error: unknown): unknown {
   if (!(error instanceof NeedsOperator) || (error.httpStatus !== 403 && error.httpStatus !== 404)) return error;
   const { httpStatus } = error;
@@ -115,16 +115,16 @@ export function listRefused(error: unknown): unknown {
 }
 
 /**
- * Creates the order by `POST /location/orders`. HubRise makes another order of every request: never repeat it blindly.
+ * Creates the order by `POST /location/orders`. Each request makes another order, so a repeat may make a second ticket.
  *
- * - 200 with the order: taken, even without a usable id, since webhooks name our id too
+ * - 200 with the order: taken, even without a usable id, because webhooks name our id too
  * - 400, 415, 422: malformed, or "needs to be modified before being attempted again"; `errors` name the fields
  * - 5xx: in doubt, so the core calls `findOrder`
  * @throws as `callHubrise` does, and GiveUp
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { customers, itemMap } = context.settings;
-  // Fails before any request if HubRise's format cannot hold the order.
+  // Throws before any request if HubRise's format cannot express the order.
   const guests = writeOrder(order, itemMap, context.now);
   const body =
     customers === 'guest' ? guests : writeOrder(order, itemMap, context.now, await attachCustomer(order, context));

@@ -8,7 +8,7 @@ import type { DeliveryState, OrderState, Settings } from './payloads.ts';
 
 /**
  * Our status by HubRise's: https://www.hubrise.com/developers/api/orders#status
- * `new` is left out: the member knows it already.
+ * `new` is left out, because the member knows it already.
  */
 const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['received', 'received'],
@@ -25,7 +25,8 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
 
 /**
  * `rejected` "could not be transmitted to the store, generally because of a system error". `cancelled` is "by either
- * the customer or the store"; HubRise sends no event for our own cancel. It gives no reason for a failed delivery.
+ * the customer or the store": here the store, because HubRise sends no event for our own cancel. HubRise gives no
+ * reason for a failed delivery.
  */
 const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
   ['rejected', 'technical'],
@@ -40,7 +41,7 @@ function reasonOf(nativeStatus: string, { custom_fields }: z.infer<typeof OrderS
 
 /**
  * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
- * A courier's way to the restaurant is left out. After a cancelled delivery another courier may come.
+ * A courier's way to the restaurant is left out. So is a cancelled delivery, because another courier may come.
  */
 const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_enroute', 'en_route'],
@@ -48,7 +49,7 @@ const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_waiting', 'en_route'],
   ['delivered', 'completed'],
 ]);
-/** A courier on the way to the restaurant implies an accepted order (inferred). Used only with estimates. */
+/** We infer from a courier on the way that the restaurant accepted the order. Used only for an event with estimates. */
 const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
   ['pickup_enroute', 'pickup_approaching', 'pickup_waiting'].map((status) => [status, 'received']),
 );
@@ -57,7 +58,7 @@ const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
 type About = Omit<StatusEvent, 'status' | 'nativeStatus'>;
 
-/** Events for the order's status, if it or the confirmed time changed, and for its delivery's status. */
+/** Makes an event of the order's status, if it or the confirmed time changed, and an event of the delivery's status. */
 export function eventsOfOrder(
   now: z.infer<typeof OrderState>,
   before: Before<typeof OrderState>,
@@ -100,7 +101,7 @@ function estimatesOf(delivery: Before<typeof DeliveryState>) {
   return { estimatedReadyAt, estimatedDeliveryAt, trackingUrl: delivery?.tracking_url };
 }
 
-/** Returns an event only if the status changed: an order is updated for many reasons. */
+/** Returns an event only if the status changed, because HubRise also reports other changes of an order. */
 function eventOf(
   now: Before<typeof DeliveryState>,
   before: Before<typeof DeliveryState>,

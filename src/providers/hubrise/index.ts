@@ -13,7 +13,7 @@ export const hubrise: Provider<Settings> = {
   settings: Settings,
   deduplicates: false,
   createOrder,
-  // The order's validity depends on neither the map nor the time.
+  // Any item map and any time will do, because they do not change which orders writeOrder refuses.
   checkOrder: (order) => void writeOrder(order, {}, new Date(order.placedAt)),
   findOrder,
   cancelOrder,
@@ -24,6 +24,6 @@ export const hubrise: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
-  // A connection sees only its own private refs.
+  // Another connection could not find an order, because a connection sees only its own private refs.
   account: ({ baseUrl, accessToken = '' }) => `${baseUrl} ${accessToken}`,
 };

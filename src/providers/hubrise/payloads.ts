@@ -3,7 +3,7 @@ import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { Secret, baseUrl } from '../shared-settings.ts';
 
-/** A ref code, alone or with the name of the option's list. */
+/** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
 /** The settings of one location. A HubRise connection belongs to one client and one location. */
@@ -29,7 +29,7 @@ const Fields = z.strictObject({
   itemMap: z.record(Id, PosItem).default({}),
 });
 
-/** The settings of one location: a token, or the client that may obtain one. */
+/** The settings of one location. They contain a token, or the OAuth client that can obtain a token. */
 export const Settings = Fields.superRefine((settings, { addIssue }) => {
   const { accessToken, clientId, authorizationCode, customers, customerListId } = settings;
   const isMissing = (field: string): void => addIssue({ code: 'custom', path: [field], message: 'is missing' });
@@ -39,7 +39,6 @@ export const Settings = Fields.superRefine((settings, { addIssue }) => {
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** The part of an order that identifies it. */
 export const OrderTaken = z.object({ id: Id });
 export const Orders = z.array(z.object({ id: Id, private_ref: z.string().nullish() }));
 
@@ -75,7 +74,7 @@ export const Callback = z.object({ url: z.string().nullish() });
 
 export const AnyEvent = z.object({ resource_type: z.string(), event_type: z.string() });
 
-/** Why an EPOS rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
+/** Why a till (EPOS) rejected an order, in words for its technicians: https://www.hubrise.com/developers/conventions */
 const Words = z.string().optional().catch(undefined);
 const Rejection = z.object({ cause: Words, info: z.object({ reason: Words }).optional().catch(undefined) });
 const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });
@@ -90,25 +89,25 @@ export const DeliveryState = State.extend({
 export const OrderState = State.extend({
   delivery: DeliveryState.nullish(),
   service_type: z.string().nullish().catch(undefined),
-  /** "Confirmed time for the customer to receive the order." */
+  /** HubRise calls it the "confirmed time for the customer to receive the order". */
   confirmed_time: timeIfAny,
   custom_fields: CustomFields.optional().catch(undefined),
 });
 
-/** The requested order. Its private ref is ours, or missing. */
+/** Schema of an answer about an order. Its id is the requested id. Its private ref is our order id, or missing. */
 export function requestedOrder({ id, privateRef }: { id: string; privateRef: string }) {
   return OrderState.extend({ id: requestedId(id), private_ref: absentable(requestedId(privateRef)) });
 }
 
-/** An order event. The ids of the resource and its parents are both in the event and in its states. */
+/** An order event. The order's id is in the event and in its states. One of them is enough. */
 export const OrderEvent = z.object({
   created_at: timeIfAny,
   order_id: absentable(Id),
   new_state: OrderState.extend({
     id: absentable(Id),
     /**
-     * Our order id: HubRise shows each client only its own private ref. `ref` may come from any client, and is often a
-     * short number that starts again each day, so it does not identify our orders.
+     * Our order id. HubRise shows each client only its own private ref. `ref` does not identify our orders: any client
+     * may set it, and it is often a short number that starts again each day.
      */
     private_ref: absentable(Id),
   }),

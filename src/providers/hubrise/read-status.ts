@@ -33,8 +33,8 @@ export async function readOrder(
 }
 
 /**
- * Finds an order of this client by `GET /location/orders?private_ref=`, ten times a minute per connection:
- * https://www.hubrise.com/developers/api/general-concepts#private-refs.
+ * Finds an order of this client by `GET /location/orders?private_ref=`, which HubRise allows ten times a minute per
+ * connection: https://www.hubrise.com/developers/api/general-concepts#private-refs.
  * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
  */
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
@@ -48,16 +48,16 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
   const orders = Orders.safeParse(answer.json);
   const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
   if (order !== undefined) return { providerOrderId: order.id };
-  // A wrong "absent" leads to a second ticket, so only a complete list without the order counts.
+  // Only a complete list proves that the order is absent. A wrong "absent" would lead to a second ticket.
   if (orders.success && !answer.headers.has('x-cursor-next')) return undefined;
   throw new TryAgain('HubRise’s list of orders cannot be read, or is incomplete', { sent: false });
 }
 
 /**
- * Reads the order's status and its delivery's. The answer has no time of the change.
+ * Reads the order's status and its delivery's status. The answer does not tell when they changed.
  *
- * `GET /callback/events` is not used: it lists events without states, so each would need another request. Taking events
- * there deletes them and stops HubRise's own repeats.
+ * `GET /callback/events` is not used. Its events have no states, so each event would need another request. HubRise
+ * deletes an event that is taken from there, and then no longer repeats it as a webhook.
  * @throws as `readOrder` and `findOrder` do
  */
 export async function readStatus(

@@ -17,11 +17,11 @@ export const webhookAuth = {
 /**
  * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
  *
- * - `order`: its status if it changed, and its delivery's; either triggers this event
- * - `delivery`: the delivery's status, if the event names its order
+ * - `order`: the order's status and its delivery's status, each only if it changed
+ * - `delivery`: the delivery's status, if the event names the order
  * - other resources and other event types: ignored
  *
- * A callback belongs to a connection, and a connection to one location, so the event need not name the location.
+ * The event's location is not checked, because a callback belongs to one connection, and a connection to one location.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {

@@ -7,7 +7,7 @@ import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
-// HubRise documents only the length of private refs, 255. Names get the same limit. A kitchen cannot use a longer note.
+// HubRise documents only the length of a private ref, 255. We use it for names too. Longer notes do not help a kitchen.
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
@@ -35,7 +35,7 @@ export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** Returns an ISO 3166-1 alpha-2 code; HubRise takes nothing else. A courier finds the address without its country. */
+/** Leaves out a country that is not an ISO 3166-1 alpha-2 code, as HubRise requires. A courier does not need it. */
 function countryCode(country: string | undefined): string | undefined {
   return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
 }
@@ -43,10 +43,10 @@ function countryCode(country: string | undefined): string | undefined {
 /**
  * Writes an amount in HubRise's format: "9.00 EUR".
  *
- * It has two decimals in every currency. https://www.hubrise.com/developers/api/general-concepts#monetary-values says
- * only "a number with 2 decimal digits". HubRise's own library (https://github.com/HubRise/ruby-money, which knows JPY
- * and KWD) refuses 100, 100.5 and 100.100. Hence "900.00 JPY", and "1.29 KWD" for 1290 fils. A third decimal is not
- * documented. An amount that needs one is not rounded: it would no longer be the paid amount.
+ * An amount has two decimals in every currency: "900.00 JPY", and "1.29 KWD" for 1290 fils. HubRise documents only "a
+ * number with 2 decimal digits" (https://www.hubrise.com/developers/api/general-concepts#monetary-values). Its own
+ * library (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. An amount
+ * that needs a third decimal is not rounded, because it would no longer be the paid amount.
  * @throws GiveUp for an amount that two decimals cannot hold
  */
 export function writeMoney(minorUnits: number, currency: string): string {
@@ -62,15 +62,15 @@ export function writeMoney(minorUnits: number, currency: string): string {
 }
 
 /**
- * Milliseconds from which a requested time counts as future. HubRise requires a future time by its own clock when the
- * request arrives. A nearer time is sent as soon as possible.
+ * Milliseconds by which a requested time must be ahead. HubRise requires a time that is in its own clock's future when
+ * the request arrives. An order for a nearer time is sent without the time, which means as soon as possible.
  */
 const AHEAD_MS = 60_000;
 
-/** The option list of every option. HubRise requires one, and our modifiers have none. */
+/** The name of every option's list. HubRise requires a name, and our modifiers have none. */
 const OPTION_LIST = 'Options';
 
-/** The most identical options sent as separate objects. Beyond it, one object has the quantity. */
+/** Maximum number of identical options sent as separate objects. More are sent as one object with a quantity. */
 const SEPARATE_OPTIONS = 50;
 
 type Item = CanonicalOrder['items'][number];
@@ -79,8 +79,8 @@ type Item = CanonicalOrder['items'][number];
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
  * https://www.hubrise.com/developers/integration-guide#encoding-orders.
  * @param now decides whether `requestedAt` is still in the future
- * @param customerId of an attached customer; without it the order is a guest's
- * @throws GiveUp for what HubRise's format cannot hold
+ * @param customerId the id of an attached customer. Without it the order is a guest's
+ * @throws GiveUp if HubRise's format cannot express the order
  */
 export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], now: Date, customerId?: string): object {
   const { serviceOrderId, fulfillment, items, money } = order;
@@ -101,7 +101,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
       ref: lookUp(ref, itemMap).ref,
       price: writeMoney(price, money.currency),
     })),
-    // They are "applied to the whole order": HubRise subtracts them from its total.
+    // Discounts are "applied to the whole order": HubRise subtracts them from the order's total.
     discounts: discountsOf(order).map(({ name, amount }) => ({
       name: cutText(name, NAME_MAX),
       ref: lookUp('DISCOUNT', itemMap).ref,
@@ -110,7 +110,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
-    // Only a guest's order carries the customer's data.
+    // An attached customer's data is in the customer list. A guest's data is in the order.
     ...(customerId === undefined ? { customer: writeCustomer(order) } : { customer_id: customerId }),
   };
 }
@@ -149,8 +149,8 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 
 /**
  * The charges: all paid amounts except the items, so that HubRise's total, less the discounts, is the paid amount.
- * Prices include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if the
- * order's total shows that it was added.
+ * Prices may include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if
+ * the order's total shows that it was added to the prices.
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { discount = 0, fee, tip, tax, total } = money;

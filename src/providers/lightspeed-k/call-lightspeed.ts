@@ -4,14 +4,15 @@ import { callWithToken, oauthGrant } from '../oauth.ts';
 import { Refusal, type Settings, TokenGranted, TokenRefused } from './payloads.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
 
-/** Seconds that an unused refresh token lives. */
+/** Seconds after which an unused refresh token expires. */
 const REFRESH_S = 14 * 86_400;
 
-const RECONNECT = 'reconnect needed: let the restaurant authorise the API client again, and put the new refreshToken';
+const RECONNECT =
+  'reconnect needed: let the restaurant authorise the API client again, and put the new refreshToken into the settings';
 
 /**
- * The settings that an access token depends on. A new authorisation brings a new refresh token and so a new grant. A
- * new secret or token URL of the same client keeps the grant: the valid refresh token is stored only there.
+ * The settings that an access token depends on. A new authorisation brings a new refresh token, and so a new grant. A
+ * new secret or token URL of the same client keeps the grant, because only the grant has the valid refresh token.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   return {
@@ -29,7 +30,7 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
  * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
  * credentials are sent as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
- * @param context.signal not the order's: an aborted request would waste the refresh token
+ * @param context.signal not the signal of an order, because an aborted request would use up the refresh token
  * @throws NeedsOperator `reconnect needed` if the refresh token is used or over 14 days old
  */
 async function obtainToken(context: PosContext<Settings>, refreshToken: string): Promise<Grant> {
@@ -39,7 +40,7 @@ async function obtainToken(context: PosContext<Settings>, refreshToken: string):
     url: tokenUrl,
     basic: [clientId, clientSecret],
     form: { grant_type: 'refresh_token', refresh_token: refreshToken },
-    // If the answer cannot be read, the next attempt shows whether this one used up the refresh token.
+    // If the answer cannot be read, the next attempt shows whether this attempt used up the refresh token.
     granted: TokenGranted,
     refused,
   });
@@ -51,7 +52,7 @@ function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
   if (error === 'invalid_grant') {
     return new NeedsOperator(RECONNECT, { httpStatus, cause: { code: 'reconnect_needed', httpStatus } });
   }
-  // A 401 is not documented here. In OAuth it has either meaning.
+  // Lightspeed does not document a 401 here. In OAuth it may mean a wrong client or a wrong refresh token.
   if (httpStatus === 401) {
     return `Lightspeed refused the request for a token with 401: either clientId and clientSecret are wrong, or ${RECONNECT}`;
   }
@@ -59,7 +60,7 @@ function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
   return `Lightspeed grants no token (${httpStatus}${named}): check clientId, clientSecret, baseUrl and tokenUrl`;
 }
 
-/** Only a 429 limits: Lightspeed publishes no limits for the K-Series. */
+/** Lightspeed publishes no request limits for the K-Series, so requests wait only after a 429. */
 const withinLimits = limitRate([]);
 
 /** Maximum number of fields named in an error. */
@@ -97,7 +98,7 @@ export function callLightspeed(
   );
 }
 
-/** The fields that a 400 names, each with the broken rule, but never the value sent. */
+/** The fields that a 400 names, each with the code of the broken rule, but never the value that we sent. */
 export function fieldsRefused(json: unknown): { field: string; code: string | undefined }[] {
   const { errors = [] } = Refusal.safeParse(json).data ?? {};
   return errors

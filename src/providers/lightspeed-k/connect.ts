@@ -8,8 +8,8 @@ import { quoteRefusal } from '../call-pos.ts';
 const ENDPOINTS = '/o/wh/1/webhook';
 
 /**
- * @returns the URL registered for `endpointId`, or undefined. Null if the API has no such registrations, as one
- *   source of 2026-09-29 says, against the vendor's specification of 2026-08-27: that 404 has another message
+ * @returns the URL registered for `endpointId`; undefined if none is. Null if the API cannot register webhooks, as one
+ *   source of 2026-09-29 says against the vendor's specification of 2026-08-27. Then the 404 has another message
  */
 async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined | null> {
   const answer = await callLightspeed(context, 'GET', `${ENDPOINTS}/${context.settings.endpointId}`);
@@ -25,8 +25,8 @@ async function findEndpoint(context: PosContext<Settings>): Promise<string | und
 }
 
 /**
- * Registers the webhook under `endpointId`, or updates its registration. An endpoint has one URL, and each location
- * needs its own. An endpoint registered for another URL is not changed.
+ * Registers the webhook under `endpointId`, or updates its registration. Each location needs its own endpoint, because
+ * an endpoint has one URL. An endpoint that is registered for another URL is not changed: it may be another location's.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo and …/operation-apeupdatewebhookoo
  */
 export async function connect(
@@ -51,7 +51,7 @@ export async function connect(
     provideAccount: false,
     expandTransactions: false,
     expandPayments: false,
-    // All other statuses are always sent.
+    // Lightspeed sends all other statuses without a subscription.
     subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
   };
   const isNew = known === undefined;
@@ -59,7 +59,7 @@ export async function connect(
   if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl, endpointId and PUBLIC_URL');
   return {
     done: [
-      `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with Basic and DELIVERED.`,
+      `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with HTTP Basic and DELIVERED.`,
     ],
     todo: [
       `Check in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
@@ -74,30 +74,30 @@ function byHand({ webhookUrl, settings }: PosContext<Settings> & { webhookUrl: s
     done: [],
     todo: [
       `Lightspeed's API registers no webhooks (404). Ask Lightspeed to register ${settings.endpointId} for ${webhookUrl} , ` +
-        'with HTTP Basic by webhookUsername and webhookPassword of the settings, and DELIVERED of orders. If ' +
-        'expediter provider check fails, check baseUrl.',
+        'with webhookUsername and webhookPassword of the settings for HTTP Basic, and with the order status DELIVERED. ' +
+        'If expediter provider check fails, check baseUrl.',
     ],
   };
 }
 
-/** The path identifies the location. Host and token may change. */
+/** Returns a URL's path, which identifies the location. Host and token may change. */
 function pathOf(url: string): string | undefined {
   return URL.parse(url)?.pathname;
 }
 
-/** Maximum number of menus read, and of missing names reported. */
+/** Maximum number of menus that `check` reads, and of missing ids that it reports. */
 const MENUS_MAX = 20;
 
 /**
  * Checks the business location, its order profiles, the webhook's registration, the switch of online orders, the
- * discount and the SKUs. No request shows payment methods.
+ * discount and the SKUs. Payment methods are not checked, because the API does not show them.
  * @returns whether tills take orders now, and the ids that no menu contains
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string> {
   const { businessLocationId, accountProfileCodes, endpointId, discountCode } = context.settings;
   const locations = await listLocations(context);
-  // JSON numbers are exact only up to 2^53, so ids are compared as numbers.
+  // JSON.parse rounds an id beyond 2^53. Number() rounds ours in the same way, so that the two are equal.
   if (!locations.some((id) => Number(id) === Number(businessLocationId))) {
     throw new NeedsOperator(
       `businessLocationId is not among the ${locations.length} locations that the restaurant authorised: correct it`,
@@ -131,7 +131,7 @@ export async function check(context: PosContext<Settings>): Promise<string> {
   ].join('; ');
 }
 
-/** Ids in the settings that no menu and no discount contains. Empty if those cannot be read, or are too many. */
+/** Lists the ids of the settings that the menus and discounts lack. Empty if menus cannot be read, or are too many. */
 async function listLacking(context: PosContext<Settings>): Promise<string[]> {
   const { itemMap, subItemMap, feeSku = [], discountCode = [] } = context.settings;
   const menus = valuesIn(await readMenu(context, '1/menu/list'), ['ikentooMenuId']);
@@ -155,7 +155,7 @@ function valuesIn(json: unknown, fields: readonly string[]): string[] {
   return found;
 }
 
-/** A part of the menu: https://api-docs.lsk.lightspeed.app/operation/operation-apegetmenubyidv2 */
+/** Reads a part of the menu: https://api-docs.lsk.lightspeed.app/operation/operation-apegetmenubyidv2 */
 async function readMenu(context: PosContext<Settings>, path: string): Promise<unknown> {
   const { businessLocationId } = context.settings;
   const answer = await callLightspeed(context, 'GET', `/o/op/${path}?businessLocationId=${businessLocationId}`);
@@ -176,7 +176,7 @@ async function readReadiness(context: PosContext<Settings>): Promise<Readiness> 
   return readiness.data;
 }
 
-/** Only the Back Office switch is a setting. The other reasons are temporary: a restaurant may be closed. */
+/** Throws only for the switch in the Back Office. The other reasons are temporary, such as a closed restaurant. */
 function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Readiness): string {
   if (!onlineOrderingApiConfiguration.enabled) {
     throw new NeedsOperator(
@@ -193,7 +193,7 @@ function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Re
   return ['no till takes online orders now', reasons.join(', ')].filter(Boolean).join(': ');
 }
 
-/** Location ids visible to the token: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
+/** Lists the token's locations: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
@@ -207,7 +207,7 @@ async function listLocations(context: PosContext<Settings>): Promise<readonly (s
   return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
-/** Codes of the active order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
+/** Lists the active profiles' codes: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
   const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);

@@ -23,7 +23,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refusalOf(answer);
 }
 
-/** The message comes with 409 here, and with 400 from `POST /o/op/1/pay`. A 409 has no other documented meaning. */
+/** True for a repeated reference. Lightspeed also answers a repeat with 400, and documents no other meaning of 409. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
   if (msg === undefined) return status === 409;

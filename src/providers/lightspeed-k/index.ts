@@ -19,7 +19,7 @@ export const lightspeedK: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
-  // A refresh token expires after 14 days without use. The access token lasts an hour, so one request renews both.
+  // A refresh token expires after 14 days without use. The access token lasts an hour, so a daily call renews both.
   renewConnection: (context) => context.credentials.accessToken(tokenOf(context)),
   grantSeed,
   account: ({ baseUrl, businessLocationId }) => `${baseUrl} ${businessLocationId}`,

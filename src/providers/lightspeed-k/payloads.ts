@@ -5,10 +5,10 @@ import { baseUrl, HttpUrl, ItemMap, Secret } from '../shared-settings.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
-/** Characters of a `sku`, from the vendor's schema apeToGoOrderItemLine. */
+/** Maximum number of characters of a `sku`, from the vendor's schema apeToGoOrderItemLine. */
 export const SKU_MAX = 25;
 
-/** An int64 as a string of digits: a JSON number beyond 2^53 would lose digits. */
+/** An int64 as a string of digits, because a JSON number beyond 2^53 would lose digits. */
 const BusinessLocationId = z
   .union([z.string(), z.int()], { error: 'is neither a string of digits nor an integer' })
   .transform(String)
@@ -16,7 +16,7 @@ const BusinessLocationId = z
     error: 'is not the digits of a business location id, such as 45454565682155',
   });
 
-/** A user name or password for HTTP Basic. Only ASCII has the same bytes in every encoding. */
+/** A user name or password for HTTP Basic. Only ASCII is allowed, because it has the same bytes in every encoding. */
 const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other than printable ASCII' });
 
 const Sku = z.string().min(1).max(SKU_MAX);
@@ -43,9 +43,9 @@ export const Settings = z.strictObject({
   paymentMethod: Code,
   /** Order profiles of a takeaway and a delivery. The default is the location's profile for online orders. */
   accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
-  /** The API's URL: `https://api.trial.lsk.lightspeed.app` for trial. */
+  /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
   baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-  /** The token URL of API clients of the second version. Its host is not `baseUrl`. */
+  /** The token URL of API clients of the second version. Its host is not the host of `baseUrl`. */
   tokenUrl: HttpUrl.optional(),
   /** SKUs of items and ids of production instructions, by our ids of items and modifiers. */
   itemMap: ItemMap,
@@ -55,7 +55,7 @@ export const Settings = z.strictObject({
   feeSku: Sku.optional(),
   /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
   discountCode: Code.optional(),
-  /** Minutes before the requested time at which the kitchen gets an order. */
+  /** The kitchen gets an order this number of minutes before the requested time. */
   preparationMinutes: z.int().min(0).max(1440).default(0),
   /** True to store the member's e-mail address in the restaurant's customer file. */
   sendCustomerEmail: z.boolean().default(false),
@@ -71,7 +71,7 @@ export const TokenGranted = z.object({
   refresh_token: z.string().min(1).optional(),
 });
 
-/** The answer without a token: RFC 6749, 5.2. */
+/** The answer if no token is granted: RFC 6749, section 5.2. */
 export const TokenRefused = z.object({ error: z.string() });
 
 const Word = z.string().optional().catch(undefined);
@@ -79,7 +79,7 @@ const Word = z.string().optional().catch(undefined);
 /** A 400 of the API. `message` and `defaultMessage` may quote the request, so they are matched but never shown. */
 export const Refusal = z.object({
   message: Word,
-  /** The message of a 409, in place of `message`. */
+  /** A 409 has its message here, not in `message`. */
   msg: Word,
   errors: z.array(z.object({ field: Word, code: Word }).catch({})).catch([]),
 });
@@ -95,9 +95,7 @@ export const Businesses = z.array(z.object({ businessLocations: z.array(z.object
 /** Order profiles: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 export const AccountProfiles = z.object({ accountProfileList: z.array(z.object({ code: z.string() })) });
 
-/**
- * READY if all four conditions hold: https://api-docs.lsk.lightspeed.app/operation/operation-apegetonlineorderreadiness
- */
+/** Whether tills take orders, as `readReadiness` reads it. The status is READY if all other fields allow it. */
 export const Readiness = z.object({
   status: z.enum(['READY', 'NOT_READY']),
   onlineOrderingApiConfiguration: z.object({ enabled: z.boolean() }),
@@ -110,13 +108,13 @@ export const Readiness = z.object({
 
 export type Readiness = z.infer<typeof Readiness>;
 
-/** The requested check. `ikaccountId` is the id that a webhook calls `ikentooAccountIdentifier`. */
+/** Schema of an answer about a check. `ikaccountId` is the id that a webhook calls `ikentooAccountIdentifier`. */
 export function requestedCheck(id: string) {
   return z.object({ ikaccountId: requestedId(id), openDate: timeIfAny, closeDate: timeIfAny });
 }
 
 export const OfLocation = z.object({
-  /** Absent in some samples. */
+  /** Missing in some of Lightspeed's samples. */
   businessLocationId: absentable(Location),
 });
 
@@ -128,7 +126,7 @@ export const OrderNotification = z.object({
   /** The check's id. */
   ikentooAccountIdentifier: absentable(Id),
   reason: absentable(z.string()),
-  /** Documented for payments. A failed order is read the same way. */
+  /** Lightspeed documents this field for payments. We read it from a failed order too. */
   errors: z
     .object({ account: z.object({ type: z.string() }) })
     .optional()
@@ -137,7 +135,7 @@ export const OrderNotification = z.object({
 
 /** The fields that distinguish notifications. */
 export const AnyNotification = z.object({
-  /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has none. */
+  /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has no type. */
   type: z.unknown().optional(),
   eventType: z.unknown().optional(),
   order: z.unknown().optional(),
@@ -145,8 +143,8 @@ export const AnyNotification = z.object({
 
 /**
  * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
- * CLOSED depends on the settings. CHECK_WAS_UPDATED does not change the food's status. How ABANDONED differs from
- * FAILURE and CANCELLED is not documented. In each case the order will not be finished.
+ * The meaning of CLOSED depends on the settings. CHECK_WAS_UPDATED does not change the food's status. Lightspeed does
+ * not document how ABANDONED differs from FAILURE and CANCELLED. After each of these the order will not be finished.
  */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['SUCCESS', 'received'],

@@ -7,9 +7,9 @@ import { requestedCheck, meaningOf, type Settings } from './payloads.ts';
 /**
  * Reads the order's check: https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier
  *
- * A check only shows that a till took the order (SUCCESS) or closed it (CLOSED). It does not contain our reference and
- * cannot be found by it. So polling needs the id from a webhook.
- * @throws as `callLightspeed` does; TryAgain if the answer is unreadable or about another check; NeedsOperator
+ * A check only shows that a till took the order (SUCCESS) or closed it (CLOSED). A check cannot be found by our
+ * reference, so polling needs the check's id from a webhook.
+ * @throws as `callLightspeed` does; TryAgain if the answer is unreadable or of another check; otherwise NeedsOperator
  */
 export async function readStatus(
   { providerOrderId }: OrderRef,
@@ -21,7 +21,7 @@ export async function readStatus(
   const path = `/o/op/1/order/accounts/${encodeURIComponent(providerOrderId)}`;
   const query = `businessLocationId=${settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', `${path}?${query}`);
-  // 400: "Invalid account identifier", the only documented refusal.
+  // The only documented refusal is 400, "Invalid account identifier".
   if (answer.status === 404 || answer.status === 400) return [];
   if (answer.status >= 300) throw refusalOf(answer, 'to show a check', 'businessLocationId and baseUrl');
 

@@ -21,7 +21,7 @@ const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/consumer already exists/i, 'technical', NOT_TAKEN],
 ];
 
-/** Codes by `errors.account.type`, for types with a specific meaning. */
+/** Our reason codes by `errors.account.type`. Other types are too general. */
 const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
   [/^ITEM_/, 'item_unavailable'],
   [/^OVERPAID$/, 'price_changed'],
@@ -40,12 +40,12 @@ function reasonOfFailure(
   const [, typed] = TYPES.find(([types]) => types.test(errors?.account.type ?? '')) ?? [];
   const isIt = ([words, code]: (typeof REASONS)[number]): boolean => words.test(text) && (typed ?? code) === code;
   const [, reasonCode, reason] = REASONS.find(isIt) ?? [undefined, typed ?? 'other', NOT_TAKEN];
-  // "No such item id: 6644662335523, sku: abc123, blId: 52000111222", "Could not add item abc123 (not found)"
+  // As in "No such item id: 6644662335523, sku: abc123, blId: 52000111222" and "Could not add item abc123 (not found)".
   const sku = /\bsku: ([^,]+)/i.exec(text)?.[1] ?? /^could not add item (.+) \(not found\)$/i.exec(text)?.[1];
   return { reason, reasonCode, itemIds: sku === undefined ? undefined : itemsOf(sku, settings) };
 }
 
-/** Our ids of the items sold under a SKU. An id that no map contains is itself a SKU. */
+/** Finds our ids of the items that are sold under a SKU. The SKU of an item without an entry in a map is our id. */
 function itemsOf(sku: string, { itemMap, subItemMap, feeSku }: Settings): string[] | undefined {
   const ours = Object.keys(itemMap).filter((id) => itemMap[id] === sku);
   if (ours.length > 0) return ours.slice(0, 100);
@@ -66,8 +66,8 @@ const WANTED = 'an object with status and thirdPartyReference';
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
  * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. Payments, items and
  * the location's readiness come to the same URL with another `type`, and with statuses that look like an order's. No
- * sample of the wrapped form has `type` or `businessLocationId`, so both are read at both levels. Lightspeed signs
- * nothing: only HTTP Basic proves the sender.
+ * sample of the second form shows where `type` and `businessLocationId` are, so both levels are read. Lightspeed does
+ * not sign webhooks, so only HTTP Basic proves the sender.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -93,7 +93,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];
 }
 
-/** Compares digests, so that the time does not depend on how much of the value is right. */
+/** Compares digests, so that the duration does not show how much of the value is right. */
 function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }: Settings): void {
   const { authorization } = headers;
   if (authorization === undefined || authorization === '') {
@@ -114,7 +114,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** The notification, and the order inside a wrapped one. */
+/** Returns the notification and, in the second form, the order inside it. */
 function levelsOf(json: unknown): unknown[] {
   const { eventType, order } = readShape(AnyNotification, json);
   return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
@@ -125,7 +125,7 @@ function isOfAnOrder(level: unknown): boolean {
   return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
-/** True if the webhook is about another location. Several locations may share one registration. */
+/** True if the webhook is about another location. The webhooks of all locations with an endpointId go to one URL. */
 function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
   const given = locationsIn(json);
   const isExact = given.every((id) => typeof id === 'string' || Number.isSafeInteger(id));

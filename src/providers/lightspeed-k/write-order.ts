@@ -9,7 +9,7 @@ import { type Settings, SKU_MAX } from './payloads.ts';
 
 declare global {
   interface JSON {
-    /** https://github.com/tc39/proposal-json-parse-with-source: V8 has it since 11.4, TypeScript's library not yet. */
+    /** https://github.com/tc39/proposal-json-parse-with-source: V8 11.4 has it. TypeScript does not declare it yet. */
     rawJSON(text: string): object;
   }
 }
@@ -21,20 +21,20 @@ function rawNumber(digits: string): object {
 
 const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
-/** Length of a note. Not documented; 255 is the default length of a text column in many databases. */
+/** Maximum length of a note. Not documented: 255 is the default length of a text column in many databases. */
 const NOTE_MAX = 255;
-/** The most discounted pieces, each a line of the check. Not documented; more than a promotion needs. */
+/** Maximum number of discounted pieces, each a line of the check. Not documented: 20 is more than promotions need. */
 const DISCOUNTED_MAX = 20;
-/** Milliseconds for a till to take the order. After that Lightspeed reports a failure, and the member can act. */
+/** Milliseconds in which a till must take the order. Then Lightspeed reports a failure, and the member can act. */
 const DELIVER_WITHIN_MS = 600_000;
-/** Milliseconds ahead that count as now. Times "must be in the future" by Lightspeed's clock. */
+/** Milliseconds by which a time must be ahead to be sent. Times "must be in the future" by Lightspeed's clock. */
 const AHEAD_MS = 60_000;
 const MINUTE_MS = 60_000;
 
 type Item = CanonicalOrder['items'][number];
 
 /**
- * Checks the order's id. It cannot be shortened: no other field in a webhook identifies the order.
+ * Checks the order's id. The id cannot be shortened, because no other field of a webhook identifies the order.
  * @throws GiveUp if it is too long for Lightspeed
  */
 export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
@@ -46,8 +46,8 @@ export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
 }
 
 /**
- * The body of `POST /o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
- * Numbers that a double might change are raw JSON.
+ * Writes the order for `/o/op/1/order/toGo`: https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
+ * A number that a double might change is written by `rawNumber`.
  * @throws GiveUp if an id is too long for Lightspeed
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): Record<string, unknown> {
@@ -80,9 +80,9 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
 }
 
 /**
- * The customer. The schema says of the reference: "If the email is left empty, this should be empty as well". Both are
- * sent only if the settings say so. For an address known from another channel, a sample of a failed order reads "A
- * consumer already exists for this email address with a different external reference."
+ * Writes the customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows
+ * from another channel may fail the order: "A consumer already exists for this email address with a different external
+ * reference." The schema says about the reference: "If the email is left empty, this should be empty as well".
  */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
@@ -94,7 +94,7 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
   };
 }
 
-/** The note is the only field for text. It is cut at its end, so texts about items come first. */
+/** Puts all texts into the note, the only field for text. A long note is cut, so texts about items come first. */
 function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: Settings): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
@@ -109,7 +109,7 @@ function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: 
   return lines.length === 0 ? undefined : cutText(lines.join('\n'), NOTE_MAX);
 }
 
-/** Times: the POS gets the order at `scheduledTimeForOrderAsIso8601`, the member at `orderCollectionTimeAsIso8601`. */
+/** The POS gets the order at `scheduledTimeForOrderAsIso8601`. The member gets it at `orderCollectionTimeAsIso8601`. */
 function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settings, now: Date): Record<string, string> {
   if (fulfillment.requestedAt === undefined) return {};
   const requested = new Date(fulfillment.requestedAt);
@@ -127,10 +127,10 @@ function writeTime(time: Date): string {
 }
 
 /**
- * The payment. The POS uses its own prices: a payment above its total makes the order fail, one below leaves the check
- * open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). Its total is the items, their tax and the tip,
- * which `paymentAmount` includes, and our fee only if `feeSku` is set. An amount of 0 is left out, since it is not
- * documented.
+ * Writes the payment. It must equal the total that the POS computes from its own prices: a higher payment fails the
+ * order, and a lower one leaves the check open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). The
+ * POS's total is the items, their tax, the tip and, only with `feeSku`, our fee. `paymentAmount` includes the tip. A
+ * payment of 0 is not documented, so it is left out.
  */
 function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
   const { tip, fee, total, currency } = money;
@@ -143,15 +143,15 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
   };
 }
 
-/** The address. Lightspeed has no field for region, country and coordinates. */
+/** Writes the address. Lightspeed has no fields for region, country and coordinates. */
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }
 
 /**
- * Splits the discount over pieces of items, in order, at most the price of each: Lightspeed only discounts items, and a
- * discount above the price is not documented.
+ * Splits the order's discount over pieces of its items, in order, because Lightspeed only discounts items. No piece
+ * gets a discount above its price, because the effect is not documented.
  * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cost less than the discount
  */
 function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): number[][] | undefined {
@@ -169,7 +169,7 @@ function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): num
   return left > 0 ? undefined : spread;
 }
 
-/** Splits an item into discounted lines of one piece and the rest: a line's discount may count once or per piece. */
+/** Gives each discounted piece a line of its own: on a line of several pieces, the discount might count per piece. */
 function discountPieces(
   item: ReturnType<typeof writeItem>,
   discounts: readonly number[],
@@ -187,9 +187,9 @@ function discountPieces(
 }
 
 /**
- * Writes one item. A modifier is a production instruction with an id and without price or quantity. A group with
- * `multiSelectionPermitted: false` forbids repeats, so it is sent once and the note has the number. A modifier with a
- * SKU (a "product modifier") is a sub-item with a quantity. That the quantity is per item is not documented.
+ * Writes one item. A modifier is a production instruction, which has an id and no price or quantity. Some groups forbid
+ * repeats (`multiSelectionPermitted: false`), so an instruction is sent once and the note has its number. A modifier
+ * with a SKU (a "product modifier") is a sub-item with a quantity. We assume that it counts per item: not documented.
  */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
@@ -206,7 +206,7 @@ function writeItem(item: Item, nth: number, settings: Settings) {
   return { quantity: item.quantity, sku, ...writeModifiers(item.modifiers, settings) };
 }
 
-/** Sub-items nest. Instructions cannot: a nested one becomes a sibling. */
+/** Sub-items may contain modifiers. Instructions may not, so a nested modifier becomes a sibling. */
 function writeModifiers(given: readonly Modifier[], settings: Settings): object {
   const instructions = new Set<string>();
   const subItems: { quantity: number; sku: string }[] = [];
@@ -224,7 +224,7 @@ function writeModifiers(given: readonly Modifier[], settings: Settings): object 
   return { ...(modifiers.length > 0 && { modifiers }), ...(subItems.length > 0 && { subItems }) };
 }
 
-/** Instructions with a quantity above one, which only the note can express. */
+/** Lists the instructions with a quantity above one, which only the note can express. */
 function severalOf({ name, modifiers }: Item, { subItemMap }: Settings): string[] {
   const counts = new Map<string, number>();
   for (const { serviceModifierId, name, quantity } of flattenModifiers(modifiers)) {

@@ -8,12 +8,12 @@ import { callWithToken } from '../oauth.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
-/** Only a 429 limits: Square publishes no limits. */
+/** Square publishes no request limits, so requests wait only after a 429. */
 const limited = limitRate([]);
 
 export type Square = PosContext<Settings>;
 
-/** Calls with `accessToken`, or a token by `refreshToken`. @throws as `callPos` and `Credentials` do */
+/** Calls Square with `accessToken` or a token that `refreshToken` obtains. @throws as `callPos` and `Credentials` do */
 export function callSquare(
   context: Square,
   { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
@@ -39,7 +39,7 @@ export function callSquare(
   );
 }
 
-/** Codes of temporary failures: Square may take the same request with the same key later. */
+/** Codes of temporary failures. Square may take the same request with the same key later. */
 const PASSING = new Set([
   'TEMPORARY_ERROR',
   'CONFLICT',
@@ -52,7 +52,7 @@ const PASSING = new Set([
   'GATEWAY_TIMEOUT',
 ]);
 
-/** Codes about the location, the application or the seller's account: every order would be refused. */
+/** Codes about the location, the application or the seller's account. Square would refuse every order. */
 const OURS = new Set([
   'NOT_FOUND',
   'LOCATION_MISMATCH',
@@ -70,14 +70,14 @@ const OURS = new Set([
 /**
  * Classifies a 4xx of Square: https://developer.squareup.com/docs/build-basics/handling-errors
  *
- * - temporary codes, and 409: try again with the same key, since Square may still be processing it
+ * - temporary codes, and 409: try again with the same key, because Square may still be processing the request
  * - an unknown item or modifier, a location that is not the token's, a restricted account: an operator is needed. For
  *   an unknown catalog object Square names no field, only the code NOT_FOUND, so its id is read from the detail
- * - anything else: Square will never take it
+ * - anything else: Square will never take the request
  *
- * The message has only codes, field names and catalog ids: details may quote the member.
- * @param about.items the order's items, which fields refer to by number
- * @param about.reasonCode the code for an unknown cause
+ * The message has only codes, field names and catalog ids, because Square's details may quote the member.
+ * @param about.items the order's items. Square's field names contain an item's number
+ * @param about.reasonCode the reason code if Square's errors show no other
  */
 export function refusalBy(
   { status: httpStatus, json }: PosAnswer,
@@ -107,7 +107,6 @@ export function refusalBy(
   });
 }
 
-/** Codes about the payment. */
 const PAYMENT = new Set([
   'PAYMENT_AMOUNT_MISMATCH',
   'CURRENCY_MISMATCH',
@@ -152,7 +151,7 @@ export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what
   return result.data;
 }
 
-/** Explains a refusal. Without an order, GiveUp becomes NeedsOperator. */
+/** Classifies a 4xx to a request that creates no order. Only an operator can help, so GiveUp becomes NeedsOperator. */
 export function refusalOf(answer: PosAnswer, what: string): TryAgain | NeedsOperator {
   const refusal = refusalBy(answer, what);
   if (!(refusal instanceof GiveUp)) return refusal;

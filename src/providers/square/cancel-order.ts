@@ -8,10 +8,11 @@ import { findOrder } from './read-status.ts';
 import { orderState, type Settings } from './payloads.ts';
 import { keyOf, referenceOf } from './write-order.ts';
 
-/** https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
+/** Maximum length: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
 const REASON_MAX = 100;
 
-/** "Any time before the terminal state": https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails */
+// States that allow a cancel, which is possible "any time before the terminal state":
+// https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails
 const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
 
 /**
@@ -19,8 +20,8 @@ const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
  * paid: "Orders cannot be canceled after payments have been processed". The seller decides about the payment.
  * https://developer.squareup.com/forums/t/best-method-to-cancel-order-after-refund/922
  *
- * An update needs the order's version, so the order is read first. That also shows a cancel by an earlier request or at
- * the till. Without Square's id the order is searched.
+ * An update needs the order's version, so the order is read first. The answer also shows whether an earlier request or
+ * the till has cancelled the order. Without Square's id, the order is searched.
  * https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
  */
 export async function cancelOrder(
@@ -55,7 +56,7 @@ export async function cancelOrder(
     method: 'PUT',
     path,
     body: {
-      // The key depends on the version: Square ignores another update with the same key.
+      // The key contains the version, because Square ignores another update with the same key.
       idempotency_key: keyOf(`cancel ${now.version}`, serviceOrderId),
       order: {
         location_id: locationId,

@@ -20,8 +20,8 @@ import { exchangeCode, grantSeed, secondsUntil, tokenOf } from './obtain-token.t
 const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 
 /**
- * Reads the token's scopes and its end: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
- * @returns two empty lists if Square names no scopes. An application's own token may have neither scopes nor an end
+ * Reads a token's scopes and expiry: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
+ * @returns two empty lists if Square names no scopes. An application's own token may have no scopes and no expiry
  * @throws TryAgain; NeedsOperator if Square refuses the token
  */
 async function tokenScopes(
@@ -54,7 +54,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
   const { baseUrl, accessToken, clientId, refreshToken, authorizationCode } = context.settings;
   const isAuthorised = accessToken !== undefined || refreshToken !== undefined;
   if (isAuthorised && authorizationCode === undefined) return connectWebhook(context);
-  // No `state`: the code only comes back to the person who opens this printed URL, so no request can be forged.
+  // A `state` against forged requests is not needed: the code returns only to the person who opens this printed URL.
   const query = new URLSearchParams({ client_id: clientId ?? '', scope: NEEDED_SCOPES.join(' '), session: 'false' });
   return connectByCode(context, {
     url: `${baseUrl}/oauth2/authorize?${query.toString()}`,
@@ -69,12 +69,13 @@ export async function connect(context: ConnectContext): Promise<Connection> {
 
 /**
  * Subscribes the webhook to order events, or updates an earlier subscription whose URL differs only in the token.
- * Subscriptions belong to the application and need its own token. With a seller's token, the operator does these steps.
+ * Subscriptions belong to the application and need its own token. With a seller's token, the operator does these steps
+ * by hand.
  * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
  */
 async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
-  // OAuth gives a seller's token.
+  // A token by OAuth is a seller's, which cannot read subscriptions.
   const ours = context.settings.accessToken === undefined ? undefined : await listOurs(context);
   if (ours === undefined) return byHand(context);
 
@@ -130,7 +131,7 @@ async function subscribe(context: ConnectContext): Promise<{ signatureKey: strin
   return { signatureKey, did: `Square now calls this location's webhook (subscription ${made.id})` };
 }
 
-/** Updates a subscription. The key is read first: after the change of the URL nothing may fail. */
+/** Updates a subscription. Reads the key first: a failure after the change would leave the old URL in the settings. */
 async function update(old: Subscription, context: ConnectContext): Promise<{ signatureKey: string; did: string }> {
   const { webhookUrl } = context;
   const signatureKey = await signatureKeyOf(old, context);
@@ -149,7 +150,7 @@ async function update(old: Subscription, context: ConnectContext): Promise<{ sig
 
 async function signatureKeyOf(subscription: Subscription, context: Square): Promise<string> {
   const answer = await callSquare(context, { method: 'GET', path: pathOf(subscription) });
-  const { signature_key } = readAnswer(SubscriptionAnswer, answer, 'to show the subscription').subscription;
+  const { signature_key } = readAnswer(SubscriptionAnswer, answer, 'the subscription').subscription;
   if (signature_key === undefined) {
     throw new NeedsOperator(
       `Square's answer has no signature key of subscription ${subscription.id}: copy it into signatureKey`,
@@ -158,7 +159,7 @@ async function signatureKeyOf(subscription: Subscription, context: Square): Prom
   return signature_key;
 }
 
-/** Lists the operator's steps with a seller's token. @throws NeedsOperator if Square refuses the token */
+/** Lists the operator's steps if we have a seller's token. @throws NeedsOperator if Square refuses the token */
 async function byHand(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   const { missing } = await tokenScopes(context);
@@ -177,15 +178,15 @@ function pathOf({ id }: Subscription): string {
   return `${PATH}/${encodeURIComponent(id)}`;
 }
 
-/** The URL without its query, which contains the token. */
+/** Returns the URL without its query, which contains the token. */
 function withoutQuery(url: string): string {
   return url.split('?', 1).join('');
 }
 
 /**
- * Reads the token's scopes, then the location. A seller's token shows the location only with MERCHANT_PROFILE_READ,
- * which orders do not need. Without it, a search of the location's orders proves the token.
- * @returns how long an `accessToken` without renewal lives
+ * Reads the token's scopes, then the location. A seller's token can read the location only with the scope
+ * MERCHANT_PROFILE_READ, which orders do not need. Without this scope, a search of the location's orders is the proof.
+ * @returns when an `accessToken` expires, because it cannot be renewed
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string | void> {
@@ -206,13 +207,13 @@ export async function check(context: PosContext<Settings>): Promise<string | voi
 async function showLocation(context: PosContext<Settings>): Promise<void> {
   const { locationId } = context.settings;
   const answer = await callSquare(context, { method: 'GET', path: `/v2/locations/${locationId}` }).catch(
-    quoteRefusal([403], (status) => `Square refuses the location (${status}): use a locationId of the token`),
+    quoteRefusal([403], (status) => `Square refuses the location (${status}): use a locationId of the token's seller`),
   );
   if (answer.status === 404) {
     throw new NeedsOperator('Square does not know this location: check locationId and baseUrl', { httpStatus: 404 });
   }
   const { id, status } = readAnswer(LocationAnswer, answer, 'the location of locationId').location;
-  // "main" is an alias of a location. Webhooks do not use it.
+  // "main" is an alias of a location. Webhooks name a location by its id.
   if (id !== locationId) throw new NeedsOperator('locationId is an alias of the location: use its id');
   if (status === 'INACTIVE') {
     throw new NeedsOperator('the location of locationId is inactive at Square: activate it, or correct locationId');
@@ -220,27 +221,30 @@ async function showLocation(context: PosContext<Settings>): Promise<void> {
 }
 
 /**
- * Searches the location's orders. How Square answers for another seller's location is not documented; presumably as it
- * refuses an order there. An entry names an order without its contents.
+ * Searches the location's orders for one entry, which is an order's id without its contents. Square does not document
+ * its answer for another seller's location. We assume that it refuses, as it refuses an order there.
  */
 async function searchLocation(context: PosContext<Settings>): Promise<void> {
   const body = { location_ids: [context.settings.locationId], limit: 1, return_entries: true };
   const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body }).catch(
-    quoteRefusal([403], (status) => `Square refuses the location's orders (${status}): use a locationId of the token`),
+    quoteRefusal(
+      [403],
+      (status) => `Square refuses the location's orders (${status}): use a locationId of the token's seller`,
+    ),
   );
   readAnswer(OrderEntries, answer, 'the orders of locationId');
 }
 
 const DAY_S = 86_400;
-/** Token age after which the next daily call renews it, so that none exceeds the seven days of Square's advice. */
+/** A daily call renews a token of this age in seconds, so that no token exceeds the seven days of Square's advice. */
 const MAX_AGE_S = 5.5 * DAY_S;
-/** Seconds until a token without an end is checked again. */
+/** Seconds until a token without an expiry is checked again. */
 const ENDLESS_S = 30 * DAY_S;
 
 /**
  * Renews the seller's token, which lives for 30 days, every six days: "every 7 days or less", says
  * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). An `accessToken`
- * cannot be renewed, so only its remaining life is read.
+ * cannot be renewed, so this only reads when it expires.
  */
 export async function renewConnection(context: PosContext<Settings>): Promise<void> {
   const { credentials, settings, now } = context;

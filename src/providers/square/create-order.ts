@@ -11,7 +11,8 @@ import { keyOf, writeOrder, writePayment } from './write-order.ts';
  * Creates the order, then pays it: Square shows a seller only paid orders.
  * https://developer.squareup.com/docs/orders-api/fulfillments
  *
- * Both idempotency keys derive from the order's id: a repeat gets the first answer and continues where that stopped.
+ * Both idempotency keys derive from the order's id. So a repeat of a request gets the first answer again, and the
+ * attempt continues where the earlier attempt stopped.
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
@@ -29,7 +30,7 @@ async function obtainOrder(order: KitchenOrder, context: Square): Promise<Square
   if (answer.status < 300) return orderIn(answer);
   const refusal = refusalBy(answer, 'the order', { items: order.items });
   if (!hasCode(answer, 'IDEMPOTENCY_KEY_REUSED')) throw refusal;
-  // The settings or this program changed since an attempt whose answer was lost. Its order exists.
+  // An earlier attempt created the order from other settings or by another release, and its answer was lost.
   const found = await findOrder(order, context);
   if (found === undefined) throw refusal;
   return found;
@@ -38,7 +39,7 @@ async function obtainOrder(order: KitchenOrder, context: Square): Promise<Square
 async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Square): Promise<void> {
   if (isPaid(square)) return;
   const { serviceOrderId, money } = order;
-  // Square takes no payment of 0, but a payment of only a tip.
+  // Square refuses a payment of 0, but accepts a payment of only a tip.
   const answer =
     square.total_money.amount + money.tip === 0
       ? await callSquare(context, {
@@ -54,7 +55,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
-  // A paid order takes no second payment. The member must not read that it failed.
+  // Square refuses to pay a paid order again. Then the member must not read that the order failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
     throw error instanceof TryAgain ? tryAgainWith(error, { sent: true }) : error;
   });
@@ -67,21 +68,21 @@ async function retrieveOrder(id: string, context: Square): Promise<SquareOrder> 
   return orderIn(answer);
 }
 
-/** @throws TryAgain: the order exists, but Square's answer about it was lost */
+/** @throws TryAgain if the answer cannot be read, although the order exists */
 function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
   const result = OrderAnswer.safeParse(json);
   if (result.success) return result.data.order;
   throw new TryAgain(`Square answered ${httpStatus} without a readable order`, { sent: true, httpStatus });
 }
 
-/** True if the order is paid. An order of 0 owes nothing even before payment, so its payment is repeated. */
+/** False also for an order of 0, which owes nothing even before its payment. So that payment is repeated. */
 function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
   return total_money.amount > 0 && net_amount_due_money?.amount === 0;
 }
 
 /**
- * Adds to an error that the order exists and is not paid. `sent` stays: the restaurant does not see an unpaid order,
- * and the key finds it again. So a temporary refusal of the payment counts as not sent.
+ * Adds to an error that the order exists and is not paid. `sent` stays as the payment's error has it. Even `false` is
+ * safe: the restaurant does not see an unpaid order, and a repeat with the same key gets the same order.
  */
 function afterOrder(error: unknown): unknown {
   if (error instanceof TryAgain) {

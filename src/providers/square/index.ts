@@ -17,7 +17,7 @@ export const square: Provider<Settings> = {
   deduplicatesForS: 24 * 3600,
   createOrder,
   cancelOrder,
-  // The order is read before the cancel, and "you can reattempt it with the same idempotency key":
+  // `cancelOrder` first reads whether the order is cancelled, and "you can reattempt it with the same idempotency key":
   // https://developer.squareup.com/reference/square/orders/update-order
   deduplicatesCancels: true,
   readStatus,

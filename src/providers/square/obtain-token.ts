@@ -5,7 +5,7 @@ import { API_VERSION, TokenGranted, type Settings } from './payloads.ts';
 
 type Asking = Pick<PosContext<Settings>, 'settings' | 'now' | 'signal' | 'fetch'>;
 
-/** The settings that the seller's token depends on. An `accessToken` depends on nothing else. */
+/** The settings that the seller's token depends on. Undefined before the seller has authorised the application. */
 export function grantSeed(settings: Settings): Record<string, string> | undefined {
   const { baseUrl, accessToken, clientId, clientSecret, refreshToken } = settings;
   if (accessToken !== undefined) return { baseUrl, accessToken };
@@ -52,7 +52,7 @@ export async function exchangeCode(context: Asking, code: string): Promise<strin
  * Requests a token of 30 days by the code flow. Its refresh token stays the same until it is revoked:
  * https://developer.squareup.com/reference/square/o-auth-api/obtain-token and
  * https://developer.squareup.com/docs/oauth-api/overview (read in November 2026)
- * @param context.signal not the order's: other orders wait for the same token
+ * @param context.signal not the signal of an order, because other orders wait for the same token
  */
 async function obtainToken(
   context: Asking,
@@ -77,12 +77,12 @@ export function secondsUntil(time: string, now: Date): number {
   return Math.max(0, (Date.parse(time) - now.getTime()) / 1000);
 }
 
-/** An earlier grant proves that the application's id and secret were right. */
+/** Explains a failed renewal. An earlier grant proves that id and secret are right, so the seller must authorise. */
 function notRenewed(httpStatus: number, wasGranted: boolean): NeedsOperator {
   return refused(httpStatus, 'and that the seller has not revoked refreshToken', wasGranted);
 }
 
-/** The error has no `httpStatus`, so that it is not taken for the answer to a call. */
+/** The error has no `httpStatus`, or `quoteRefusal` would take it for the answer to a call and replace its message. */
 function refused(httpStatus: number, advice: string, isLost = false): NeedsOperator {
   const code = isLost ? 'reconnect_needed' : 'pos_refused_us';
   return new NeedsOperator(

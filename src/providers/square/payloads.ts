@@ -12,38 +12,37 @@ export const API_VERSION = '2026-05-20';
 const Fields = z.strictObject({
   /** The application's own token, or a seller's token without renewal. */
   accessToken: Secret.optional(),
-  /** Instead of accessToken: the application and the seller's authorisation, which is renewed. */
+  /** Instead of accessToken: the application's id and secret, and the seller's refreshToken, which renews tokens. */
   clientId: Secret.optional(),
   clientSecret: Secret.optional(),
   /** The refresh token of the code flow. `connect` fills it in. */
   refreshToken: Secret.optional(),
   /** An authorisation code, which `connect` exchanges. */
   authorizationCode: Secret.optional(),
-  /** Square's id of the location. */
   locationId: z.string().regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' }),
   /** The key of the webhook subscription. `connect` fills it in. */
   signatureKey: Secret.optional(),
-  /** The subscription's URL, byte for byte, which the signature covers. By default it is made from `PUBLIC_URL`. */
+  /** The subscription's exact URL, which the signature covers. By default it is made from `PUBLIC_URL`. */
   notificationUrl: HttpUrl.optional(),
   itemMap: ItemMap,
   /**
-   * True if a fulfillment completed at the till means that the member has the food. An order's own COMPLETED never
-   * does: it means paid, and our orders are paid from the start.
+   * True if a fulfillment completed at the till means that the member has the food. The state COMPLETED of an order
+   * never means that: it means paid, and our orders are paid from the start.
    */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * Default preparation times, including a delivery's way. No source reports them. How Square treats an ASAP pickup
-   * without one is not documented. A delivery must have one.
+   * Preparation times of ASAP orders, for a delivery with the way to the member. No API reports these times. Square
+   * requires one for a delivery, and does not document how it treats an ASAP pickup without one.
    */
   prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
-  /** `restaurant`: the seller's own staff, whose tips Square pools, unless `ownCouriers` says otherwise. */
+  /** `restaurant`, the default, is the seller's own staff, whose tips Square pools. */
   deliveredBy: DeliveredBy.optional(),
   /** Older settings have this instead of `deliveredBy`: false means `platform`. */
   ownCouriers: z.boolean().optional(),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 
-/** The settings of one location: an `accessToken`, or the application with its secret. */
+/** The settings of one location. They contain an `accessToken`, or the application's id and secret. */
 export const Settings = Fields.superRefine((settings, { addIssue }) => {
   const { accessToken, clientId, clientSecret, refreshToken, authorizationCode } = settings;
   const isMissing = (field: string): void => addIssue({ code: 'custom', path: [field], message: 'is missing' });
@@ -62,7 +61,7 @@ export const Settings = Fields.superRefine((settings, { addIssue }) => {
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** An amount in minor units, as ours. */
+/** An amount in minor units, like ours. */
 const Money = z.object({ amount: z.int().default(0), currency: z.string() });
 
 /** The fields of Square's order that we read: https://developer.squareup.com/reference/square/objects/Order */
@@ -78,7 +77,7 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 export const OrderAnswer = z.object({ order: SquareOrder });
 
 /**
- * A fulfillment's time and end. For an ASAP fulfillment Square computes the time: now plus `prep_time_duration`.
+ * When a fulfillment is due and why it ended. For an ASAP fulfillment Square adds `prep_time_duration` to the present.
  * https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails
  */
 const Details = z.object({
@@ -89,7 +88,7 @@ const Details = z.object({
 });
 export type Details = z.infer<typeof Details>;
 
-/** The requested order: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
+/** Schema of an answer about an order: https://developer.squareup.com/reference/square/orders-api/retrieve-order */
 export function orderState({ id, locationId, reference }: { id: string; locationId: string; reference: string }) {
   return z.object({
     order: z.object({
@@ -114,13 +113,13 @@ export function orderState({ id, locationId, reference }: { id: string; location
   });
 }
 
-/** A page of orders. An order in another shape is a till's own, not ours. */
+/** A page of orders. An order with another shape was made at a till, so it is not ours. */
 export const FoundOrders = z.object({
   orders: z.array(SquareOrder.nullable().catch(null)).default([]),
   cursor: z.string().optional(),
 });
 
-/** The requested location: https://developer.squareup.com/reference/square/objects/Location */
+/** The answer with a location: https://developer.squareup.com/reference/square/objects/Location */
 export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
 
 /** The entries of a search. Empty for a location without orders. */
@@ -159,10 +158,10 @@ export const SubscriptionList = z.object({
 /** A time in Square's format, such as 2022-10-20T22:03:46Z. */
 const Time = z.string().refine((text) => !Number.isNaN(Date.parse(text)));
 
-/** The scopes and the end of a token: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
+/** A token's scopes and expiry: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status */
 export const TokenStatus = z.object({
   scopes: z.array(z.string()).nullish(),
-  /** Empty if the token never expires. */
+  /** Missing if the token never expires. */
   expires_at: Time.nullish().catch(undefined),
 });
 

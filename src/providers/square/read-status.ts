@@ -18,10 +18,10 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** The order's ids, and the time of the state. */
+/** The order's ids, and when its state changed. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/** If some fulfillments were cancelled or failed, the order continues with the others. */
+/** Leaves out cancelled and failed fulfillments, unless all are: the order continues with the others. */
 export function activeFulfillments<Each>(
   fulfillments: readonly Each[],
   stateOf: (each: Each) => string,
@@ -31,8 +31,8 @@ export function activeFulfillments<Each>(
 }
 
 /**
- * @param details further fields of the fulfillment, if read: a webhook has only the state
- * @returns one event, or none for an unknown state, or for COMPLETED if it does not mean completed here
+ * @param details further fields of the fulfillment. A webhook has only the state
+ * @returns one event; none for an unknown state, or for COMPLETED if `closedMeansCompleted` is false
  */
 export function eventOfFulfillment(
   state: string,
@@ -46,16 +46,16 @@ export function eventOfFulfillment(
   return [{ status, nativeStatus: state, ...about, ...estimates, ...reasonOf(status, details) }];
 }
 
-/** Only the order state CANCELED is about the food. The others are about payment. */
+/** Only the order state CANCELED is about the food. The other states of an order are about its payment. */
 export function eventOfOrder(state: string | undefined, about: About, details: Details = {}): StatusEvent[] {
   if (state !== 'CANCELED') return [];
   return [{ status: 'cancelled', nativeStatus: state, ...about, ...reasonOf('cancelled', details) }];
 }
 
 /**
- * The reason of an end. Square's own page offers "Item(s) not in stock", "Customer cancellation request" and free text
- * (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without one, the restaurant cancelled.
- * A failed one was "not explicitly canceled". That an expired one was never begun is inferred from its name.
+ * Returns why an order ended. Square's page offers "Item(s) not in stock", "Customer cancellation request" and free
+ * text (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without a reason, the restaurant
+ * cancelled. A failed order was "not explicitly canceled". We infer from `expired_at` that nobody began the order.
  */
 function reasonOf(status: Status, { cancel_reason, expired_at }: Details): Pick<StatusEvent, 'reason' | 'reasonCode'> {
   if (status !== 'cancelled' && status !== 'failed') return {};
@@ -65,15 +65,15 @@ function reasonOf(status: Status, { cancel_reason, expired_at }: Details): Pick<
 }
 
 const PAGE = 100;
-/** Maximum number of pages searched: a busy location's day. */
+/** Maximum number of pages that a search reads: the orders of a busy location's day. */
 const PAGES = 20;
 /** Maximum difference in milliseconds between Square's clock and the platform's. */
 const SKEW_MS = 60 * 60_000;
 
 /**
- * Finds the order among the location's orders since it was placed. Square cannot search by reference.
+ * Finds the order by reading all of the location's orders since it was placed. Square cannot search by our reference.
  * https://developer.squareup.com/docs/orders-api/manage-orders/search-orders
- * @throws as `callSquare` does, NeedsOperator; TryAgain also if the searched pages do not include all orders
+ * @throws as `callSquare` and `refusalOf` do; TryAgain also if the searched pages do not include all orders
  */
 export async function findOrder(order: CanonicalOrder, context: Square): Promise<SquareOrder | undefined> {
   const reference = referenceOf(order.serviceOrderId);
@@ -86,7 +86,7 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
   for (let page = 0; page < PAGES; page += 1) {
     const body = { location_ids: [context.settings.locationId], query, limit: PAGE, ...(cursor && { cursor }) };
     const answer = await callSquare(context, { method: 'POST', path: '/v2/orders/search', body });
-    if (answer.status >= 300) throw refusalOf(answer, 'to search its orders');
+    if (answer.status >= 300) throw refusalOf(answer, "to search the location's orders");
     const list = FoundOrders.safeParse(answer.json).data;
     if (list === undefined) throw new TryAgain("Square's answer to the search cannot be read", { sent: true });
     const found = list.orders.find((each) => each?.reference_id === reference);
@@ -98,11 +98,11 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
 }
 
 /**
- * Reads both states: https://developer.squareup.com/reference/square/orders-api/retrieve-order
- *
- * The Events API (`POST /v2/events`) would add the intermediate states, which change no order that has the last one. It
- * is off until an application enables it, needs the application's own token, and cannot be queried for one order.
- * @throws as `callSquare` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ * Reads the states of the order and its fulfillments:
+ * https://developer.squareup.com/reference/square/orders-api/retrieve-order
+ * The Events API (`POST /v2/events`) would add earlier states, which do not matter once the last state is known. It is
+ * off until an application enables it, needs the application's own token, and cannot be queried for one order.
+ * @throws as `callSquare` and `refusalOf` do; TryAgain also if the answer is unreadable or about another order
  */
 export async function readStatus(
   ref: OrderRef,
@@ -124,7 +124,7 @@ export async function readStatus(
     occurredAt: now.updated_at,
   };
   const wanted = Date.parse(order.fulfillment.requestedAt ?? '');
-  // The time that we sent is not an estimate of Square's.
+  // The requested time, which we sent, is not an estimate of Square's.
   const estimate = (time: string | undefined) => (Date.parse(time ?? '') === wanted ? undefined : time);
   const fulfillments = activeFulfillments(now.fulfillments, ({ state }) => state).map((each) => {
     const all = { ...each.pickup_details, ...each.delivery_details };
@@ -132,7 +132,7 @@ export async function readStatus(
   });
   const cancelled = eventOfOrder(now.state, about, fulfillments[0]);
   if (cancelled.length > 0) return cancelled;
-  // A fulfillment begins as PROPOSED, and no webhook reports that, so no event is missing.
+  // A fulfillment begins as PROPOSED. No webhook reports this state, so it is not an event here either.
   return fulfillments.flatMap(({ state, ...details }) =>
     state === 'PROPOSED' ? [] : eventOfFulfillment(state, about, settings, details),
   );

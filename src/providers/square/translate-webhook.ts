@@ -16,7 +16,7 @@ export const webhookAuth = {
 } satisfies WebhookAuth;
 
 /**
- * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Square names only its own id.
+ * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Both contain only Square's order id.
  * https://developer.squareup.com/docs/webhooks/step3validate
  * @throws NotAuthentic, Poison
  */
@@ -30,7 +30,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       const updated = readShape(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
       if (updated.location_id !== settings.locationId) return [];
       const about = { providerOrderId: updated.order_id, occurredAt: updated.updated_at ?? sentAt };
-      // The same state again: another field of the fulfillment changed.
+      // If the state is the same as before, another field of the fulfillment changed.
       const moved = activeFulfillments(updated.fulfillment_update, ({ new_state }) => new_state).filter(
         ({ old_state, new_state }) => new_state !== old_state,
       );
@@ -50,9 +50,9 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 }
 
 /**
- * Verifies the signature, which covers the subscription's URL: the one in the settings or the called one. While
- * `connect` moves the subscription to a new token, Square signs for the new URL before the settings have it, and a
- * later repeat may be signed for the old one. The key stays the same.
+ * Verifies the signature, which covers the subscription's URL: the URL in the settings, or the URL that was called.
+ * While `connect` moves the subscription to a new token, Square signs for the new URL before the settings have this
+ * URL, and a later repeat may be signed for the old URL. The key stays the same.
  */
 function verify(webhook: Webhook, { signatureKey, notificationUrl }: Settings): void {
   if (signatureKey === undefined) {

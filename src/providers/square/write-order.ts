@@ -7,8 +7,8 @@ import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
 /**
- * Requests depend only on the order and the settings, never on the time: Square refuses a repeated key with another
- * body. https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
+ * Requests depend only on the order and the settings, never on the time, because Square refuses a known idempotency key
+ * with another body: https://developer.squareup.com/docs/build-basics/common-api-patterns/idempotency
  */
 
 /** Square's limits, in characters: https://developer.squareup.com/reference/square/orders-api/create-order */
@@ -24,14 +24,14 @@ const DELIVERY_NOTE_MAX = 550;
 const COURIER_TIP = 'Courier tip';
 
 /**
- * Derives the idempotency key: 43 characters for any id; a payment's may have 45. Whether Square separates the keys of
- * its endpoints is not documented, so the key depends on the purpose.
+ * Derives an idempotency key of 43 characters. Square allows 45 for a payment. The key depends on the purpose, because
+ * Square does not document whether two endpoints may get the same key.
  */
 export function keyOf(purpose: 'order' | 'payment' | 'pay-order' | `cancel ${number}`, serviceOrderId: string): string {
   return createHash('sha256').update(`${purpose}\n${serviceOrderId}`).digest('base64url');
 }
 
-/** Our id if it fits. Otherwise its beginning, for people, and enough of its hash to be unique. */
+/** Returns our id if it fits. Otherwise returns its beginning, for people, and enough of its hash to be unique. */
 export function referenceOf(serviceOrderId: string): string {
   if (serviceOrderId.length <= REFERENCE_MAX) return serviceOrderId;
   const hash = createHash('sha256').update(serviceOrderId).digest('hex').slice(0, 16);
@@ -41,9 +41,9 @@ export function referenceOf(serviceOrderId: string): string {
 /**
  * Writes the body of `POST /v2/orders`.
  *
- * Our known prices take precedence over the catalog's. Square computes the taxes: an order carries tax only as
- * percentages, while ours is an amount, and the seller's books need the seller's rates. Square taxes the discounted
- * price and adds the service charges last.
+ * A price that we send replaces the catalog's. Square computes the taxes: an order at Square has taxes only as
+ * percentages, ours is an amount, and the seller's books need the seller's rates. Square taxes the discounted price and
+ * adds the service charges last.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  * https://developer.squareup.com/docs/orders-api/discounts
  */
@@ -97,7 +97,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
   };
 }
 
-/** Writes a service charge after taxes and without tax: the member saw this amount. */
+/** Writes a service charge that is added after taxes and not taxed, because the member saw this amount. */
 function writeCharge(name: string, amount: number, currency: string) {
   return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
@@ -146,7 +146,7 @@ function requestedAt({ fulfillment: { requestedAt }, placedAt }: CanonicalOrder)
   return requestedAt !== undefined && Date.parse(requestedAt) > Date.parse(placedAt) ? requestedAt : undefined;
 }
 
-/** The recipient. Square refuses an invalid e-mail address, and the kitchen needs none. */
+/** Writes the recipient. An invalid e-mail address is left out: Square would refuse it, and no kitchen needs it. */
 function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   return {
     display_name: cutText(name, NAME_MAX),
@@ -171,17 +171,17 @@ function writeAddress({ line1, line2, city, region, postalCode, country = '' }: 
 }
 
 /**
- * The tip paid with the payment, into the pool of the seller's staff. A courier's tip is a service charge instead:
- * https://developer.squareup.com/docs/payments-api/take-payments/external-payments
- * The order itself shows which, because the settings may have changed since.
+ * Returns the tip in the payment, which goes to the pool of the seller's staff. A courier's tip is a service charge
+ * instead: https://developer.squareup.com/docs/payments-api/take-payments/external-payments
+ * The charges of the order at Square decide, because the settings may have changed since the order was created.
  */
 function staffTip({ money }: CanonicalOrder, square: SquareOrder): number {
   return square.service_charges?.some(({ name }) => name === COURIER_TIP) ? 0 : money.tip;
 }
 
 /**
- * Writes the body of `POST /v2/payments`: the member has paid elsewhere. Square only takes its own total as the amount.
- * If the member paid another amount, a note gives it.
+ * Writes the body of `POST /v2/payments`, which records that the member has paid elsewhere. Square accepts only its own
+ * total as the amount. If the member paid another amount, the note names both.
  * https://developer.squareup.com/docs/orders-api/pay-for-orders
  */
 export function writePayment(order: CanonicalOrder, square: SquareOrder, locationId: string) {

@@ -5,7 +5,7 @@ import { NewSettings, Settings } from './payloads.ts';
 import { readStatus, translateWebhook } from './read-events.ts';
 import { ID, webhookAuth, webhookHeaders } from './sign.ts';
 
-/** A POS, or a bridge to one, that speaks our own format: it gets orders as JSON and sends `order.status` webhooks. */
+/** A POS with our own format, or a bridge to a POS. It gets orders as JSON and sends `order.status` webhooks. */
 export const standard: Provider<Settings> = {
   integration: 'standard',
   settings: Settings,

@@ -9,7 +9,7 @@ const Secret = z
   .string()
   .refine(isSecret, { error: 'is not a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes' });
 
-/** One location's settings. Without a secret nothing is signed; only the webhook's token proves the sender. */
+/** One location's settings. Without a secret nothing is signed, and only the token in its URL protects the webhook. */
 export const Settings = z
   .strictObject({
     /** Orders are posted to this URL. */
@@ -18,9 +18,9 @@ export const Settings = z
     statusUrl: HttpUrl.optional(),
     /** Cancels are posted to this URL. Without it, a person cancels by telephone. */
     cancelUrl: HttpUrl.optional(),
-    /** Signs orders and verifies webhooks. */
+    /** The secret that signs orders and verifies webhooks. */
     secret: Secret.optional(),
-    /** A second valid secret while the POS rotates. */
+    /** The old secret, which stays valid while the POS changes to the new one. */
     previousSecret: Secret.optional(),
     /** Declares that the location has no secret on purpose. */
     unsigned: z.literal(true, { error: 'must be true or left out' }).optional(),
@@ -35,13 +35,13 @@ export const Settings = z
   });
 export type Settings = z.infer<typeof Settings>;
 
-/** New locations must have a secret or declare `unsigned`. Older locations continue without either. */
+/** New locations must have a secret or declare `unsigned`. Existing locations continue to work without either. */
 export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== undefined || unsigned === true, {
   path: ['secret'],
   error: 'is missing, so only the token in the URL proves the sender. Add secret, or write "unsigned": true',
 });
 
-/** The valid secrets, the current one first. */
+/** Returns the valid secrets, first the current secret. */
 export function secretsOf({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }
@@ -52,7 +52,6 @@ const Time = z.iso.datetime({
     issue.code === 'invalid_format' ? 'is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z' : undefined,
 });
 
-/** The POS's answer to an order. */
 export const OrderTaken = z.object({ providerOrderId: Id });
 
 /** An unknown code is read as `other`, so that no event is lost. */
@@ -60,14 +59,13 @@ const Codes = z.object({
   reasonCode: absentable(
     z.preprocess((code) => (typeof code === 'string' ? code.toLowerCase() : code), ReasonCode).catch('other'),
   ),
-  /** `serviceItemId`s of the posted order. */
+  /** The items that the reason is about: `serviceItemId`s of the posted order. */
   itemIds: absentable(z.array(Id).max(100)).catch(undefined),
 });
 
 /** The POS's answer if it refuses an order or a cancel. */
 export const Refusal = Codes.extend({ reason: z.string().optional().catch(undefined) });
 
-/** The POS's answer to a cancel. */
 export const OrderCancelled = z.object({ cancelled: z.literal(true) });
 
 export const AnyEvent = z.object({ eventType: z.string() });
@@ -87,7 +85,7 @@ export const OrderStatusEvent = z.object({
   }),
 });
 
-/** An answer about an order must not name another order. */
+/** Schema of an answer about an order. It refuses an answer that names another order. */
 export function ofOrder({
   serviceOrderId,
   providerOrderId,

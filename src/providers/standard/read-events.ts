@@ -10,8 +10,8 @@ import { verify } from './sign.ts';
 /**
  * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode",
  * "itemIds", "occurredAt", "estimatedReadyAt", "estimatedDeliveryAt", "trackingUrl"}}`.
- * `status` is one of ours in any case. `thirdPartyReference` (our id) or `id` (the POS's) is required. `occurredAt` is
- * RFC 3339 with offset. Other event types and other statuses are ignored.
+ * `status` is one of our statuses, in upper or lower case. `thirdPartyReference` (our order id) or `id` (the POS's) is
+ * required. `occurredAt` is RFC 3339 with offset. Other event types and other statuses are ignored.
  * @throws Poison
  */
 function readEvent(json: unknown): readonly StatusEvent[] {
@@ -29,7 +29,7 @@ function readEvent(json: unknown): readonly StatusEvent[] {
 }
 
 /**
- * Polls `statusUrl`, if there is one. The answer has a webhook's format. 404 means that the POS has no such order.
+ * Polls `statusUrl`, if it is set. The answer has the format of a webhook. 404 means that the POS has no such order.
  * @throws as `callPos` does; TryAgain if the answer is unreadable or about another order; NeedsOperator if
  *   `statusUrl` is wrong
  */

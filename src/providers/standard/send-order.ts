@@ -5,12 +5,12 @@ import { sign } from './sign.ts';
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 
-/** Only a 429 limits: the format defines no request limit. */
+/** Our format defines no request limit, so requests wait only after a 429. */
 const withinLimits = limitRate([]);
 
 /**
  * Calls the POS about one order. The call is signed by Standard Webhooks if there is a secret.
- * @param about the request's id, the same for each repeat
+ * @param about the id of the request. A repeat has the same id
  * @throws as `callPos` does
  */
 export function callStandard(
@@ -35,15 +35,14 @@ export function callStandard(
   );
 }
 
-/** Percent-encodes an id that is not visible ASCII, for a header. `%` is encoded to keep ids distinct. */
+/** Percent-encodes an id for a header, unless it is visible ASCII without `%`. Two ids never get the same code. */
 function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
-/** Maximum length of a reason. A member reads it. */
+/** Maximum length of a reason, which the member reads. */
 const REASON_MAX = 200;
 
-/** Reads why the POS refuses. */
 function readRefusal(json: unknown): Partial<Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'>> {
   const { reason, ...codes } = Refusal.safeParse(json).data ?? {};
   const text = reason?.replaceAll('\0', '').trim().slice(0, REASON_MAX).toWellFormed();
@@ -51,12 +50,12 @@ function readRefusal(json: unknown): Partial<Pick<GiveUp, 'reason' | 'reasonCode
 }
 
 /**
- * Posts the order to `ordersUrl` as JSON, in our own format. `webhook-id` and `Idempotency-Key` are the order's id in
- * every attempt: the POS deduplicates on them.
+ * Posts the order to `ordersUrl` as JSON, in our own format. The POS deduplicates on `webhook-id` and
+ * `Idempotency-Key`, which are the order's id in every attempt.
  *
- * - 2xx `{"providerOrderId"}`: taken, even without a usable id, since the POS may name it in a webhook
+ * - 2xx `{"providerOrderId"}`: taken, even without a usable id, because a webhook may bring the id later
  * - 409: the POS has this order already, which counts as taken
- * - 404 and 405 without a `reason`: `ordersUrl` is wrong, and every order would fail
+ * - 404 and 405 without a `reason`: `ordersUrl` is wrong, so an operator must correct it
  * - other 4xx, `{"reason"?, "reasonCode"?, "itemIds"?}`: the POS will never take the order
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
@@ -75,13 +74,14 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
 }
 
 /**
- * Posts the cancel to `cancelUrl`, if there is one. `webhook-id` and `Idempotency-Key` are `cancel:` and the order's
- * id: the order's id alone would look like a repeat of the order.
+ * Posts the cancel to `cancelUrl`, if it is set. `webhook-id` and `Idempotency-Key` are `cancel:` followed by the
+ * order's id, because the POS would take the order's id alone for a repeat of the order.
  *
  * - 2xx `{"cancelled": true}`: cancelled
  * - any other 2xx: a webhook will report the result
- * - 404 with a `reason`: the POS has no such order. Without one, `cancelUrl` is wrong, and the ticket may exist
- * - other 4xx: too late
+ * - 404 with a `reason`: the POS has no such order
+ * - 404 and 405 without a `reason`: `cancelUrl` is wrong, and the ticket may exist
+ * - other 4xx: the POS can no longer cancel the order
  */
 export async function cancelOrder(
   { providerOrderId }: OrderRef,

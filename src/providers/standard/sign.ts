@@ -16,7 +16,7 @@ export const webhookAuth = {
 export const ID = 'webhook-id';
 export const TIMESTAMP = 'webhook-timestamp';
 // guard: named-headers
-/** Both headers are signed. */
+/** The signature covers both headers. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
 /** Tolerance of a timestamp in seconds, as in the scheme's own libraries. */
@@ -28,7 +28,7 @@ export function isSecret(secret: string): boolean {
   return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
 }
 
-/** @returns the header `webhook-signature`: one signature per secret, so that either side may rotate first */
+/** @returns the header `webhook-signature`, with a signature per secret: either side may change its secret first */
 export function sign(secrets: readonly string[], id: string, timestamp: string, body: string | Buffer): string {
   return secrets.map((secret) => `v1,${digest(secret, id, timestamp, body)}`).join(' ');
 }

@@ -13,7 +13,7 @@ export function suggestFix(webhook: Webhook, settings: Settings): string | undef
   try {
     if (secrets.length > 0) verify(secrets, webhook);
   } catch {
-    // Today's count of seconds has ten digits.
+    // A present time has 13 digits in milliseconds, and ten in seconds.
     if (/^\d{13}$/.test(headers[TIMESTAMP] ?? '')) return `send seconds, not milliseconds, in ${TIMESTAMP}`;
     return fixOfSignature(headers, body, secrets.map(keyOf));
   }
@@ -70,7 +70,7 @@ function isBase64Of(bytes: Buffer, text: string): boolean {
   return Buffer.from(text, 'base64').equals(bytes);
 }
 
-/** Makes settings with a random secret, which signs forged orders. @returns undefined if the location has no secret */
+/** Makes settings that sign orders with a random, wrong secret. @returns undefined if the location has no secret */
 export function forge({ ordersUrl, secret }: Settings): Settings | undefined {
   if (secret === undefined) return undefined;
   return { ordersUrl, secret: `whsec_${randomBytes(32).toString('base64')}` };

@@ -4,11 +4,11 @@ import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts
 import { LoginAnswer, RATE_LIMIT_RESET, type Settings } from './payloads.ts';
 import { callWithToken } from '../oauth.ts';
 
-/** Logins allowed per hour. "Do not request a new authentication token more than twice in a one-hour period." */
+/** Maximum logins per hour: "Do not request a new authentication token more than twice in a one-hour period." */
 const LOGINS = 2;
 const HOUR_MS = 3_600_000;
 
-/** Times at which Toast answered each client's logins. There are as many clients as settings. */
+/** The times at which Toast answered a login, by client. The map stays small: its clients come from the settings. */
 const answered = new Map<string, readonly number[]>();
 
 /** The settings that an access token depends on. All restaurants of a client share its token. */
@@ -21,7 +21,8 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 }
 
 /**
- * Logs in. Toast blocks clients that log in too often, so a client with a refused login or token waits for an operator.
+ * Logs in. Toast blocks a client that logs in too often, so a client waits for an operator after a refused login, and
+ * after two logins in an hour.
  * https://doc.toasttab.com/doc/devguide/authentication.html,
  * https://doc.toasttab.com/doc/devguide/apiAuthenticationRateLimit.html
  */
@@ -46,7 +47,7 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
     fetch,
   })
     .catch((error: unknown) => {
-      // Without a status, the request did not reach Toast.
+      // An error without a status means that the request did not reach Toast.
       if (error instanceof NeedsOperator && error.httpStatus !== undefined) count();
       throw error;
     })
@@ -65,7 +66,7 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
 }
 
 /**
- * Seconds for one request. "The Toast orders API has a response time of up to 30 seconds"; the rest is for the network.
+ * Seconds for one request: "The Toast orders API has a response time of up to 30 seconds", and two for the network.
  * https://doc.toasttab.com/doc/devguide/apiHandlingRequestTimeouts.html, read 2026-11-23
  */
 export const WITHIN_S = 32;
@@ -76,7 +77,7 @@ const withinRate = limitRate([
   { requests: 10_000, seconds: 900 },
 ]);
 
-/** A limit of the whole account, as a 429 reports in `X-Toast-RateLimit-By`. Its size is not documented. */
+/** The limit of the whole account, which `X-Toast-RateLimit-By` in a 429 reports. Its size is not documented. */
 const withinAccount = limitRate([]);
 
 /**

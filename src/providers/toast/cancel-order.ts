@@ -7,15 +7,15 @@ import { callToast } from './call-toast.ts';
 import { eventsOfOrder, readOrder } from './read-status.ts';
 import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
 
-/** The food is ready from these statuses on. Toast documents no status from which it refuses. */
+/** Statuses in which the food is ready, so a cancel is too late. Toast does not document when it refuses a cancel. */
 const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];
 
 /**
  * Voids the order with all its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
  * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast only voids orders of the same
- * client whose payments are all OTHER, and requires the scope `orders.channel:void`. It refuses a voided order, so the
- * order is read before and after a refusal: a repeat changes nothing. No documented refusal means "too late".
- * @returns also undefined if Toast refuses to void this order; staff may still void it
+ * client whose payments are all OTHER, and requires the scope `orders.channel:void`. Toast refuses to void an order
+ * twice, so the order is read before the void and after a refusal. No documented refusal means "too late".
+ * @returns undefined also if Toast refuses to void this order, because staff may still void it
  * @throws as `readOrder` does, and GiveUp
  */
 export async function cancelOrder(
@@ -40,7 +40,7 @@ export async function cancelOrder(
   const all = { selections: { voidAll: true }, payments: { voidAll: true } };
   const path = `/orders/v2/orders/${encodeURIComponent(order.guid)}/void`;
   const answer = await callToast(context, 'POST', path, all).catch(
-    quoteRefusal([403], (status) => `Toast voids no order (${status}): give the client the scope orders.channel:void`),
+    quoteRefusal([403], (status) => `Toast refuses to void (${status}): give the client the scope orders.channel:void`),
   );
   const { status: httpStatus } = answer;
   if (httpStatus < 300) {
@@ -50,7 +50,7 @@ export async function cancelOrder(
   return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-/** Toast only voids orders whose payments are all OTHER: the guide above, whose example is of 2025-09-10. */
+/** Toast only voids orders whose payments are all OTHER, says the guide of `cancelOrder` (example of 2025-09-10). */
 function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
   const payments = checks.flatMap((check) => check.payments ?? []);
   return payments.length > 0 && payments.every(({ type }) => type === 'OTHER');

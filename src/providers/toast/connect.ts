@@ -6,7 +6,7 @@ import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
 import { type PosAnswer, quoteRefusal } from '../call-pos.ts';
 
 /**
- * Logs in, the only possible test without an order: Toast has no API for webhook subscriptions.
+ * Logs in and lists the operator's steps, because Toast has no API for webhook subscriptions.
  * https://doc.toasttab.com/doc/devguide/apiSubscriptions.html,
  * https://doc.toasttab.com/doc/devguide/devApiAccessWebhookSubscriptions.html
  */
@@ -37,14 +37,14 @@ export async function connect(
   };
 }
 
-/** Time span of the orders read, in milliseconds. One minute has few orders. */
+/** The time span in milliseconds from which `check` reads orders. It is short, so that there are few. */
 const SPAN_MS = 60_000;
 
 const BEHAVIORS: Readonly<Record<FulfillmentType, string>> = { pickup: 'TAKE_OUT', delivery: 'DELIVERY' };
 
 /**
- * Reads one of the last minute's orders, which proves client and restaurant and needs only the scopes of orders. Then
- * it reads the dining options, if the client may see them.
+ * Reads at most one order of the last minute, which proves client and restaurant and needs only the scopes of orders.
+ * Then it reads the dining options, if the client may see them.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -71,7 +71,7 @@ function checkDiningOptions(options: DiningOptions, { diningOptionGuids }: Setti
   }
 }
 
-/** Lists orders; `GET /orders` is deprecated: https://doc.toasttab.com/openapi/orders/operation/ordersBulkGet/ */
+/** Lists orders. `GET /orders` is deprecated: https://doc.toasttab.com/openapi/orders/operation/ordersBulkGet/ */
 async function listOrders(context: PosContext<Settings>): Promise<void> {
   const { now } = context;
   const span = new URLSearchParams({
@@ -83,7 +83,7 @@ async function listOrders(context: PosContext<Settings>): Promise<void> {
     quoteRefusal(
       [403],
       (status) =>
-        `Toast shows no orders (${status}): connect restaurantGuid to this client, and give the client the ` +
+        `Toast refuses to show orders (${status}): connect restaurantGuid to this client, and give the client the ` +
         'scopes orders:read and orders.channel:read',
     ),
   );
@@ -102,7 +102,7 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   try {
     answer = await callToast(context, 'GET', '/config/v2/diningOptions');
   } catch (error) {
-    // The orders were just readable, so this 403 is about the scope.
+    // `check` has just read orders, so this 403 is about the scope.
     if (error instanceof NeedsOperator && error.httpStatus === 403) return undefined;
     throw error;
   }
@@ -113,9 +113,9 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   return options.data;
 }
 
-/** Explains a refusal. The status for an unknown restaurant is not documented; an unknown order gets 404. */
+/** Explains a refusal. Any status may mean an unknown restaurant, because Toast does not document that status. */
 function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
-  return new NeedsOperator(`Toast shows no ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
+  return new NeedsOperator(`Toast refuses to show ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
     httpStatus,
   });
 }

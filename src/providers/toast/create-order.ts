@@ -9,7 +9,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
 import { estimatesOf } from './read-status.ts';
 
-/** A refusal's status, code and `requestId` for Toast's support. Its message is left out: it may quote the member. */
+/** Names a refusal's status, code and `requestId` (for Toast's support). Its message may quote the member. */
 export function nameRefusal({ status, json }: PosAnswer): string {
   const { code, requestId } = ErrorMessage.safeParse(json).data ?? {};
   return [status, code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean).join(', ');
@@ -18,10 +18,10 @@ export function nameRefusal({ status, json }: PosAnswer): string {
 const REFUSED = 'The restaurant could not take this order.';
 
 /**
- * Reason codes by Toast's messages. Few are documented (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html,
- * read 2026-11-23): an item that is not in its group, and missing fields. The others are inferred from field names.
- * Hours, quote times and stock are not queried: the orders API "accepts the order even if the restaurant is not
- * currently open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
+ * Reason codes by Toast's messages. Few messages are documented: an item that is not in its group, and missing fields
+ * (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html, read 2026-11-23). We infer the others from field
+ * names. No message is about opening hours: the orders API "accepts the order even if the restaurant is not currently
+ * open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
  */
 const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/does not belong to the group|out.of.stock/i, 'item_unavailable', 'An item is not available at the moment.'],
@@ -30,7 +30,7 @@ const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/price|discount/i, 'price_changed', REFUSED],
 ];
 
-/** By default the request's format is wrong. @param words Toast's message, never shown */
+/** Returns `technical` if no pattern matches. @param words Toast's message, which must not be shown */
 function reasonOfRefusal(
   words: string,
   { items }: CanonicalOrder,
@@ -48,10 +48,10 @@ type Context = PosContext<Settings>;
 
 /**
  * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, which Toast calls
- * the only reliable way, and pays exactly that. Otherwise the staff would have to settle the difference.
+ * the only reliable way, and pays exactly this total. Otherwise the staff would have to settle the difference.
  * https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
  *
- * `externalId` is unique since 2026-02-02: a repeat fails, and the order is found by it.
+ * Since 2026-02-02 Toast refuses a second order with the same `externalId`. The first is then found by this id.
  */
 export async function createOrder(order: KitchenOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
@@ -70,7 +70,7 @@ export async function createOrder(order: KitchenOrder, context: Context): Promis
   if (answer.status >= 300) return findRefused(answer, '/orders', order, context);
   const taken = TakenOrder.safeParse(answer.json);
   if (taken.success) return refOf(taken.data, settings);
-  // Webhooks will name only the GUID. A repeat finds it.
+  // We need the GUID, the only id in webhooks. A repeat finds it.
   throw new TryAgain('Toast took the order, but its answer has no GUID', {
     sent: true,
     httpStatus: answer.status,
@@ -82,14 +82,15 @@ export function findOrder(serviceOrderId: string, context: Context): Promise<Ord
   return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
 }
 
-/** The answer to an order is the order, and when it "will be fulfilled" if known. */
+/** Reads the GUID from the answer to an order, and when the order "will be fulfilled" if Toast knows it. */
 function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef {
   const estimates = estimatesOf(taken, settings);
   return { providerOrderId: taken.guid, ...(estimates && { ...estimates, occurredAt: taken.modifiedDate }) };
 }
 
 /**
- * Requests the check's total, tax included. This creates nothing. Our id is left out so that no repeat is refused.
+ * Requests the check's total, tax included. This creates nothing. `written` has no `externalId`, so that Toast cannot
+ * refuse a repeat.
  * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
  * @returns Toast's answer if it refuses the order
  */
@@ -104,8 +105,8 @@ async function requestPrice(written: object, context: Context): Promise<number |
 }
 
 /**
- * Distinguishes a repeat from a refused order. The status for a known `externalId` is not documented (the labor API's
- * is 400), so after every refusal the order is searched.
+ * Distinguishes a repeat from a refused order. Toast does not document its status for a known `externalId` (in the
+ * labor API it is 400), so this searches the order after every refusal.
  */
 async function findRefused(
   answer: PosAnswer,
@@ -122,15 +123,18 @@ async function findRefused(
   // Toast's message may quote the member, so it is matched but never shown. A price request has no externalId.
   const words = `${message} ${developerMessage}`;
   if (path === '/orders' && /external[\s_-]*id/i.test(words)) {
-    // Toast's message is not documented. An order that exists at Toast must not fail because it is not visible yet.
+    // Toast does not document this message. An order that exists but is not visible yet must not fail.
     if (/already exist|unique|duplicate/i.test(words)) {
-      throw new TryAgain(`${refused}: it has this externalId but does not show the order`, { sent: true, httpStatus });
+      throw new TryAgain(`${refused}: Toast has this externalId, but does not show the order`, {
+        sent: true,
+        httpStatus,
+      });
     }
     throw new NeedsOperator(`${refused} about the externalId: check namingAuthority`, { httpStatus });
   }
   if (httpStatus === 404) {
     throw new NeedsOperator(
-      `${refused}: it does not know an id in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
+      `${refused}: Toast does not know an id in restaurantGuid, diningOptionGuids, alternatePaymentGuid, ` +
         'feeServiceChargeGuid, discountGuid, itemMap or specialRequestItem',
       { httpStatus },
     );
@@ -140,8 +144,8 @@ async function findRefused(
 
 /**
  * Finds an order. "You can POST an order with an externalId, and then GET the order with that externalId"
- * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). The path is not documented. According to older
- * documentation the externalId replaces the GUID. So only a 404 proves that there is no order.
+ * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Only older documentation has the path, where the
+ * externalId replaces the GUID. So only a 404 proves that there is no order.
  * @throws TryAgain if Toast has the order but the answer lacks its GUID, the only id in webhooks; NeedsOperator
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {

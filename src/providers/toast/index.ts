@@ -16,12 +16,12 @@ export const toast: Provider<Settings> = {
   integration: 'toast',
   settings: Settings,
   deduplicates: true,
-  // A login (at most 10 s), the price, the order, and a search after a refusal. A cancel takes as many requests.
+  // Time for a login (at most 10 s), the price, the order, and a search after a refusal. A cancel needs no more.
   attemptWithinS: 10 + 3 * WITHIN_S,
   createOrder,
   findOrder,
   cancelOrder,
-  // "The order is not already voided": Toast refuses a second void. The order itself then shows that it is voided.
+  // Toast refuses a second void ("The order is not already voided"), and cancelOrder then reads that the order is void.
   deduplicatesCancels: true,
   readStatus,
   checkOrder,

@@ -5,7 +5,7 @@ import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
-/** A menu's ids: GUIDs, or multiLocationIds, which all versions of an entry in a group of restaurants share. */
+/** An id in a menu: a GUID, or a multiLocationId, which is the same for an entry in all restaurants of a group. */
 export const MENU_ID = String.raw`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{1,20}`;
 const MenuId = z.string().regex(new RegExp(`^(?:${MENU_ID})$`), {
   error: 'is neither a GUID nor a multiLocationId, digits as text, such as "500000008202871058"',
@@ -26,23 +26,23 @@ export const Settings = z.strictObject({
   clientId: Secret,
   clientSecret: Secret,
   restaurantGuid: Guid,
-  /** One secret per subscription. Each event category has its own. */
+  /** One secret per subscription. Each event category has a subscription of its own. */
   webhookSecret: z.union([Secret, z.array(Secret).min(1)], {
     error: 'is neither the secret of a webhook subscription nor a list of secrets',
   }),
   diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
-  /** The alternate payment type for paid orders, of type OTHER. Without it orders arrive unpaid. */
+  /** The alternate payment type, of type OTHER, that marks orders as paid. Without it orders arrive unpaid. */
   alternatePaymentGuid: Guid.optional(),
-  /** An open service charge for the order's fee. Without it the check has no fee. */
+  /** A service charge with an open amount, for the order's fee. Without it the check has no fee. */
   feeServiceChargeGuid: Guid.optional(),
-  /** An open amount discount of checks, for the order's discounts. Without it a note tells staff to subtract them. */
+  /** A check discount with an open amount, for discounts of orders. Without it a note tells staff to subtract them. */
   discountGuid: Guid.optional(),
-  /** The name that Toast assigned to us, the prefix of our ids. */
+  /** The name that Toast assigned to us. It is the prefix of our ids. */
   namingAuthority: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
     .optional(),
-  /** The state of an address that has none. */
+  /** The US state for an address that names none. */
   defaultState: z
     .string()
     .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
@@ -50,11 +50,11 @@ export const Settings = z.strictObject({
   /** Places in Toast's menu, by our ids. An id without an entry must itself be `<group's id>/<item's id>`. */
   itemMap: z.record(Id, MenuEntry).default({}),
   /**
-   * Toast's free menu item for special requests, in a menu group and in a modifier group. The schema of a selection
-   * requires an item. The guide's example has none, and so have our requests without this setting.
+   * A free menu item for special requests, in a menu group and in a modifier group. Toast's schema requires an item in
+   * each selection, but the guide's example has none. Without this setting our special requests have no item.
    */
   specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional(),
-  /** Toast gets no tip of the platform's courier. */
+  /** If the platform's couriers deliver, the tip is not sent to Toast. */
   deliveredBy: DeliveredBy.default('restaurant'),
   /** True if a closed order means that the member has the food. */
   closedMeansCompleted: z.boolean().default(true),
@@ -62,7 +62,7 @@ export const Settings = z.strictObject({
 export type Settings = z.infer<typeof Settings>;
 
 /**
- * The header that tells when a rate limit ends, "in UNIX epoch format". After a 429 a client must read it or
+ * The header that tells when a rate limit ends, "in UNIX epoch format". After a 429 a client must read this header or
  * `Retry-After`: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html
  */
 export const RATE_LIMIT_RESET = 'x-toast-ratelimit-reset';
@@ -80,7 +80,7 @@ const Taken = z.object({
   diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
 });
 
-/** An order, or a list of one: the schema of the answer has a list, its example the order itself. */
+/** An order, or a list with one order. In Toast's documentation the schema has a list, but the example has an order. */
 export const TakenOrder = z.union([
   Taken,
   z.object({ orders: z.tuple([Taken]) }).transform(({ orders: [order] }) => order),
@@ -153,7 +153,7 @@ export const ToastOrder = z.object({
     .catch([]),
 });
 
-/** The requested order, by its GUID or by our id. */
+/** Schema of an answer about an order, which was requested by its GUID or by our id. */
 export function requestedOrder({ guid, externalId }: { guid: string | undefined; externalId: string }) {
   const ours = requestedId(externalId);
   return ToastOrder.extend({
@@ -168,7 +168,7 @@ export const VoidedOrder = z.object({ voided: z.literal(true) });
 /** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });
 
-/** The id `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
+/** Returns `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */
 export function externalIdOf(serviceOrderId: string, { namingAuthority }: Settings): string {
   return namingAuthority === undefined ? serviceOrderId : `${namingAuthority}:${serviceOrderId}`;
 }

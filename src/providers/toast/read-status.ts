@@ -8,25 +8,25 @@ import { quoteRefusal } from '../call-pos.ts';
 import { readShape, readState } from '../read-json.ts';
 import { callToast } from './call-toast.ts';
 
-/** Our status for each delivery state. PICKED_UP: the driver has the order. PENDING: no driver has taken it yet. */
+/** Our status for each delivery state. PICKED_UP means that the driver has the order. PENDING: no driver yet. */
 const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
   ['PICKED_UP', 'en_route'],
   ['IN_PROGRESS', 'en_route'],
   ['DELIVERED', 'completed'],
 ]);
 
-/** Approved by staff or automatically. FUTURE: approved, and not begun. */
+/** The states of an order that was approved, by staff or automatically. FUTURE means approved, but not begun. */
 const TAKEN: readonly string[] = ['APPROVED', 'FUTURE'];
 
 type Order = z.infer<typeof ToastOrder>;
 type Progress = Pick<StatusEvent, 'status' | 'nativeStatus' | 'reason' | 'reasonCode'>;
-/** The order's ids, and the time if the order itself has none. */
+/** The order's ids, and the time to use if the order itself has no time. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
 /**
- * Reads an order's own state, which is not its guest order status: voided, not approved, the delivery's state,
- * otherwise the kitchen's progress. Closed and paid means nothing: our orders are paid from the start. An accepted
- * order without other news is an event only for its estimate.
+ * Reads an order's own state, which is not its guest order status. The first that applies counts: voided, not approved,
+ * the delivery's state, the kitchen's progress. "Closed" and "paid" are ignored, because our orders are paid from the
+ * start. An order that is only approved gives an event if it has an estimate.
  */
 export function eventsOfOrder(order: Order, about: About, settings: Settings): StatusEvent[] {
   const { approvalStatus, modifiedDate } = order;
@@ -52,8 +52,8 @@ function readProgress({ voided, approvalStatus, deliveryInfo, checks }: Order): 
 }
 
 /**
- * The kitchen's progress, by the `fulfillmentStatus` of the cooked items: ready if all are READY, in progress if one is
- * SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
+ * Reads the kitchen's progress from the `fulfillmentStatus` of the items: ready if all are READY, in progress if any is
+ * READY or SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
 function readKitchen(checks: Order['checks']): Progress | undefined {
   const stages = checks
@@ -67,8 +67,8 @@ function readKitchen(checks: Order['checks']): Progress | undefined {
 }
 
 /**
- * `estimatedFulfillmentDate` is when the order is "ready for pickup or to be delivered", depending on the dining
- * option. The promised time is the one that we sent, not an estimate.
+ * Reads `estimatedFulfillmentDate`, when the order is "ready for pickup or to be delivered", depending on the dining
+ * option. If it equals `promisedDate`, it is the time that we sent, not an estimate.
  */
 export function estimatesOf(
   order: Pick<Order, 'estimatedFulfillmentDate' | 'promisedDate' | 'diningOption'>,
@@ -84,7 +84,7 @@ export function estimatesOf(
  * Reads an order: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
  * @param about Toast's GUID, if known, and our id
  * @returns undefined if Toast has no such order
- * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; NeedsOperator
+ * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; otherwise NeedsOperator
  */
 export async function readOrder(
   { guid, serviceOrderId }: { guid: string | undefined; serviceOrderId: string },
@@ -94,21 +94,22 @@ export async function readOrder(
   const answer = await callToast(context, 'GET', `/orders/v2/orders/${encodeURIComponent(guid ?? externalId)}`).catch(
     quoteRefusal(
       [403],
-      (status) => `Toast shows no order (${status}): give the client the scopes orders:read and orders.channel:read`,
+      (status) =>
+        `Toast refuses to show the order (${status}): give the client the scopes orders:read and orders.channel:read`,
     ),
   );
   const { status: httpStatus } = answer;
   // A 400, "The GUID was malformed", does not prove that no order has this externalId.
   if (httpStatus === 404) return undefined;
   if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast shows no order (${httpStatus}): check baseUrl`, { httpStatus });
+    throw new NeedsOperator(`Toast refuses to show the order (${httpStatus}): check baseUrl`, { httpStatus });
   }
   return readState(answer, (json) => readShape(requestedOrder({ guid, externalId }), json));
 }
 
 /**
- * Reads the order. It contains no guest order status. Only clients with `delivery_info.address:read` see a delivery's
- * state.
+ * Polls the order. The answer contains no guest order status, and a delivery's state only if the client has the scope
+ * `delivery_info.address:read`.
  * @throws as `readOrder` does
  */
 export async function readStatus(

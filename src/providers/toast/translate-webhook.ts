@@ -14,7 +14,7 @@ export const webhookAuth = {
   settings: ['webhookSecret'],
 } satisfies WebhookAuth;
 
-/** Our status by Toast's. RECEIVED is every order's first status. According to the documentation it is not sent. */
+/** Our status by Toast's. According to the documentation, Toast does not send RECEIVED, every order's first status. */
 const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['RECEIVED', 'received'],
   ['IN_PREPARATION', 'in_progress'],
@@ -32,8 +32,8 @@ const EVENTS: ReadonlyMap<string, (json: unknown, settings: Settings) => readonl
 const WANTED = 'an object with timestamp, eventType and details';
 
 /**
- * Reads `guestOrderStatusUpdated`, and the order's own state from `order_updated` and `channel_order_updated`. All name
- * the order only by Toast's GUID.
+ * Reads `guestOrderStatusUpdated`, and the order's own state from `order_updated` and `channel_order_updated`. These
+ * events contain only Toast's GUID of the order.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -45,8 +45,8 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
 }
 
 /**
- * Verifies the signature `base64(HMAC-SHA256(secret, body + timestamp))`. Only the timestamp is used from the body
- * before the signature is verified. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
+ * Verifies the signature `base64(HMAC-SHA256(secret, body + timestamp))`. The timestamp is in the body, and is the only
+ * field that is used before the verification. https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
  */
 function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
   let json: unknown;

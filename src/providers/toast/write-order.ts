@@ -7,15 +7,13 @@ import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
 import { splitName } from '../../core/domain/member-text.ts';
 import { minorDigits, toDecimal } from '../../core/domain/money.ts';
 
-// https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html
-
-/** Length of a special request. */
+/** Maximum length: https://doc.toasttab.com/doc/devguide/apiSpecifyingModifiersAndInstructions.html */
 const SPECIAL_REQUEST_MAX = 1000;
 
 /** Maximum number of modifiers in an order. Toast publishes no limit. */
 const MODIFIERS_MAX = 500;
 
-/** The form of an id without an entry in `itemMap`. */
+/** The form that an id without an entry in `itemMap` must have. */
 const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
 
 type Item = CanonicalOrder['items'][number];
@@ -34,14 +32,14 @@ function writeSelection(item: Item, settings: Settings) {
     quantity,
     modifiers: [
       ...item.modifiers.flatMap((modifier) => writeModifier(modifier, quantity, itemMap)),
-      // The kitchen's displays show special requests of items, but not of the whole check.
+      // Kitchen displays show the special requests of an item, but not those of the whole check.
       ...requests.map((text) => specialRequest(text, quantity, 'optionGroup', settings)),
     ],
   };
 }
 
 /**
- * Limits the modifiers. Each is a selection of its own, so the body grows with them.
+ * Limits the modifiers, because each is a selection of its own and makes the request larger.
  * @throws GiveUp above the limit
  */
 function limitModifiers(items: readonly Item[]): void {
@@ -56,7 +54,7 @@ function limitModifiers(items: readonly Item[]): void {
   );
 }
 
-/** Repeats a modifier instead of counting it: Toast refuses a modifier whose quantity differs from its item's. */
+/** Repeats a modifier, because Toast refuses a modifier whose quantity differs from its item's. */
 function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['itemMap']): object[] {
   const selection = {
     ...referTo(modifier.serviceModifierId, 'optionGroup', itemMap),
@@ -67,7 +65,7 @@ function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['
 }
 
 /**
- * A special request. Among an item's modifiers it concerns the item, among the check's selections the order. Selection:
+ * Writes a special request: about an item among the item's modifiers, or about the order among the check's selections.
  * https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
 function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
@@ -79,7 +77,7 @@ function specialRequest(text: string, quantity: number, group: Group, { specialR
   };
 }
 
-/** The item's id in Toast's menu, if known. */
+/** Returns the item's id in Toast's menu, if known. */
 export function menuIdOf(serviceItemId: string, { itemMap }: Settings): string | undefined {
   return (entryOf(itemMap, serviceItemId) ?? readPlain(serviceItemId, 'itemGroup'))?.item;
 }
@@ -89,7 +87,7 @@ function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
   const name = JSON.stringify(id);
   if (entry === undefined) {
     throw new NeedsOperator(
-      `itemMap[${name}] is missing, and the id itself is not <${group}'s id>/<item's id>, GUIDs or multiLocationIds`,
+      `itemMap[${name}] is missing, and the id itself is not <${group}'s id>/<item's id> with GUIDs or multiLocationIds`,
     );
   }
   const groupId = entry[group];
@@ -98,7 +96,7 @@ function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
 }
 
 /**
- * Writes a reference by one kind of id: Toast refuses both at once.
+ * Writes a reference by one kind of id, because Toast refuses both kinds at once.
  * https://doc.toasttab.com/doc/devguide/apiUsingMultiLocationIdsInOrders.html
  */
 function reference(id: string): { guid: string } | { multiLocationId: string } {
@@ -112,7 +110,7 @@ function readPlain(id: string, group: Group): MenuEntry | undefined {
 
 type Member = CanonicalOrder['member'];
 
-/** "Up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
+/** Maximum length, "up to 53 characters", only ASCII: https://doc.toasttab.com/openapi/orders/overview/ */
 const EMAIL_MAX = 53;
 const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 
@@ -120,8 +118,8 @@ const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
 
 /**
- * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing field is not invented: Toast
- * distinguishes guests by e-mail address, and an invented one might belong to somebody else.
+ * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing field is not invented,
+ * because Toast distinguishes guests by e-mail address, and an invented address might belong to somebody else.
  * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
  * @throws GiveUp that names the field
  */
@@ -132,13 +130,13 @@ export function writeCustomer({ name, email, phone }: Member) {
     throw wanting(`member.email is not an address of up to ${EMAIL_MAX} ASCII characters`, 'e-mail address');
   }
   if (phone === undefined) throw wanting('member.phone is missing', 'telephone number');
-  // Toast requires two names. A single word serves as both.
+  // Toast requires two names. A name of one word is sent as both.
   return { firstName: first, lastName: last || first, email, ...writePhone(phone) };
 }
 
 /**
- * Writes the phone number. "The phone number must have exactly 10 digits", as numbers of country code 1 have. How Toast
- * validates a number with `phoneCountryCode` is not documented, so others are sent unchanged.
+ * Writes the phone number. "The phone number must have exactly 10 digits", as numbers of country code 1 have. Other
+ * numbers are not checked, because Toast does not document how it validates a number with `phoneCountryCode`.
  */
 function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
   const digits = e164.slice(1);
@@ -146,7 +144,7 @@ function writePhone(e164: string): { phone: string; phoneCountryCode?: string } 
   const phone = digits.slice(phoneCountryCode.length);
   if (phoneCountryCode !== '1') return { phone, phoneCountryCode };
   if (phone.length !== 10)
-    throw wanting('member.phone is of country code 1 without ten more digits', 'telephone number');
+    throw wanting('member.phone has country code 1, but not ten digits after it', 'telephone number');
   return { phone };
 }
 
@@ -160,7 +158,7 @@ function wanting(message: string, what: string): GiveUp {
 type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
 
 /**
- * Writes the order in Toast's format, without the payment, as `/prices` takes it.
+ * Writes the order in Toast's format without the payment, for `/prices`. `createOrder` adds the payment.
  * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
  * @throws GiveUp if the order lacks what Toast requires, NeedsOperator if the settings do
  */
@@ -179,12 +177,12 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
     }),
     checks: [
       {
-        // Up to 255 characters, shown on the kitchen's screens while the order waits.
+        // The kitchen's screens show it while the order waits. Toast takes up to 255 characters.
         tabName: order.callOutCode ?? order.serviceOrderId,
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),
-          // Order-level notes: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
+          // Notes about the order: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
           ...(note === undefined ? [] : [specialRequest(note, 1, 'itemGroup', settings)]),
         ],
         ...(settings.feeServiceChargeGuid !== undefined &&
@@ -196,7 +194,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
               },
             ],
           }),
-        // One discount for all: the restaurant's settings decide whether one may be applied twice.
+        // All discounts are sent as one, because the restaurant may not allow a discount twice.
         ...(discountGuid !== undefined &&
           discount > 0 && {
             appliedDiscounts: [
@@ -209,7 +207,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
 }
 
 /**
- * Checks the member, the address and the number of modifiers. The settings may supply a missing state.
+ * Checks the member, the address and the number of modifiers. A missing state is allowed: the settings may have one.
  * @throws GiveUp if the order lacks what Toast requires
  */
 export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void {
@@ -219,8 +217,8 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
 }
 
 /**
- * The payment of the amount due at Toast. If staff still have to subtract a discount, the payment is smaller by its
- * amount, which stays open on the check.
+ * Writes the payment of the amount due at Toast. If staff still have to subtract the discount, the payment is lower by
+ * the discount, which stays open on the check.
  * @param due Toast's total as received, a decimal
  */
 export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
@@ -237,13 +235,13 @@ export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, s
   };
 }
 
-/** Returns the amount as a double. Its shortest decimal is the amount itself, so JSON loses nothing. */
+/** Returns the amount as a double. JSON writes the shortest decimal of a double, which is exactly the amount. */
 function amountOf(minorUnits: number, currency: string): number {
   return Number(toDecimal(minorUnits, currency));
 }
 
 /**
- * The time of the order. Without one the kitchen begins at once. `openedDate` books the order on the right day.
+ * Writes the requested time. Without a time the kitchen begins at once. `openedDate` books the order on the right day.
  * https://doc.toasttab.com/doc/devguide/orders_api_future_orders.html
  */
 function writeSchedule(requestedAt: string | undefined, now: Date) {
@@ -277,7 +275,7 @@ function required(field: string, value: string | undefined): string {
   throw incomplete(`fulfillment.destination.${field} is missing`);
 }
 
-/** Two capital letters, which ISO 3166-2 puts after the country: MA of US-MA. */
+/** Reads a state's two letters from a region such as MA or, as ISO 3166-2 writes it, US-MA. */
 function stateOf(region: string | undefined, defaultState: string | undefined): string {
   if (!region?.trim()) {
     if (defaultState !== undefined) return defaultState;
