@@ -1,30 +1,44 @@
-/** SECURITY.md: each promise names a test that is there. */
+/** SECURITY.md: each promise names tests that are there. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const [, table = ''] = readFileSync(join(PROJECT, 'SECURITY.md'), 'utf8').split(/^## Each promise.*$/m);
-const rows = table
-  .split(/^## /m, 1)[0]
-  ?.split('\n')
-  .filter((line) => line.startsWith('|'))
-  .slice(2)
-  .map((line) => line.split('|').map((cell) => cell.trim()));
+const [, section = ''] = readFileSync(join(PROJECT, 'SECURITY.md'), 'utf8').split(/^## Each promise.*$/m);
+const promises = (section.split(/^## /m, 1)[0] ?? '')
+  .split(/^- /m)
+  .slice(1)
+  .map((item) =>
+    item
+      .replace(/\n\n.*/s, '')
+      .trim()
+      .replaceAll(/\n */g, ' '),
+  );
+/** A test, by the beginning of its title. */
+const TEST = /\[`([^`]+)`\]\((test\/[\w/.-]+\.ts)\)/g;
 
 describe('each promise of SECURITY.md', () => {
-  it('is one of a table', () => expect(rows?.length).toBeGreaterThan(25));
+  it('is one of a list', () => {
+    expect(promises.length).toBeGreaterThan(50);
+    expect(promises.flatMap((item) => [...item.matchAll(TEST)]).length).toBeGreaterThanOrEqual(75);
+  });
 
-  it.each(rows ?? [])('%s%s', (_before, promise, holds, shown = '', ...rest) => {
-    expect(rest).toEqual(['']);
-    expect(promise).not.toBe('');
-    expect(holds).not.toBe('');
-    const [, file = '', title = ''] = /^\[[\w-]+\]\((test\/[\w/.-]+\.ts)\): `([^`]+)`$/.exec(shown) ?? [];
-    expect(file, shown).not.toBe('');
-    expect(existsSync(join(PROJECT, file)), file).toBe(true);
-    const text = readFileSync(join(PROJECT, file), 'utf8');
-    const isThere = [`'`, `"`, '`'].some((quote) => text.includes(`(${quote}${title}${quote}, `));
-    expect(isThere, `${file} has a test called: ${title}`).toBe(true);
+  it.each(promises)('%s', (item) => {
+    const [, shown = ''] = /^\*\*[^*]+\.\*\* [^[\]]+\. (\[.+)$/.exec(item) ?? [];
+    const tests = [...shown.matchAll(TEST)];
+    expect(tests.map(([link]) => link).join(', '), item).toBe(shown);
+    expect(tests).not.toEqual([]);
+    for (const [, beginning = '', file = ''] of tests) {
+      expect(existsSync(join(PROJECT, file)), file).toBe(true);
+      const text = readFileSync(join(PROJECT, file), 'utf8');
+      const titles = [`'`, `"`, '`'].flatMap((quote) =>
+        text
+          .split(`(${quote}${beginning}`)
+          .slice(1)
+          .filter((rest) => rest.split('\n', 1)[0]?.includes(`${quote}, `)),
+      );
+      expect(titles, `${file} has one test whose title begins: ${beginning}`).toHaveLength(1);
+    }
   });
 });
