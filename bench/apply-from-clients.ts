@@ -22,7 +22,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
       const client = new pg.Client({ connectionString: load.databaseUrl, options });
       await client.connect();
       // An empty call plans the statement, as the service's connections have long done.
-      await applyWebhooks(client, [], 3_600);
+      await applyWebhooks(client, []);
       return client;
     }),
   );
@@ -33,7 +33,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
         const webhook = webhooks[g];
         if (webhook === undefined) return;
         const sent = performance.now();
-        await applyWebhooks(client, [webhook], 3_600);
+        await applyWebhooks(client, [webhook]);
         latencies.push(performance.now() - sent);
       }
     }),

@@ -25,7 +25,7 @@ export type SpillMeasurement = {
 
 const PROJECT = 'bench';
 const TOPIC = 'order-status';
-const SPILL = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' };
+const SPILL = { SPILL_TOPIC: 'spill' };
 const LOCATIONS = 20;
 const CONNECTIONS = 64;
 /** Webhooks of one outage. */
@@ -98,7 +98,7 @@ export async function measureSpill(
 async function openSpill(host: string): Promise<void> {
   const client = new PubSub({ projectId: PROJECT, apiEndpoint: host, emulatorMode: true });
   const [topic] = await client.createTopic(SPILL.SPILL_TOPIC);
-  await topic.createSubscription(SPILL.SPILL_SUBSCRIPTION);
+  await topic.createSubscription('spill-drain');
   await client.close();
 }
 

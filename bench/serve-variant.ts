@@ -29,7 +29,6 @@ import { SETTINGS_KEY, type Sender } from './prepare-bench-database.ts';
 import type { Variant } from './variants.ts';
 
 const POOL_SIZE = 10;
-const PARK_TTL_S = 3_600;
 const MIB = 2 ** 20;
 
 type Accept = WebhookDeps['accept'];
@@ -82,7 +81,6 @@ function gathered(databaseUrl: string): Accept {
   return batchWebhooks({
     pool: flushPool,
     writers: BATCH_WRITERS,
-    parkTtlS: PARK_TTL_S,
     observe: () => {},
     onApplied: () => {},
     onRefused: () => {},
@@ -104,7 +102,7 @@ function openPool(databaseUrl: string, settings = ''): pg.Pool {
 function oneStatement(databaseUrl: string): Accept {
   const pool = openPool(databaseUrl, '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan');
   return async (webhook) => {
-    const { webhooks } = await withClient(pool, (client) => applyWebhooks(client, [webhook], PARK_TTL_S));
+    const { webhooks } = await withClient(pool, (client) => applyWebhooks(client, [webhook]));
     return withoutIds(webhooks[0] ?? 'ignored');
   };
 }

@@ -187,7 +187,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
   if (state === 'failed') {
     if (tickets > 0) breaks('ticketsDoubled', id, 'it failed, and there is a ticket');
     if (problem === null) breaks('ticketsMissing', id, 'it failed without a reason');
-    // The platform has every order before its signal, and denies none for longer than MISSING_ORDER_S.
+    // The platform has every order before its signal, and denies none for so long that it counts as missing.
     if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, and the platform has it');
     if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'nobody told the member');
   } else if (state === 'sent') {

@@ -115,7 +115,6 @@ export async function setStage<Database extends StageDatabase>(about: {
       GOOGLE_CLOUD_PROJECT: PROJECT,
       PUBSUB_EMULATOR_HOST: pubsub.host,
       SPILL_TOPIC: 'spill',
-      SPILL_SUBSCRIPTION,
       PUSH_AUDIENCE: AUDIENCE,
       PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
       PUSH_JWKS_URL: pubsub.jwksUrl,
@@ -126,7 +125,6 @@ export async function setStage<Database extends StageDatabase>(about: {
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
       // Shorter than an outage of the platform, after which it says once that it has no such order.
-      MISSING_ORDER_S: '2',
       DRAIN_DELAY_MS: '2000',
       BODY_BUDGET: String(BODY_BUDGET),
     },

@@ -138,7 +138,6 @@ async function certify(
     PORT: port,
     // A bridge has to learn to send again what was answered 500.
     SPILL_TOPIC: '',
-    SPILL_SUBSCRIPTION: '',
   };
   const secret = keepSecret(dir, 'secret', () => `whsec_${randomBytes(32).toString('base64')}`);
   const token = await openRestaurant(env, ordersUrl, secret, dir);

@@ -1,4 +1,5 @@
 import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic } from '@google-cloud/pubsub';
+import { drainOf } from '../src/server/pubsub/spill-topic.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 
 export type OpenPubsub = {
@@ -54,8 +55,11 @@ export async function openPubsub(about: {
     });
     return client.topic(name);
   };
-  const subscribe = async (topic: Topic, options: CreateSubscriptionOptions): Promise<Subscription> => {
-    const name = `${shortId(topic)}-demo-${about.run}`;
+  const subscribe = async (
+    topic: Topic,
+    options: CreateSubscriptionOptions,
+    name = `${shortId(topic)}-demo-${about.run}`,
+  ): Promise<Subscription> => {
     const [subscription] = await topic.createSubscription(name, { ...options, gaxOpts: PATIENCE });
     undoing.push(() => subscription.delete(PATIENCE));
     return subscription;
@@ -66,7 +70,7 @@ export async function openPubsub(about: {
     const status = await ensureTopic(STATUS);
     const spill = await ensureTopic(`${SPILL}-${about.run}`);
     undoing.push(() => spill.delete(PATIENCE));
-    const spilled = await subscribe(spill, {});
+    await subscribe(spill, {}, drainOf(shortId(spill)));
     return {
       where: standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`,
       env: {
@@ -74,7 +78,6 @@ export async function openPubsub(about: {
         PUBSUB_EMULATOR_HOST: host,
         STATUS_TOPIC: STATUS,
         SPILL_TOPIC: shortId(spill),
-        SPILL_SUBSCRIPTION: shortId(spilled),
         ...pushEnv(standIn),
       },
       orders,

@@ -4,7 +4,7 @@ import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http
 
 export type Tracker = HttpServer & {
   /** What the service needs to believe this platform's follow tokens, and to answer its page. */
-  env: Record<'FOLLOW_TOKEN_JWKS_URL' | 'FOLLOW_TOKEN_AUDIENCE' | 'MEMBER_ORIGINS', string>;
+  env: Record<'FOLLOW_TOKEN_KEYS' | 'FOLLOW_TOKEN_AUDIENCE' | 'MEMBER_ORIGINS', string>;
   /** For how long tokens are signed. May be changed at any time. */
   lifetimeS: number;
   /** The page that follows an order, with a token for it in the fragment. */
@@ -80,7 +80,7 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
   const tracker: Tracker = {
     ...server,
     env: {
-      FOLLOW_TOKEN_JWKS_URL: `${server.url}/.well-known/jwks.json`,
+      FOLLOW_TOKEN_KEYS: `${server.url}/.well-known/jwks.json`,
       FOLLOW_TOKEN_AUDIENCE: AUDIENCE,
       MEMBER_ORIGINS: server.url,
     },

@@ -37,7 +37,7 @@ const SECTIONS: { [Name in keyof Config]?: string } = {
   HOST: 'The process',
   ORDER_API_URL: 'The ordering platform: docs/connect-your-platform.md',
   GOOGLE_CLOUD_PROJECT: 'Google Pub/Sub',
-  FOLLOW_TOKEN_JWKS_URL: 'Members who follow an order: docs/live-to-members.md',
+  FOLLOW_TOKEN_KEYS: 'Members who follow an order: docs/live-to-members.md',
   SETTINGS_KEY: 'Locations and POS systems',
   OPERATOR_TOKEN: 'Operators: docs/operators.md',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'Traces: docs/tracing.md',

@@ -67,11 +67,11 @@ ensure_secret() {
   fi
 }
 
-# A topic, and a subscription that keeps for a week what comes there.
+# The topic $1, and its subscription $2, which stores messages for a week.
 ensure_dead_letter() {
   ensure "topic $1" pubsub topics describe "$1" -- pubsub topics create "$1"
-  ensure "subscription $1" pubsub subscriptions describe "$1" -- \
-    pubsub subscriptions create "$1" --topic="$1" --expiration-period=never --message-retention-duration=7d
+  ensure "subscription $2" pubsub subscriptions describe "$2" -- \
+    pubsub subscriptions create "$2" --topic="$1" --expiration-period=never --message-retention-duration=7d
 }
 # Pub/Sub itself moves what was delivered too often from $1, a subscription, to $2, a topic.
 let_move() {
@@ -111,7 +111,7 @@ case $order_topic in
 projects/*) say "= topic $order_topic is somebody else's" ;;
 *) ensure "topic $order_topic" pubsub topics describe "$order_topic" -- pubsub topics create "$order_topic" ;;
 esac
-ensure_dead_letter "$dead_letter"
+ensure_dead_letter "$dead_letter" "$dead_letter"
 # A signal that could not be recorded comes again for some three hours, then it waits in the dead letter for a person.
 # What was acknowledged is kept as well: after a restore of Postgres, signals have to come again.
 ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
@@ -123,7 +123,7 @@ let_move expediter-orders "$dead_letter"
 
 say "# Webhooks while Postgres is away"
 ensure "topic $spill" pubsub topics describe "$spill" -- pubsub topics create "$spill"
-ensure_dead_letter "$spill_dead_letter"
+ensure_dead_letter "$spill_dead_letter" "$spill_dead_letter-drain"
 # Nothing is delivered while Postgres is away, so attempts are used up by what no key opens: in some 16 hours.
 ensure "subscription $drain" pubsub subscriptions describe "$drain" -- \
   pubsub subscriptions create "$drain" --topic="$spill" --ack-deadline=60 --min-retry-delay=10s \

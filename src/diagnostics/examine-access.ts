@@ -10,7 +10,7 @@ import { failed, ok, warning, type Check } from './check.ts';
 
 const PUBLIC = 'PUBLIC_URL';
 const PUSH_KEYS = 'PUSH_JWKS_URL';
-const FOLLOW_KEYS = 'FOLLOW_TOKEN_JWKS_URL';
+const FOLLOW_KEYS = 'FOLLOW_TOKEN_KEYS';
 const ISSUER = 'OIDC_ISSUER';
 /** One route of each operator endpoint: without a token it answers with our realm. */
 const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
@@ -98,9 +98,10 @@ export async function examinePush(env: NodeJS.ProcessEnv): Promise<Check[]> {
 }
 
 export async function examineFollow(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const { FOLLOW_TOKEN_JWKS_URL: url, FOLLOW_TOKEN_KEYS: keys } = readConfigOf(env, FOLLOW_KEYS, 'FOLLOW_TOKEN_KEYS');
-  if (keys !== undefined) return [ok('FOLLOW_TOKEN_KEYS', `keys: ${keys.length}`)];
-  if (url === undefined) return [ok(FOLLOW_KEYS, `unset, and FOLLOW_TOKEN_KEYS too: there is no /follow`)];
+  const { FOLLOW_TOKEN_KEYS: source } = readConfigOf(env, FOLLOW_KEYS);
+  if (source === undefined) return [ok(FOLLOW_KEYS, 'unset: there is no /follow')];
+  if ('keys' in source) return [ok(FOLLOW_KEYS, `keys: ${source.keys.length}`)];
+  const { jwksUrl: url } = source;
   const { protocol, hostname } = new URL(url);
   const toDo = `check ${FOLLOW_KEYS} and the egress of this network; until it works, /follow answers 401 or 503`;
   const found = await examineKeySet(FOLLOW_KEYS, url, PUBLIC_ALGORITHMS, toDo);

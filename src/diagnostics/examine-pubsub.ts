@@ -2,10 +2,11 @@ import type { PubSub, Subscription, Topic, protos } from '@google-cloud/pubsub';
 import { readConfigOf } from '../server/config.ts';
 import { withTimeout } from '../core/domain/timing.ts';
 import { loadPubsub } from '../server/pubsub/load-pubsub.ts';
+import { drainOf } from '../server/pubsub/spill-topic.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const TOPIC = 'SPILL_TOPIC';
-const SUBSCRIPTION = 'SPILL_SUBSCRIPTION';
+const SUBSCRIPTION = 'spill subscription';
 const PUBLISH = 'pubsub.topics.publish';
 const CONSUME = 'pubsub.subscriptions.consume';
 const GET = 'pubsub.subscriptions.get';
@@ -17,7 +18,7 @@ const ACK_DEADLINE_S = { least: 30, most: 300 };
 /** Outages of Postgres use up fewer attempts. gcloud's default is 5, the maximum is 100. */
 const ATTEMPTS = 50;
 
-/** A topic or a subscription, and the variable that names it. */
+/** A topic or a subscription, and the name of its check: the variable of the topic. */
 type Named = { variable: string; project: string; name: string };
 
 /** Options of a call. */
@@ -104,18 +105,14 @@ export async function examineTopic(about: Named): Promise<Check[]> {
 
 /** Checks the topic for spilled webhooks, and the subscription that delivers them. */
 export async function examineSpill(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', TOPIC, SUBSCRIPTION, 'PUBSUB_EMULATOR_HOST');
-  const { GOOGLE_CLOUD_PROJECT: project, SPILL_TOPIC: topic, SPILL_SUBSCRIPTION: subscription } = config;
-  if (topic === undefined && subscription === undefined) {
+  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', TOPIC, 'PUBSUB_EMULATOR_HOST');
+  const { GOOGLE_CLOUD_PROJECT: project, SPILL_TOPIC: topic } = config;
+  if (topic === undefined) {
     return [ok(TOPIC, 'unset: while Postgres is away, webhooks are answered 500')];
-  }
-  if (topic === undefined || subscription === undefined) {
-    const [set, unset] = topic === undefined ? [SUBSCRIPTION, TOPIC] : [TOPIC, SUBSCRIPTION];
-    return [failed(unset, `it is unset, and ${set} is set`, 'set both, or neither')];
   }
   const findings = await Promise.all([
     examineTopic({ variable: TOPIC, project, name: topic }),
-    examineSubscription({ variable: SUBSCRIPTION, project, name: subscription }, topic),
+    examineSubscription({ variable: SUBSCRIPTION, project, name: drainOf(topic) }, topic),
   ]);
   return findings.flat();
 }

@@ -179,7 +179,7 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
   const reads = operation.reads ?? [];
   const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
   const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
-  const settings = rules && settingsOf(rules, env);
+  const settings = rules && settingsOf(rules);
   const unread = (): never => {
     throw new Error(`${operation.id} does not say that it reads this`);
   };
@@ -208,9 +208,9 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
   });
 }
 
-function settingsOf(rules: SettingsRules, { PARK_TTL_S: parkTtlS }: Config): Settings {
+function settingsOf(rules: SettingsRules): Settings {
   const { registry, keys, publicUrl = '' } = rules;
-  return { open: settingsOpener(rules), keys, publicUrl, registry, parkTtlS };
+  return { open: settingsOpener(rules), keys, publicUrl, registry };
 }
 
 /** Performs an operation, and records it in the audit as an action of the command's user. */

@@ -15,8 +15,8 @@ export function mountOperations(
   deps: OperatorDeps,
   closing: AbortSignal,
 ): void {
-  const { translating, registry, parkTtlS } = deps;
-  const settings = { ...translating, registry, parkTtlS };
+  const { translating, registry } = deps;
+  const settings = { ...translating, registry };
   const service = { ...deps, closing };
   const pos = { ...deps, open: settings.open };
   const config = { OPERATOR_TOKEN: deps.operatorToken };

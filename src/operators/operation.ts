@@ -36,10 +36,10 @@ export type Access = {
 };
 
 /** Variables that reading settings needs, as the service has them. */
-export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL', 'PARK_TTL_S'] as const;
+export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as const;
 /** Variables that calling POS systems needs. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
-export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry; parkTtlS: number };
+export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 
 /** The caller of an operation and its dependencies, the same for a request and for a command. */
 export type Caller = {

@@ -243,7 +243,7 @@ that cannot be replayed does not stop the others. If a run is cut short, repeat 
   tell whether they are its own;
 - webhooks cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and webhooks whose body was erased.
 
-Reads SETTINGS_KEY, PROVIDER_MODULES, PUBLIC_URL and PARK_TTL_S, which must be those of the service. See docs/replay.md.
+Reads SETTINGS_KEY, PROVIDER_MODULES and PUBLIC_URL, which must be those of the service. See docs/replay.md.
 Exits 1 if one could not be replayed. "dropped" is an outcome.
 `,
     examples: [

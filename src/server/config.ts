@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
-import { parseFollowKeys } from '../http/follow/follow-keys.ts';
+import { parseKeySource } from '../http/follow/follow-keys.ts';
 
 type Variable = readonly [schema: z.ZodType, about: string, example?: string];
 /**
@@ -45,18 +45,20 @@ export const VARIABLES = {
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
-  SPILL_TOPIC: [text().optional(), 'topic for webhooks while Postgres is away. Unset: they get 500', 'webhook-spill'],
-  SPILL_SUBSCRIPTION: [text().optional(), 'its subscription. Set both or neither', 'webhook-spill-drain'],
+  SPILL_TOPIC: [
+    text().optional(),
+    'topic for webhooks while Postgres is away, read by its subscription `<topic>-drain`. Unset: they get 500',
+    'webhook-spill',
+  ],
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
   PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account that signs them', 'push@my-project.iam.gserviceaccount.com'],
   PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
-  FOLLOW_TOKEN_JWKS_URL: [httpUrl().optional(), "the platform's keys, by URL", 'https://orders.example.com/jwks.json'],
   FOLLOW_TOKEN_KEYS: [
-    parsedBy(parseFollowKeys).optional(),
-    'instead, the keys as a JWK Set. Either opens `GET /follow`',
-    '{"keys":[{"kid":"2026-11","kty":"EC","crv":"P-256","x":"…","y":"…"}]}',
+    parsedBy(parseKeySource).optional(),
+    "the platform's public keys: the URL of a JWK Set, or the JWK Set itself. Opens `GET /follow`",
+    'https://orders.example.com/jwks.json',
   ],
   FOLLOW_TOKEN_AUDIENCE: [text().optional(), 'the required `aud` of a token', 'https://expediter.example.com/follow'],
   MEMBER_ORIGINS: [
@@ -92,7 +94,6 @@ export const VARIABLES = {
     'the private port for operators. The same as `PORT` in a process for operators alone',
     '8081',
   ],
-  OPERATOR_HOST: [text().optional(), 'the address for that port, if it is not `HOST`', '127.0.0.1'],
   CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
   OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
   OIDC_CLIENT_ID: [text().optional(), "the console's client there", '<the client id that the issuer gave the console>'],
@@ -128,8 +129,6 @@ export const VARIABLES = {
   DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), 'bytes of unverified webhooks a location and day'],
 
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
-  MISSING_ORDER_S: [integer(1, 604_800).default(120), 'seconds until an order that the platform does not find fails'],
-  PARK_TTL_S: [integer(1, 604_800).default(3600), 'seconds for which an unknown POS id may still become ours'],
 
   REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: none are'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],
@@ -147,8 +146,6 @@ export const SECRETS = [
   'OPERATOR_TOKEN',
   'OIDC_CLIENT_SECRET',
 ] as const satisfies (keyof typeof VARIABLES)[];
-
-const DAY_S = 86_400;
 
 const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]) => [name, schema])) as {
   [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
@@ -182,13 +179,6 @@ const Environment = z
     ),
   )
   .refine(
-    ({ PARK_TTL_S, WEBHOOK_RETENTION_DAYS }) => !(PARK_TTL_S > WEBHOOK_RETENTION_DAYS * DAY_S),
-    fault(
-      'PARK_TTL_S',
-      'is more than WEBHOOK_RETENTION_DAYS: an event would wait for its POS id for longer than its webhook is stored',
-    ),
-  )
-  .refine(
     ({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8),
     fault(
       'WEBHOOK_RETENTION_DAYS',
@@ -196,22 +186,9 @@ const Environment = z
     ),
   )
   .refine(
-    ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_TOPIC === undefined || SPILL_SUBSCRIPTION !== undefined,
-    fault('SPILL_SUBSCRIPTION', 'is unset, and SPILL_TOPIC is set: spilled webhooks would never be read'),
-  )
-  .refine(
-    ({ SPILL_TOPIC, SPILL_SUBSCRIPTION }) => SPILL_SUBSCRIPTION === undefined || SPILL_TOPIC !== undefined,
-    fault('SPILL_TOPIC', 'is unset, and SPILL_SUBSCRIPTION is set: no webhook would be spilled'),
-  )
-  .refine(
-    ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS }) =>
-      FOLLOW_TOKEN_JWKS_URL === undefined || FOLLOW_TOKEN_KEYS === undefined,
-    fault('FOLLOW_TOKEN_KEYS', 'is set, and so is FOLLOW_TOKEN_JWKS_URL: set only one of them'),
-  )
-  .refine(
-    ({ FOLLOW_TOKEN_JWKS_URL, FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
-      (FOLLOW_TOKEN_JWKS_URL ?? FOLLOW_TOKEN_KEYS) === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
-    fault('FOLLOW_TOKEN_AUDIENCE', 'is required with FOLLOW_TOKEN_JWKS_URL and with FOLLOW_TOKEN_KEYS'),
+    ({ FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
+      FOLLOW_TOKEN_KEYS === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
+    fault('FOLLOW_TOKEN_AUDIENCE', 'is required with FOLLOW_TOKEN_KEYS'),
   )
   .refine(
     ({ HOST, OPERATOR_PORT, OPERATOR_TOKEN, OIDC_ISSUER }) =>
@@ -220,10 +197,6 @@ const Environment = z
       'OPERATOR_PORT',
       'is unset, and HOST is not a loopback address: set a port that is not public, or the value of PORT if this process serves only operators',
     ),
-  )
-  .refine(
-    ({ OPERATOR_HOST, OPERATOR_PORT }) => OPERATOR_HOST === undefined || OPERATOR_PORT !== undefined,
-    fault('OPERATOR_PORT', 'is unset, and OPERATOR_HOST is set: without it operators are served at HOST and PORT'),
   )
   .refine(
     ({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined),

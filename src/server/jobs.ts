@@ -93,7 +93,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
 
 const retentionMsOf = (config: Config): [Deletion, number][] => [
   // Stored for longer while they may still match an order.
-  ['deletion of unmatched webhooks', Math.max(2 * DAY, config.PARK_TTL_S * SECOND)],
+  ['deletion of unmatched webhooks', 2 * DAY],
   ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],
   ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
   ['deletion of old sessions', 30 * DAY],

@@ -180,19 +180,17 @@ export type Listeners = {
 
 /** All endpoints listen at PORT, or those of operators at OPERATOR_PORT, which then serves no others. */
 export function listenersOf(
-  config: Pick<Config, 'HOST' | 'PORT' | 'OPERATOR_HOST' | 'OPERATOR_PORT'>,
+  config: Pick<Config, 'HOST' | 'PORT' | 'OPERATOR_PORT'>,
   [app, operatorApp]: [app: FastifyInstance, operatorApp: FastifyInstance],
 ): Listeners {
-  const { HOST: host, PORT: port, OPERATOR_HOST, OPERATOR_PORT } = config;
+  const { HOST: host, PORT: port, OPERATOR_PORT } = config;
   const apps = [...new Set([app, operatorApp])];
   const listenTextResolver = (address: string): string => `Operators are served at ${address}`;
   return {
     async listen() {
       const opening = [app.listen({ host, port })];
       if (operatorApp !== app) {
-        opening.push(
-          operatorApp.listen({ host: OPERATOR_HOST ?? host, port: OPERATOR_PORT ?? port, listenTextResolver }),
-        );
+        opening.push(operatorApp.listen({ host, port: OPERATOR_PORT ?? port, listenTextResolver }));
       }
       await Promise.all(opening);
     },

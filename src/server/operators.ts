@@ -37,7 +37,6 @@ export async function operatorDeps(
     pool,
     now: clock.now,
     translating: { pool, open: providers.open, keys, publicUrl: config.PUBLIC_URL ?? '' },
-    parkTtlS: config.PARK_TTL_S,
     identify: identifier(pool, operatorToken, clock.now, oidc !== undefined),
     judge: throttleFailures({ observe: observability.observe }),
     operatorToken,

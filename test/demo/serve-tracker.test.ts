@@ -44,7 +44,7 @@ describe('the page', () => {
 
 describe('a follow token', () => {
   it('is for one order and ten minutes, and its key is published without the private part', async () => {
-    const jwks = (await (await fetch(tracker.env.FOLLOW_TOKEN_JWKS_URL)).json()) as JSONWebKeySet;
+    const jwks = (await (await fetch(tracker.env.FOLLOW_TOKEN_KEYS)).json()) as JSONWebKeySet;
     expect(Object.keys(jwks.keys[0] ?? {}).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
     const { payload } = await jwtVerify(await tokenOf('order-1'), createLocalJWKSet(jwks), {
       audience: tracker.env.FOLLOW_TOKEN_AUDIENCE,

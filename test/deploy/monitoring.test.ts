@@ -56,7 +56,7 @@ describe('alerts and dashboard', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
-      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' },
+      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill' },
     });
     await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   });

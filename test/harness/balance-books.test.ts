@@ -31,7 +31,6 @@ async function load(last: Partial<TranslatedWebhook> = {}, history = 0): Promise
     applyWebhooks(
       client,
       webhooks.map((each, nth) => (nth === REQUESTS - 1 ? { ...each, ...last } : each)),
-      60,
     ),
   );
   return before;

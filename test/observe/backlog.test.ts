@@ -164,7 +164,7 @@ describe('looking at it', () => {
     const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
     const observing = startObserving({
       isRead: true,
-      config: { OPERATOR_TOKEN, PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 } as Config,
+      config: { OPERATOR_TOKEN, PLACEMENT_DEADLINE_S: 1800 } as Config,
       log: createLog('silent', { write: () => {} }),
       integrations: ['standard'],
       pool: main,
@@ -188,7 +188,7 @@ describe('looking at it', () => {
   });
 
   it('finds nothing in an empty database', async () => {
-    expect(await sampleBacklog(pool, { PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 })).toEqual({
+    expect(await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1800 })).toEqual({
       waiting: 0,
       held: 0,
       paused: 0,
@@ -233,7 +233,7 @@ describe('looking at it', () => {
     );
     await pool.query(`UPDATE placements SET requested_at = now() WHERE service_order_id = 'open-1'`);
     await pool.query('ANALYZE');
-    expect(await sampleBacklog(pool, { PARK_TTL_S: 3600, PLACEMENT_DEADLINE_S: 1800 })).toMatchObject({
+    expect(await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1800 })).toMatchObject({
       waiting: 10_000,
       parked: 10_000,
       unreceived: 0,

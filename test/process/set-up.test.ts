@@ -127,7 +127,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
       '--min-retry-delay=10s',
       '--topic=webhook-spill',
     ]);
-    const [dead] = called('pubsub', 'subscriptions', 'create', 'webhook-spill-dead-letter');
+    const [dead] = called('pubsub', 'subscriptions', 'create', 'webhook-spill-dead-letter-drain');
     expect(dead?.words).toEqual(
       expect.arrayContaining(['--topic=webhook-spill-dead-letter', '--message-retention-duration=7d']),
     );

@@ -81,12 +81,12 @@ export async function startSystem(
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
   await client.createTopic('order-status');
-  const { SPILL_TOPIC, SPILL_SUBSCRIPTION } = about.env ?? {};
-  if (SPILL_TOPIC !== undefined && SPILL_SUBSCRIPTION !== undefined) {
+  const { SPILL_TOPIC } = about.env ?? {};
+  if (SPILL_TOPIC !== undefined) {
     const [topic] = await client.createTopic(SPILL_TOPIC);
     // Come again at once, where Google's would take 10 s at the least.
     const retryPolicy = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 1 } };
-    await topic.createSubscription(SPILL_SUBSCRIPTION, { retryPolicy });
+    await topic.createSubscription(`${SPILL_TOPIC}-drain`, { retryPolicy });
   }
   await client.close();
 

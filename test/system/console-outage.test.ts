@@ -12,7 +12,7 @@ let pass: Console;
 beforeAll(async () => {
   postgres = await startPostgres();
   await migrate(postgres.url);
-  const env = { SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' };
+  const env = { SPILL_TOPIC: 'spill' };
   pass = await openConsole({ databaseUrl: postgres.url, env });
 });
 afterAll(async () => {

@@ -64,7 +64,7 @@ describe('what the service tells Prometheus', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
-      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill', SPILL_SUBSCRIPTION: 'spill-drain' },
+      env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill' },
     });
   });
   afterAll(() => system?.stop());

@@ -1,3 +1,4 @@
+import { PARK_TTL_S } from '../statuses/apply-events.ts';
 import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { PAUSED_AT } from '../locations/locations.ts';
@@ -39,17 +40,16 @@ const ACTS = 10_000;
 
 /**
  * Samples the backlog with index scans that read a limited number of rows.
- * @param config.PARK_TTL_S seconds for which an unknown POS id may still become ours
  * @param config.PLACEMENT_DEADLINE_S seconds for which an order is worth placing
  */
 export async function sampleBacklog(
   pool: Pool,
-  { PARK_TTL_S, PLACEMENT_DEADLINE_S }: { PARK_TTL_S: number; PLACEMENT_DEADLINE_S: number },
+  { PLACEMENT_DEADLINE_S }: { PLACEMENT_DEADLINE_S: number },
 ): Promise<Backlog> {
   const { rows } = await pool.query<Backlog>({
     name: 'sample-backlog',
     text: SAMPLE_BACKLOG,
-    values: [PARK_TTL_S, PLACEMENT_DEADLINE_S],
+    values: [PLACEMENT_DEADLINE_S],
   });
   if (rows[0] === undefined) throw new Error('Postgres did not answer');
   return rows[0];
@@ -70,7 +70,7 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
            -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
-           greatest(0, $2::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
+           greatest(0, $1::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
     FROM (SELECT state, next_attempt_at, cause, deadline_at,
                  location_id = ANY (ARRAY(SELECT location_id FROM locations l WHERE ${PAUSED_AT} IS NOT NULL)) IS TRUE AS paused
@@ -94,12 +94,12 @@ export const SAMPLE_BACKLOG = `
          -- If no placement at the location can still get the POS id, the event is about an order made at the till.
          (SELECT coalesce(sum(e.events), 0)::int
           FROM (SELECT location_id, count(*) AS events
-                FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => $1::int)
+                FROM (SELECT location_id FROM parked_events WHERE parked_at > now() - make_interval(secs => ${PARK_TTL_S})
                       ORDER BY parked_at DESC LIMIT ${PARKED}) AS e
                 GROUP BY location_id) AS e
           WHERE (SELECT true FROM placements p
                  WHERE p.location_id = e.location_id AND p.provider_order_id IS NULL
-                   AND p.requested_at > now() - make_interval(secs => $1::int) LIMIT 1)) AS "parked",
+                   AND p.requested_at > now() - make_interval(secs => ${PARK_TTL_S}) LIMIT 1)) AS "parked",
          (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
           FROM (SELECT integration, extract(epoch FROM now() - max(last_seen_at))::float8 AS seconds
                 FROM location_last_seen GROUP BY integration) AS h) AS "silent",

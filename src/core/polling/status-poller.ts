@@ -30,13 +30,11 @@ type Known = {
  * Applies the POS's response like a webhook if it contains news. A later status also marks the location's webhooks as
  * missing, in the same commit. A response without news is not stored, because storing it would count as news, and the
  * polls of the order would never slow down.
- * @param parkTtlS seconds for which an unknown POS id may still become ours
  */
 export async function recordPoll(
   pool: Pool,
   { serviceOrderId, locationId, integration }: QuietOrder,
   events: readonly StatusEvent[],
-  parkTtlS: number,
 ): Promise<Recorded> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<Known>(
@@ -61,7 +59,7 @@ export async function recordPoll(
       polled: true,
       events,
     } as const satisfies TranslatedWebhook;
-    const applied = await applyWebhooks(client, [answer], parkTtlS);
+    const applied = await applyWebhooks(client, [answer]);
     if (saidMore) {
       await client.query(
         `WITH missed AS (
@@ -96,7 +94,6 @@ type PollDeps = PosDeps & {
   pool: Pool;
   registry: Registry;
   open: OpenSettings;
-  parkTtlS: number;
   /** Vendors with an open circuit are not polled. An answer closes the circuit. */
   breaker: {
     isOpen(integration: string): boolean;
@@ -194,7 +191,7 @@ async function pollAndApply(
     const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
     if (events === undefined) return { outcome: 'not_asked', error: undefined };
     if (events.length === 0) return { outcome: 'unknown', error: undefined };
-    const { saidMore, applied } = await recordPoll(deps.pool, quiet, forOrder(quiet, events), deps.parkTtlS);
+    const { saidMore, applied } = await recordPoll(deps.pool, quiet, forOrder(quiet, events));
     if (applied !== undefined) deps.onApplied(applied);
     return { outcome: saidMore ? 'said_more' : 'nothing_new', error: undefined };
   } catch (error) {

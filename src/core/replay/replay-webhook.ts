@@ -16,7 +16,6 @@ import { retranslate, type RetranslateDeps } from './retranslate.ts';
 
 export type Replaying = RetranslateDeps & {
   /** Seconds for which an event stays parked under an unknown POS id. */
-  parkTtlS: number;
   /** True to store nothing and only return the outcome. */
   dryRun: boolean;
 };
@@ -130,7 +129,7 @@ function asDropped(webhook: Replay, dropped: Drop): Replay {
 /** Applies the replay in one commit. If Postgres refuses its values, it is dropped, as at the endpoint. */
 async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Replay; applied: Applied }> {
   const applying = async (client: PoolClient): Promise<Applied> => {
-    const applied = await applyWebhooks(client, [webhook], deps.parkTtlS);
+    const applied = await applyWebhooks(client, [webhook]);
     if (webhook.dropped === undefined) await blankWithWebhook(client, webhook);
     return applied;
   };

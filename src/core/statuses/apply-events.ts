@@ -15,6 +15,9 @@ export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${out
 /** Converts a number from the SQL's result to its outcome. */
 export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCOMES[(code ?? 0) - 1] ?? 'unmatched';
 
+/** Seconds after sending an order in which an unknown POS id of its location may still become its own. POS ids come in seconds. */
+export const PARK_TTL_S = 3_600;
+
 /**
  * SQL that follows WITH and applies events. It writes history, orders, POS ids, placements and outbox. The row set
  * `ruled` has each event with its outcome; `pos_ids` has the POS ids that were linked to our orders.
@@ -30,17 +33,16 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
  *
  * Sequence numbers are assigned under the order's lock, so they commit in order. Only `raiseSequences` leaves a gap.
  * @param source makes SQL of the events, as rows with an alias, numbered by `nth`
- * @param parkTtlS SQL of seconds. An unknown POS id may belong to an order that we sent to the POS within this time.
  * @param firstReceivedAt SQL of the time when the webhook of a row of `ruled` was first received. NULL means now.
  * @param about.linksIds true if an event may need an id from another event of the batch: the order of its POS id, or
  *   the POS id of its order. Each event then sees the ids of earlier events as if they were committed. This is rare.
+ * @param about.parkTtlS 0 if no event may be parked
  * @param about.hasDetails true if an event has a reason code, item ids, an estimate or a link. Most batches have none.
  */
 export function applyingEvents(
   source: (alias: string) => string,
-  parkTtlS: string,
   firstReceivedAt: string,
-  { linksIds, hasDetails }: { linksIds: boolean; hasDetails: boolean },
+  { linksIds, hasDetails, parkTtlS = PARK_TTL_S }: { linksIds: boolean; hasDetails: boolean; parkTtlS?: number },
 ): string {
   const more = hasDetails ? MORE : LESS;
   return `${linksIds ? notifiedBefore(source) : ''}event AS (

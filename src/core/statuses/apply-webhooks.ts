@@ -80,7 +80,6 @@ const EVENTS = unnestRows<PlacedEvent>(
   ],
   WEBHOOKS.next,
 );
-const PARK_TTL_S = `$${EVENTS.next}::int`;
 
 /** A POS's report that its kitchen takes orders or does not, and its webhook's number in the batch. */
 type BusyReport = { nth: number; webhook: TranslatedWebhook; busy: Busy };
@@ -93,7 +92,7 @@ const BUSY_REPORTS = unnestRows<BusyReport>(
     ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
     ['until', 'timestamptz', (report) => report.busy.pausedUntil],
   ],
-  EVENTS.next + 1,
+  EVENTS.next,
 );
 /** SQL that looks the time up by webhook number. Events do not carry it: it is NULL for webhooks from the endpoint. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
@@ -113,7 +112,7 @@ const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'a
  */
 const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
 -- guard: outbox-in-commit
-WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, PARK_TTL_S, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
+WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
                                   native_status, reason, occurred_at, ${hasDetails ? 'why, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
@@ -186,12 +185,7 @@ const APPLY_SAYING = applyStatement({ hasDetails: true });
 const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
-/** @param parkTtlS in seconds, see `applyingEvents` */
-export async function applyWebhooks(
-  client: ClientBase,
-  webhooks: readonly TranslatedWebhook[],
-  parkTtlS: number,
-): Promise<Applied> {
+export async function applyWebhooks(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   // Webhooks with events come first, so that the array of their outcomes, by webhook number, has no gaps.
   const withEvents = webhooks.filter((webhook) => webhook.events.length > 0);
   const without = webhooks.filter((webhook) => webhook.events.length === 0);
@@ -227,7 +221,6 @@ export async function applyWebhooks(
     values: [
       ...WEBHOOKS.values(stored),
       ...EVENTS.values(arrived),
-      parkTtlS,
       ...(busyReports.length > 0 ? BUSY_REPORTS.values(busyReports) : []),
     ],
   });

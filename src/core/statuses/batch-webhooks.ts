@@ -54,7 +54,6 @@ type Batching = {
   pool: Pool;
   /** Maximum of concurrent batch writers. More than one runs only while batches are late. */
   writers: number;
-  parkTtlS: number;
   observe: Observe;
   /** Called after each commit, to wake the relay and to redrive parked events. */
   onApplied: (applied: Applied) => void;
@@ -88,7 +87,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
     const began = performance.now();
     let applied: Applied;
     try {
-      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks, deps.parkTtlS));
+      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks));
     } catch (error) {
       if (!repeated && (await isFixed(error, deps.pool, webhooks))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);

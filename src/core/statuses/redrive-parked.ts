@@ -98,7 +98,7 @@ WITH gone AS (
     AND (SELECT true FROM provider_orders p
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
-), ${applyingEvents(SOURCE, '0', FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true })}, told AS (
+), ${applyingEvents(SOURCE, FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true, parkTtlS: 0 })}, told AS (
   -- Arrays replace a join. A join's plan, cached while the table was small, would scan the whole table.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1

@@ -4,11 +4,20 @@ import { KEY_KINDS, algorithmsOf } from '../issuer-keys.ts';
 
 /** A key that verifies follow tokens, and its algorithms. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
+/** Where the platform's keys are: at a URL, or given. */
+export type KeySource = { jwksUrl: string } | { keys: readonly FollowKey[] };
 
 /** Minimum for HS256: a shorter secret can be found from a single token. */
 const SECRET_BYTES = 32;
 /** The minimum of jose for RS256. */
 const RSA_BITS = 2048;
+
+/** Reads the URL of a JWK Set, or the JWK Set itself. @throws Error that quotes no key */
+export function parseKeySource(text: string): KeySource {
+  if (!/^https?:/i.test(text)) return { keys: parseFollowKeys(text) };
+  if (!URL.canParse(text)) throw new Error('is not a URL');
+  return { jwksUrl: text };
+}
 
 /**
  * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. The kind of a key decides its algorithm, so

@@ -3,14 +3,14 @@ import { Id } from '../../core/domain/order.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { issuerKeys } from '../issuer-keys.ts';
 import { whyRefused } from '../refuse.ts';
-import type { FollowKey } from './follow-keys.ts';
+import type { FollowKey, KeySource } from './follow-keys.ts';
 
 /** The token is missing, forged, expired or for another audience. */
 export class BadFollowToken extends Error {
   override readonly name = 'BadFollowToken';
 }
 
-export type FollowTokenSettings = { audience: string } & ({ jwksUrl: string } | { keys: readonly FollowKey[] });
+export type FollowTokenSettings = { audience: string } & KeySource;
 
 /** The permission of a token: to follow one order until it expires. */
 export type Follow = { serviceOrderId: string; expiresAt: Date };

@@ -30,7 +30,6 @@ export type OperatorDeps = {
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
   /** Seconds for which an event with an unknown POS id waits for its order. */
-  parkTtlS: number;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;

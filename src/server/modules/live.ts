@@ -48,8 +48,8 @@ export async function liveModule(app: App, config: Config, most: number) {
 
 /** The members' endpoint and its streams. Undefined, and so missing, if no keys of their tokens are configured. */
 function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; most: number }) {
-  const { FOLLOW_TOKEN_JWKS_URL: jwksUrl, FOLLOW_TOKEN_KEYS: keys = [], FOLLOW_TOKEN_AUDIENCE: audience } = config;
-  if (audience === undefined || !isFollowed(config)) return undefined;
+  const { FOLLOW_TOKEN_KEYS: source, FOLLOW_TOKEN_AUDIENCE: audience } = config;
+  if (audience === undefined || source === undefined) return undefined;
   if (most < config.FOLLOW_STREAMS_MAX) {
     const about = { wanted: config.FOLLOW_STREAMS_MAX, most };
     app.log.warn(about, 'fewer streams than FOLLOW_STREAMS_MAX: raise the limit of open files of this process');
@@ -57,15 +57,12 @@ function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; 
   const { observe } = app.observability;
   const { pool, clock } = app.database;
   const streams = memberStreams({ most, observe });
-  const verify = createFollowTokenVerifier(
-    { audience, ...(jwksUrl === undefined ? { keys } : { jwksUrl }) },
-    clock.now,
-  );
+  const verify = createFollowTokenVerifier({ audience, ...source }, clock.now);
   const endpoint = { verify, follow: feed.follow, streams, origins: config.MEMBER_ORIGINS, now: clock.now, observe };
   return { streams, endpoint, write: recordFollowed(pool, streams.followed) };
 }
 
 /** Whether members may follow their orders. */
-export function isFollowed(config: Pick<Config, 'FOLLOW_TOKEN_JWKS_URL' | 'FOLLOW_TOKEN_KEYS'>): boolean {
-  return config.FOLLOW_TOKEN_JWKS_URL !== undefined || config.FOLLOW_TOKEN_KEYS !== undefined;
+export function isFollowed(config: Pick<Config, 'FOLLOW_TOKEN_KEYS'>): boolean {
+  return config.FOLLOW_TOKEN_KEYS !== undefined;
 }

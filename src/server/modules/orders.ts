@@ -18,6 +18,9 @@ type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'provide
 
 export type Orders = Awaited<ReturnType<typeof ordersModule>>;
 
+/** Seconds of its deadline after which an order counts as missing: by default 120 of 1,800. A read replica may lag. */
+const MISSING_SHARE = 15;
+
 /** Brings orders from the platform to the POS systems. */
 export async function ordersModule(
   app: App,
@@ -28,7 +31,7 @@ export async function ordersModule(
   const { pool, clock } = database;
   const { observe } = observability;
   const { open, credentialsFor, posFetch } = providers;
-  const { PARK_TTL_S: parkTtlS, PLACEMENT_DEADLINE_S: deadlineS } = config;
+  const { PLACEMENT_DEADLINE_S: deadlineS } = config;
   const breaker = circuitBreaker(log);
   const calling = { pool, open, now: clock.now, credentialsFor, posFetch, breaker, observe };
   const forward = {
@@ -40,7 +43,7 @@ export async function ordersModule(
   };
   const placements = workPlacements({
     ...forward,
-    missingS: config.MISSING_ORDER_S,
+    missingS: deadlineS / MISSING_SHARE,
     onAwaited: (posIds) => void webhooks.redrive(posIds),
   });
   const cancellations = workCancellations(forward);
@@ -68,7 +71,7 @@ export async function ordersModule(
     wake,
     breaker,
     /** Polls the status of overdue orders. */
-    poller: statusPoller({ ...calling, registry: providers.registry, parkTtlS, onApplied: webhooks.onApplied }),
+    poller: statusPoller({ ...calling, registry: providers.registry, onApplied: webhooks.onApplied }),
     /** Its stop ends the claims, without waiting for running calls. */
     claims: {
       name: 'claims',

@@ -27,7 +27,7 @@ const TOKEN_AGE_S = 3_600;
 
 /** Builds the spill: the tokens in memory, the writer and the reader. Undefined while SPILL_TOPIC is unset. */
 export function spillModule(
-  config: Pick<Config, 'SPILL_TOPIC' | 'SPILL_SUBSCRIPTION'>,
+  config: Pick<Config, 'SPILL_TOPIC'>,
   deps: StoreDeps &
     TranslateRules & {
       connection: PubsubConnection;
@@ -39,11 +39,11 @@ export function spillModule(
       log: Log;
     },
 ): Spill | undefined {
-  const { SPILL_TOPIC: topic, SPILL_SUBSCRIPTION: subscription } = config;
-  if (topic === undefined || subscription === undefined) return undefined;
+  const { SPILL_TOPIC: topic } = config;
+  if (topic === undefined) return undefined;
   const { log } = deps;
   const onError = (error: unknown): void => log.error({ err: error }, 'the spill cannot be read; retrying');
-  const pubsub = spillTopic(deps.connection, { topic, subscription, onError });
+  const pubsub = spillTopic(deps.connection, { topic, onError });
   const spill = webhookSpiller({ keys: deps.keys, publish: pubsub.publish });
   const drain = drainSpill(deps);
   let reading: ReturnType<typeof pubsub.read> | undefined;

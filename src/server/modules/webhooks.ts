@@ -26,7 +26,7 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
   const { observe } = observability;
   const keys = config.SETTINGS_KEY;
   const effects = effectsOf(app, live);
-  const batches = batchesOf(app, config, effects);
+  const batches = batchesOf(app, effects);
   const quotas = quotasOf(app, config);
   const keeping = {
     keys,
@@ -120,12 +120,10 @@ function toObserved({ webhookId, locationId, integration, serviceOrderId, event:
 /** Batches of arriving webhooks. Spilled and refused ones have their own, so that no webhook waits behind them. */
 function batchesOf(
   { database, observability, log }: App,
-  config: Config,
   { onApplied }: Effects,
 ): Record<'arrived' | 'drained' | 'refused', BatchWebhooks> {
   const batching = {
     pool: database.flushPool,
-    parkTtlS: config.PARK_TTL_S,
     observe: observability.observe,
     onRefused: (about: object) => log.warn(about, 'Postgres refuses a batch of webhooks'),
     onLocked: ({ locationId, id, events }: Parameters<Batching['onLocked']>[0]) =>

@@ -28,10 +28,13 @@ export type SpillTopic = {
 
 type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
 
+/** The name of the subscription that reads a spill topic. */
+export const drainOf = (topic: string): string => `${topic}-drain`;
+
 /** The topic that holds webhooks while Postgres is away, and the subscription that reads them. */
 export function spillTopic(
   { client }: PubsubConnection,
-  about: { topic: string; subscription: string; onError: (error: unknown) => void },
+  about: { topic: string; onError: (error: unknown) => void },
 ): SpillTopic {
   let gathered: Waiting[] = [];
   let bytes = 0;
@@ -56,7 +59,7 @@ export function spillTopic(
   const open = async (receive: (message: SpillMessage) => void): Promise<Subscription> => {
     const [{ pubsub }, { Duration }] = await Promise.all([client(), loadPubsub()]);
     return pubsub
-      .subscription(about.subscription, {
+      .subscription(drainOf(about.topic), {
         flowControl: { ...HELD },
         batching: { maxMilliseconds: ACK_MS },
         streamingOptions: { maxStreams: 1 },

@@ -238,7 +238,7 @@ describe('a word of the POS', () => {
     const status: TranslatedWebhook = { ...word(at(0), null), busy: undefined };
     const events = [{ status: 'received' as const, nativeStatus: '20', serviceOrderId }];
     const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: uuidV7(), events }];
-    const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch, 60));
+    const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch));
     expect(webhooks).toEqual(['applied', 'ignored', 'stale', 'applied']);
     expect(outcomes).toEqual(['applied']);
     expect(await shown()).toMatchObject({ pausedAt: null });

@@ -61,7 +61,6 @@ const asker = (registry = rules.registry): StatusPoller =>
     now: () => new Date(),
     credentialsFor: credentialStore(system.pool, keys),
     posFetch: fetch,
-    parkTtlS: 3_600,
     breaker,
     observe: (each) => void observed.push(each),
     onApplied() {},
@@ -431,7 +430,7 @@ it('replays an answer as it was', async () => {
     'SELECT webhook_id FROM status_events WHERE service_order_id = $1 AND webhook_id IS NOT NULL',
     [id],
   );
-  const deps = { pool: system.pool, open: settingsOpener(rules), keys, publicUrl: '', parkTtlS: 3_600, dryRun: false };
+  const deps = { pool: system.pool, open: settingsOpener(rules), keys, publicUrl: '', dryRun: false };
   const replayed = await replayWebhook(deps, String(kept?.['webhook_id']));
   expect(replayed).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready', serviceOrderId: id }] });
   const again = await replayWebhook(deps, String(replayed && 'webhookId' in replayed && replayed.webhookId));

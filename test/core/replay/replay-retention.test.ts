@@ -44,7 +44,7 @@ beforeAll(async () => {
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
   const registry = new Map([['picky', picky]]);
   const open = settingsOpener({ registry, keys, publicUrl: undefined });
-  deps = { pool, registry, open, keys, publicUrl: '', parkTtlS: 3600, dryRun: false };
+  deps = { pool, registry, open, keys, publicUrl: '', dryRun: false };
   await ensureWebhookPartitions(pool);
 });
 afterAll(async () => {

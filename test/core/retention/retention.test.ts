@@ -448,7 +448,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
       replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
     ];
     const client = await system.pools[0].connect();
-    await applyWebhooks(client, replays, 3600);
+    await applyWebhooks(client, replays);
     client.release();
   });
   afterAll(() => system.stop());

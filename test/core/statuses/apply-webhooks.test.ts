@@ -40,7 +40,7 @@ function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'statu
 }
 
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
-  withClient(pool, (client) => applyWebhooks(client, webhooks, 3_600));
+  withClient(pool, (client) => applyWebhooks(client, webhooks));
 
 it('two batches about the same orders, one the other way round, do not wait for each other in a circle', async () => {
   const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);

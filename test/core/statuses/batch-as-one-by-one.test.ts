@@ -92,7 +92,7 @@ function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
 }
 
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
-  withClient(pool, (client) => applyWebhooks(client, webhooks, 3_600));
+  withClient(pool, (client) => applyWebhooks(client, webhooks));
 
 /** Applies each of the batches, and then what waited. @returns all that came of it, without ids of webhooks and times */
 async function tell(world: string, batches: readonly TranslatedWebhook[][]): Promise<unknown> {
@@ -208,11 +208,10 @@ describe('events in one batch come to the same as one by one', () => {
     await layOrders(`${world}-2`);
     const other = await pool.connect();
     await other.query('BEGIN');
-    await applyWebhooks(other, [webhook(`${world}-2`, [{ order: 'a', posId: 'p', status: 'received' }])], 3_600);
+    await applyWebhooks(other, [webhook(`${world}-2`, [{ order: 'a', posId: 'p', status: 'received' }])]);
     const batches = batchWebhooks({
       pool,
       writers: 1,
-      parkTtlS: 3_600,
       observe: () => {},
       onApplied: ({ conflicts }) => told.push(...conflicts),
       onRefused: (about) => expect(about).toBeUndefined(),

@@ -29,7 +29,6 @@ function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks 
   return batchWebhooks({
     pool,
     writers: 2,
-    parkTtlS: 60,
     observe: (observed) => {
       if (observed.what === 'flush') flushed.push(observed.webhooks);
     },

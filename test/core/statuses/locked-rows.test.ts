@@ -22,7 +22,6 @@ beforeAll(async () => {
   const batches = batchWebhooks({
     pool: flushPool,
     writers: BATCH_WRITERS,
-    parkTtlS: 60,
     observe: () => {},
     onApplied: () => {},
     onRefused: () => {},

@@ -38,7 +38,7 @@ function webhook(...events: readonly Said[]): TranslatedWebhook {
 async function apply(...webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   const client = await pool.connect();
   try {
-    return await applyWebhooks(client, webhooks, 3_600);
+    return await applyWebhooks(client, webhooks);
   } finally {
     client.release();
   }

@@ -429,7 +429,7 @@ describe('an id that only the POS knows', () => {
     expect(await system.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
   });
 
-  it('is not parked for a placement that was started longer ago than PARK_TTL_S', async () => {
+  it('is not parked for a placement that was started longer ago than an hour', async () => {
     await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const serviceOrderId = await startPlacement('quiet');
     await system.query(`UPDATE placements SET requested_at = now() - interval '3601 s' WHERE service_order_id = $1`, [

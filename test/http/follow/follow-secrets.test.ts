@@ -27,7 +27,7 @@ beforeAll(async () => {
   ]);
   system = await startSystem({
     env: {
-      FOLLOW_TOKEN_JWKS_URL: `${platform.url}/jwks`,
+      FOLLOW_TOKEN_KEYS: `${platform.url}/jwks`,
       FOLLOW_TOKEN_AUDIENCE: AUDIENCE,
       MEMBER_ORIGINS: ORIGIN,
       OPERATOR_TOKEN,

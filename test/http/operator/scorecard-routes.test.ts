@@ -54,7 +54,7 @@ it('sums up what vendors made of the orders, by integration, location and time',
   await report('good', once, 'received');
   const answer: StatusEvent = { status: 'ready', nativeStatus: 'READY', serviceOrderId: quiet };
   const about = { serviceOrderId: quiet, locationId: 'bad', integration: 'moody', providerOrderId: null };
-  await recordPoll(system.pool, { ...about, order: {} as never }, [answer], 60);
+  await recordPoll(system.pool, { ...about, order: {} as never }, [answer]);
   await place('bad', 'refuse', 'failed');
   await place('bad', 'silence', 'in_doubt');
   // Its POS took six minutes.

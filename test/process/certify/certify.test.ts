@@ -258,7 +258,7 @@ describe.concurrent('a POS that can be asked', () => {
         providerOrderId: null,
         order: sampleOrder(),
       };
-      await recordPoll(deps.pool, quiet, [{ status: 'received', serviceOrderId, nativeStatus: 'OPEN' }], 3_600);
+      await recordPoll(deps.pool, quiet, [{ status: 'received', serviceOrderId, nativeStatus: 'OPEN' }]);
     };
     const does = (status: string): string[] => {
       if (status !== 'RECEIVED') return [status];
