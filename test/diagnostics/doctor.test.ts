@@ -524,13 +524,13 @@ describe('of the ordering platform', () => {
       failed('query', /which key/),
       failed(
         'shape',
-        /^no order can come of the query: it does not query order\.money\.currency, which every order needs$/,
+        /^the query does not yield an order: it does not query order\.money\.currency, which every order needs$/,
       ),
     ]);
     expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
       failed(
         'shape',
-        /^no order can come of the query: order\.locationId is an object there; .*and \d more$/,
+        /^the query does not yield an order: order\.locationId is an object there; .*and \d more$/,
         /ORDER_MODULE/,
       ),
       warning('shape', /order\.items\.unitPrice is String there, and must be integer/),

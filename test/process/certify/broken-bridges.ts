@@ -101,7 +101,7 @@ export const BROKEN: Record<string, Broken> = {
     names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId }),
     check: 'ticket id',
     found: /neither the answer to the order nor a webhook named the id/,
-    toDo: /answer the order with it/,
+    toDo: /return the ticket's id in the answer/,
     request: /answered 200 in \d+ ms: no JSON$/,
   },
   'names a ticket by an id that it never told': {
@@ -121,7 +121,7 @@ export const BROKEN: Record<string, Broken> = {
   'leaves a status out': {
     does: (status) => (status === 'RECEIVED' ? ['IN_PROGRESS'] : [status]),
     check: 'received',
-    found: /never came, and IN_PROGRESS did: the member was never notified/,
+    found: /never came, but IN_PROGRESS did: the member was never notified/,
     toDo: /--without received/,
   },
   'sends statuses in the wrong order': {
