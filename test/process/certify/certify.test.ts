@@ -207,7 +207,7 @@ it.concurrent('a bridge fails that gives the id of a ticket to another one', asy
   expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
   const certified = await certifyBridge('numbered', numbered);
   expect(failed(certified)).toEqual(['ticket id']);
-  expect(certified.checks.at(-2)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
+  expect(certified.checks.at(-2)?.found).toBe(`the id "No. 1" already belongs to an earlier order at this POS`);
   expect(certified.checks.at(-2)?.toDo).toMatch(/If your test database was emptied: delete \.certify, or use --dir$/);
 });
 
