@@ -46,7 +46,7 @@ export function addCertifyCommand(program: Command): void {
     .addOption(
       new Option(
         '--order <file>',
-        'a JSON file with items, fulfillment and money of the test order, as in `platform schema`; use items of the menu',
+        'a JSON file with items, fulfillment and money of the test order, as in `platform schema`; items from the menu',
       ).conflicts('delivery'),
     )
     .option(
@@ -61,8 +61,8 @@ export function addCertifyCommand(program: Command): void {
       'after',
       `
 The service must be running; use its environment, including PUBLIC_URL. The POS gets a real order, so warn the kitchen.
-The order's id begins with certify-. Its live messages are published like those of any order. Standard error shows what to do
-at the till and each result. Standard output shows failures, their fixes and the totals. See docs/connect-your-pos.md.
+The order's id begins with certify-. Its live messages are published like those of any order. Standard error shows what
+to do at the till and each result. Standard output shows failures, fixes and totals. See docs/connect-your-pos.md.
 ${examples('expediter certify --location club-1', 'expediter certify --location club-1 --delivery --without in_progress --json')}`,
     )
     .action(certifyLocation);

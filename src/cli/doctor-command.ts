@@ -12,8 +12,8 @@ export function addDoctorCommand(program: Command): void {
       'after',
       `
 Run it on the machine of the service, with its environment. Like the service, it calls Postgres, the ordering platform,
-Pub/Sub, the issuer of push tokens, PUBLIC_URL and the POS of each location. It orders and publishes nothing, and changes
-nothing, except that it may renew an access token. It ends within 30 s, and prints no secret and no member data.
+Pub/Sub, the issuer of push tokens, PUBLIC_URL and the POS of each location. It orders and publishes nothing, and
+changes nothing, except that it may renew an access token. It ends within 30 s, and prints no secret and no member data.
 A check is ok, a warning, failed, or skipped because something that it needs failed. Exits 1 if a check failed.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )

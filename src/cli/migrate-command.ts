@@ -10,9 +10,9 @@ export function addMigrateCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Reads DATABASE_URL. If the service's role must not own the tables, set OWNER_DATABASE_URL: its role then creates the tables,
-and each run grants the role of DATABASE_URL what the service needs. A missing role of DATABASE_URL is created with the
-password given there. All tables are in the schema "expediter", which becomes the search_path of both roles.
+Reads DATABASE_URL. If the service's role must not own the tables, set OWNER_DATABASE_URL: its role then creates the
+tables, and each run grants the role of DATABASE_URL what the service needs. A missing role of DATABASE_URL is created
+with the password given there. All tables are in the schema "expediter", which becomes the search_path of both roles.
 ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full expediter migrate')}`,
     )
     .action(async (_options: object, command: Command) => {

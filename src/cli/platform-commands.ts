@@ -38,8 +38,8 @@ export function addPlatformCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with any
-settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
+If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with
+any settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
 Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE like the service, but no database.
 ${examples('expediter platform check order-4711', 'expediter platform check order-4711 --reveal')}`,
     )

@@ -29,7 +29,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
           '`orders`: some orders; each replaces an earlier one with its `serviceOrderId`. `complete`, once: you have ' +
           'the whole board. `attention`: the full list of what a person should check, sent when it changes. The ' +
           'board has orders that have not ended (at most 20,000) and orders that ended within 24 hours (the newest ' +
-          '2,000, without erased members). It has no member data. An order that leaves your filter is sent a last time.',
+          '2,000, without erased members). It has no member data. An order that leaves your filter is sent once more.',
         querystring: LiveQuery,
         response: {
           200: {

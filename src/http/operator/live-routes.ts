@@ -30,8 +30,8 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         tags: ['Orders'],
         summary: "An order's live messages, as they happen",
         description:
-          'Server-sent events. Each `orderStatusChanged` has the sequence as its `id`. Its `data` is a LiveMessage as ' +
-          'on the status topic, but without `reason`. The stream begins with the first message, or after ' +
+          'Server-sent events. Each `orderStatusChanged` has the sequence as its `id`. Its `data` is a LiveMessage ' +
+          'as on the status topic, but without `reason`. The stream begins with the first message, or after ' +
           '`Last-Event-ID`. After the last message, `end` is sent and the stream closes.',
         params: OrderParams,
         headers: Resume,
