@@ -118,8 +118,7 @@ const show = operation({
   print: orderInWords,
   command: {
     name: 'order show',
-    about:
-      'show one order without its member: placement, attempts, POS ids, history, webhooks, live messages, actions',
+    about: 'show one order without its member: placement, attempts, POS ids, history, webhooks, live messages, actions',
     argument,
     examples: ['expediter order show order-4711'],
   },
