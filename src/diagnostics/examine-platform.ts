@@ -193,7 +193,7 @@ function assess(
   );
 }
 
-/** Assesses an answer without errors. @param mapper from ORDER_MODULE */
+/** Assesses an answer without errors. @param mapper the module of ORDER_MODULE, if it is set */
 function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | undefined): Check {
   const data = (json as GraphQLAnswer).data ?? {};
   const order = mapper === undefined ? data.order : mapped(data, mapper);

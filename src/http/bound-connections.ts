@@ -42,7 +42,7 @@ export type Authenticate = (response: ServerResponse, by: string) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
-  /** Counts a server's connections, and limits them together with those of the other servers. */
+  /** Counts a server's connections. The limit applies to the connections of all servers together. */
   watch(server: Server): void;
   /** The unfinished response of the current request on this connection. */
   responseOn(socket: Socket): ServerResponse | undefined;
@@ -84,8 +84,8 @@ const OF_ONE = 1 / 8;
  * Limits connections, so that a client that opens many does not lock out others. When a new connection exceeds the
  * limit, one connection is closed, even in the middle of a request:
  * - While few connections are anonymous: the authenticated connection that was idle for longest.
- * - If the new connection's address has more anonymous connections than the average address of this listener: the
- *   oldest anonymous connection of that address. No header was read yet, so the address is the socket's.
+ * - If the new connection's address has more anonymous connections to its listener than the average address: the oldest
+ *   anonymous connection of that address. No header was read yet, so the address is the socket's.
  * - Otherwise: the oldest anonymous connection.
  *
  * An anonymous connection is closed after one response (`Connection: close`). An idle time-out instead could close it

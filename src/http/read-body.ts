@@ -19,7 +19,7 @@ export type BodyBudget = {
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
-  // Entries are never deleted: a Map that changes with every webhook would hold on to garbage.
+  // Entries are never deleted, because a Map that changes with every webhook keeps garbage in memory.
   const heldOf = new Map<string, number>();
   let held = 0;
   return {

@@ -59,8 +59,8 @@ declare module 'fastify' {
 }
 
 /**
- * The endpoint for webhooks. It checks the token and reads the body, the provider verifies and translates, one commit
- * follows.
+ * The endpoint for webhooks. It checks the token and reads the body. The provider verifies and translates the webhook.
+ * One transaction commits its effects.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
  *   ignored or dropped; `webhookId` is null if the webhook was dropped and not stored. The answer to a POS availability
@@ -120,7 +120,7 @@ async function askForRetry(
     locationId,
     error: floods ? undefined : error,
   });
-  // For a flooding location and a small body it stays open, because a new connection costs more than the webhook.
+  // If a flooding location sent a small body, the connection stays open: a new one costs more than the webhook.
   const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
   if (!(floods && isSmall)) reply.header('connection', 'close');
   return reply.send({ error: 'send it again later' });

@@ -123,7 +123,7 @@ function placesOf(config: TracedConfig): Places {
     topic: config.STATUS_TOPIC,
     broker,
     platform: asking({ method: 'POST', origin: config.ORDER_API_URL }),
-    // A proxy in front of the service may terminate HTTPS.
+    // The scheme of PUBLIC_URL replaces `http`, because a proxy in front of the service may terminate HTTPS.
     endpoint: { 'http.request.method': 'POST', 'url.scheme': 'http', ...serverOf(config.PUBLIC_URL) },
   };
 }

@@ -10,7 +10,7 @@ import type { Now } from '../core/postgres/database-clock.ts';
 export type EventReading<What extends Observed['what'] = Observed['what']> = {
   /** Writes at most one line, with ids and times but no payload. */
   log?: (log: Log, observed: Extract<Observed, { what: What }>, limited: Limited) => void;
-  /** Registers the metrics that the event changes. Two kinds of events may share one. */
+  /** Registers the metrics that the event changes. Two kinds of events may share a metric. */
   metrics?: (make: MakeMetrics) => (observed: Extract<Observed, { what: What }>) => void;
   /** Makes the spans of one event. */
   spans?: (observed: Extract<Observed, { what: What }>, about: { now: Now; places: Places }) => SpanOf[];
@@ -65,7 +65,7 @@ export type SpanOf = [serviceOrderId: string, Span];
 export type Span = {
   name: string;
   kind: keyof typeof SpanKind;
-  /** The duration. The span ends now. */
+  /** The duration of the span, which ends at the time when it is made. */
   milliseconds: number;
   attributes: Attributes;
   failed?: boolean;

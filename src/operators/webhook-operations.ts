@@ -182,7 +182,7 @@ const replayMany = operation({
       }
     } catch (error) {
       note(runInCounts(done));
-      // Webhooks replayed before Postgres became unavailable are committed.
+      // The workers are woken, because the webhooks that were replayed before the error are committed.
       if (!dryRun) caller.wake();
       if (done.replayed.length + done.refused.length === 0) throw error;
       throw new PartlyDone(done, error);

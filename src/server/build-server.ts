@@ -33,7 +33,7 @@ export type Server = {
   listen(): Promise<void>;
   /** Resolves when everything works. @throws WrongSchema if the database cannot be used until an operator acts */
   start(): Promise<void>;
-  /** Stops accepting requests, finishes the running ones, closes. */
+  /** Stops accepting requests, finishes the running requests, and closes all connections. */
   drain(): Promise<void>;
 };
 

@@ -31,7 +31,7 @@ type OidcClient = {
    * Exchanges the code in the callback's query for claims. It checks that the issuer signed the claims recently, for
    * this client and for this sign-in.
    * @returns the claims of the ID token; second, the claims of userinfo, if the ID token lacks the e-mail or the groups
-   * @throws IssuerAway, or any error of the library. Its errors quote tokens: never log one
+   * @throws IssuerAway, or any error of the library. Never log an error of the library, because it may quote tokens
    */
   finish(search: string, about: { state: string; nonce: string; verifier: string }): Promise<Claims[]>;
 };
@@ -60,7 +60,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
     try {
       return await discovering;
     } catch (error) {
-      // The next sign-in tries again.
+      // The failed discovery is forgotten, so that the next sign-in tries again.
       if (discovered === discovering) discovered = undefined;
       throw new IssuerAway('The issuer of OIDC_ISSUER cannot be reached. Try again later.', { cause: error });
     }

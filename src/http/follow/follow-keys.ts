@@ -7,7 +7,7 @@ export type FollowKey = { kid: string | undefined; algorithms: readonly string[]
 
 /** Minimum for HS256, because a shorter secret can be found by trying all values on one token. */
 const SECRET_BYTES = 32;
-/** The minimum of jose for RS256. */
+/** The shortest key that jose accepts for RS256. */
 const RSA_BITS = 2048;
 
 /**

@@ -95,7 +95,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
   });
 }
 
-/** Writes an order's messages into its stream, each once. */
+/** Makes a function that writes an order's messages into a stream, each message once. */
 function writeNews(
   stream: MemberStream,
   last: number | undefined,

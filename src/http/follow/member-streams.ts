@@ -9,7 +9,7 @@ export type MemberStream = {
   write(events: string): void;
   /** Answers 204 instead of opening the stream, because no more messages will come. */
   endUnopened(): void;
-  /** Sends the last events, then closes. */
+  /** Sends the last events, then closes the stream. */
   end(why: Closed, events?: string): void;
 };
 
@@ -46,7 +46,7 @@ type Open = {
 };
 
 const STREAM = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-/** Streams of one order, so that the holder of one token cannot use up all streams. */
+/** Maximum streams of one order, so that the holder of one token cannot use up all streams. */
 const ORDER_MAX = 20;
 const SWEEP_MS = 1_000;
 /** Interval of heartbeats. Proxies close idle connections after 30 s or more. */

@@ -45,7 +45,7 @@ const FLUSH_MS = 10_000;
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
-  // The close event reports a reader that has left.
+  // Errors are ignored here, because the close event also reports a reader that has disconnected.
   body.on('error', () => {});
   const write = (text: string): void => {
     if (body.writable) body.write(text);
