@@ -17,7 +17,7 @@ export type JudgeToken = (
   source?: () => string,
 ) => TokenScope | Promise<TokenScope | ListedToken | OldToken | undefined> | undefined;
 
-/** Makes a check of tokens in Postgres. If Postgres does not respond, the check uses the last known `list`, if any. */
+/** Makes the check of tokens. It asks Postgres. If Postgres does not respond, it uses the last known `list`, if any. */
 export function tokenJudge(
   authenticateToken: AuthenticateToken,
   watch: Pick<DatabaseWatch, 'isAway' | 'check'>,

@@ -150,7 +150,7 @@ const PUSH_BODY_LIMIT = 16 * 2 ** 20;
 export type PushDeps = {
   /** Undefined while `PUSH_AUTH` is `off`. */
   verifyPushToken: VerifyPushToken | undefined;
-  /** Resolves once the signal is committed. */
+  /** Resolves when the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
   observe: Observe;
   authenticate: Authenticate;

@@ -39,7 +39,7 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
  * Throttles failed authentications with one token bucket per source. Each check first takes a token from the bucket,
  * and a valid credential gives the token back, so parallel requests cannot avoid the limit. If the bucket is empty, a
  * request waits some milliseconds for the running checks. A credential that was recently valid from the same source is
- * always checked, because many people and a Prometheus may share one address.
+ * always checked, because many people and a Prometheus server may share one address.
  *
  * If all `MOST_SOURCES` buckets are in use, all further sources share one bucket. New sources are slow then, but failed
  * authentications cannot overload Postgres.
@@ -47,7 +47,7 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
  */
 export function throttleFailures(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
-  /** Recently valid credentials, by hash and source. A stolen one used from elsewhere is throttled like any other. */
+  /** Recently valid credentials, by hash and source. The same credential is throttled if another source sends it. */
   const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
   /** The bucket whose last failed authentication is oldest comes first. It is full first. */

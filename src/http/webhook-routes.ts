@@ -23,7 +23,7 @@ export type WebhookDeps = StoreDeps &
   TranslateRules & {
     now: Now;
     judgeToken: JudgeToken;
-    /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
+    /** Resolves when the webhook is committed; `deadline` is in milliseconds since the epoch. */
     accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
     watch: Pick<DatabaseWatch, 'check'>;
     /** Stores webhooks that Postgres does not commit in time. Undefined if there is no spill. */
@@ -53,7 +53,7 @@ type Reservation = ReturnType<BodyBudget['open']>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the token of a webhook was verified. */
+    /** Set when the token of a webhook was verified. */
     authenticated: { scope: Scope; token: string; spentMs: number } | undefined;
   }
 }

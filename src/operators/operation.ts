@@ -17,7 +17,7 @@ export type Access = {
   /**
    * At which locations the caller needs the role:
    *
-   * - `order`, `webhook`, `location`: at the location of the subject in the path. For others it seems not to exist
+   * - `order`, `webhook`, `location`: at the location of the subject in the path. Without any role there: 404
    * - `list`: at one location or more. The route leaves out all other locations with `within`
    * - `given`: at each location in the body's `locations`, or at all locations if the body has none
    * - `all`: at all locations

@@ -78,7 +78,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
     { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
-    // Read often, so that after an outage that only this process sees it refuses tokens that were revoked meanwhile.
+    // The list is read often, so that recent revocations count when only this process loses its connection to Postgres.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
 
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),

@@ -76,7 +76,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     // Each endpoint logs its own line at the end of a request.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Both time-outs are equal, because Node applies the larger one to a body. Node's default is to check every 30 s.
+    // Both time-outs are equal, because Node applies the larger one to a body. By default Node checks only every 30 s.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections.responseOn(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -12,7 +12,7 @@ import type { AccessCause } from './answers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the request is authenticated. */
+    /** Set when the request is authenticated. */
     operator: Operator | undefined;
     /** Authenticates the operator again. Undefined if the credential is no longer valid, or gives no role any more. */
     identifyAgain: () => Promise<Operator | undefined>;
