@@ -167,7 +167,7 @@ export function locationsWithin(request: FastifyRequest, asked?: string): readon
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
   if (asked === undefined) return locationsOf(operator, role) ?? undefined;
-  // guardRoutes has already refused a location where the operator lacks the role.
+  // A location where the operator lacks the role was already refused in guardRoutes.
   return has(operator, role, asked) ? [asked] : [];
 }
 
