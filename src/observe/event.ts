@@ -43,7 +43,7 @@ export type GaugeBy = <Label extends string>(
   show: (set: (value: number, labels?: Record<Label, string>) => void) => void,
 ) => void;
 
-/** Makes metrics. Their names get the prefix `expediter_`. A name that exists already returns the existing metric. */
+/** Makes metrics. A counter's or histogram's name gets the prefix `expediter_`. Counters with the same name are one. */
 export type MakeMetrics = {
   counter(name: string, help: string, labels: Labels): Count;
   /** Makes a counter whose labels are the event's fields with the same names. Null counts as `unknown`. */
