@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import './require-node.ts';
 
-// Imported after the check: an old Node fails while it links these modules.
+// Imported dynamically, after the check of Node's version, because an old Node fails when it links these modules.
 const [{ report }, { buildProgram }] = await Promise.all([import('./cli/failures.ts'), import('./cli/program.ts')]);
 
-// A reader may stop early, like `| head`.
+// A reader such as `| head` may close the pipe early. This is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
@@ -12,6 +12,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await buildProgram().parseAsync();
 } catch (error) {
-  // process.exit would cut off output that a pipe has not taken yet.
+  // process.exit would lose output that is not yet written to a pipe.
   process.exitCode = report(error);
 }

@@ -1,4 +1,4 @@
 import './require-node.ts';
 
-// Imported after the check: an old Node fails while it links these modules.
+// Imported dynamically, after the check of Node's version, because an old Node fails when it links these modules.
 await import('./server/serve.ts');

@@ -19,7 +19,7 @@ import { settingsRules, withDatabase } from './settings-rules.ts';
 
 type Options = { location: string; delivery?: true; order?: string; without: readonly Missing[]; wait: number };
 
-/** In `--without`: the POS does not send a webhook again that was not answered 200. */
+/** A value of `--without`: the POS never repeats a webhook that was not answered 200. */
 const REPEATS = 'repeats';
 const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', REPEATS] as const satisfies (
   | Status
@@ -28,41 +28,41 @@ const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', RE
 type Missing = (typeof MISSING)[number];
 
 const WAIT_MS = 300_000;
-/** Longer than a POS delays a repeated webhook. */
+/** How long to wait for a status after another webhook came. A POS repeats a refused webhook sooner than this. */
 const GRACE_MS = 10_000;
 
-/** One connection stops a webhook from being committed. */
+/** One connection runs the checks. The other holds a lock that prevents the commit of a webhook. */
 const CONNECTIONS = 2;
 
 export function addCertifyCommand(program: Command): void {
   program
     .command('certify')
     .description(
-      "send a location's POS a test order, and check that it is taken once, each status comes, and webhooks are repeated. " +
-        'Exits 1 if a check fails',
+      "send a test order to a location's POS, and check that the POS makes one ticket, reports each status and " +
+        'repeats webhooks. Exits 1 if a check fails',
     )
     .requiredOption('--location <id>', 'its id on the ordering platform')
     .option('--delivery', 'a delivery instead of a pickup')
     .addOption(
       new Option(
         '--order <file>',
-        'a file of JSON with items, fulfillment and money as in `platform schema`, for things that are on the menu',
+        'a JSON file with items, fulfillment and money of the test order, as in `platform schema`; items from the menu',
       ).conflicts('delivery'),
     )
     .option(
       '--without <what>',
-      'statuses that this POS does not have, separated by commas; `repeats` if it never sends a webhook again: ' +
+      'statuses that this POS never reports, separated by commas; `repeats` if it never repeats a webhook: ' +
         MISSING.join(', '),
       readMissing,
       [],
     )
-    .option('--wait <time>', 'for each status at most, such as 60s or 5m', readWait, WAIT_MS)
+    .option('--wait <time>', 'maximum time to wait for each status, such as 60s or 5m', readWait, WAIT_MS)
     .addHelpText(
       'after',
       `
-The service must be running, and this needs its environment, with PUBLIC_URL. The POS really gets the order: warn the kitchen.
-The order's id begins with certify-, and its live messages are published like any other's. Standard error shows what
-to do at the till and the result of each check; standard output shows failures with their fix, and the totals. See docs/connect-your-pos.md.
+The service must be running; use its environment, including PUBLIC_URL. The POS gets a real order, so warn the kitchen.
+The order's id begins with certify-. Its live messages are published like those of any order. Standard error shows what
+to do at the till and each result. Standard output shows failures, fixes and totals. See docs/connect-your-pos.md.
 ${examples('expediter certify --location club-1', 'expediter certify --location club-1 --delivery --without in_progress --json')}`,
     )
     .action(certifyLocation);
@@ -76,7 +76,7 @@ async function certifyLocation(options: Options, command: Command): Promise<void
   if (publicUrl === undefined) {
     throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
   }
-  // Loaded here, since no other command needs them.
+  // Imported here, because no other command needs these modules.
   const { certify } = await import('../diagnostics/certify.ts');
   const { sampleContents, statusesOf } = await import('../diagnostics/test-run.ts');
   const type: FulfillmentType = options.delivery ? 'delivery' : 'pickup';
@@ -121,7 +121,7 @@ function write(line: string): void {
   process.stderr.write(`${terminalText(line)}\n`);
 }
 
-/** Describes failures only. All checks were printed to standard error before. */
+/** Describes only the failures, because all checks were already printed to standard error. */
 function inWords({ order, checks }: Certification): string {
   const failures = checks.filter(({ state }) => state === 'failed').map(describeFailure);
   const testOrder = order === undefined ? '' : `; the test order was ${order.serviceOrderId}`;

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import type { Actor } from '../core/operators/operator.ts';
 
-/** The user's name for themselves, from `--as`. */
+/** The name that the user gave with `--as`. */
 let says: string | undefined;
 
 /** @throws InvalidArgumentError */
@@ -15,13 +15,13 @@ export function sayWho(name: string | undefined): void {
   says = name;
 }
 
-/** The user of a command by the system's name. Names that anyone can claim, such as SUDO_USER, come after it. */
+/** The user of the command. The system's user name comes first, because anyone can claim any name with `--as`. */
 export function commandLineActor(): Actor {
   const id = machineUser();
   return { kind: 'command_line', id, name: says === undefined ? id : `${id} as ${says}` };
 }
 
-/** The user's name. A container may run as a number without a name. */
+/** The system's user name, or the user id if the user has no name, as in some containers. */
 function machineUser(): string {
   try {
     return userInfo().username;

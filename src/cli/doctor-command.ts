@@ -6,20 +6,19 @@ import { examples } from './print.ts';
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check everything that a deployment needs, and say how to fix problems')
-    .option('--only <parts>', `separated by commas: ${PARTS.join(', ')}`, readParts)
+    .description('check everything that a deployment needs, and say how to fix each problem')
+    .option('--only <parts>', `check only these parts, separated by commas: ${PARTS.join(', ')}`, readParts)
     .addHelpText(
       'after',
       `
-Run it where the service runs, with its environment: it asks Postgres, the ordering platform, Pub/Sub, the issuer of push
-tokens, PUBLIC_URL and the POS of each location, as the service would. Nothing is ordered, published or changed, but that
-an access token may be renewed. It ends within 30 s, and prints no secret and no member data.
-A finding is ok, a warning, failed, or skipped because something that it needs failed. Exits 1 when something failed;
-warnings do not count.
+Run it on the machine of the service, with its environment. Like the service, it calls Postgres, the ordering platform,
+Pub/Sub, the issuer of push tokens, PUBLIC_URL and the POS of each location. It orders and publishes nothing, and
+changes nothing, except that it may renew an access token. It ends within 30 s, and prints no secret and no member data.
+A check is ok, a warning, failed, or skipped because something that it needs failed. Exits 1 if a check failed.
 ${examples('expediter doctor', 'expediter doctor --only database,platform --json')}`,
     )
     .action(async ({ only }: { only?: Part[] }, command: Command) => {
-      // Imported here, since no other command needs it.
+      // Imported here, because no other command needs it.
       const { examine } = await import('../diagnostics/doctor.ts');
       const findings = await examine(process.env, only);
       const inWords = `${tableOf(findings)}\n\n${sumOf(findings)}`;

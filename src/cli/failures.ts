@@ -8,7 +8,7 @@ const FAILED = 1;
 const WRONG_INPUT = 2;
 const NOT_FOUND = 3;
 
-/** Prints an error to stderr, in one line. @returns the exit code */
+/** Prints an error to standard error. @returns the exit code */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
   process.stderr.write(`error: ${terminalText(describe(error))}\n`);
@@ -16,7 +16,7 @@ export function report(error: unknown): number {
   return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 
-/** Describes an error. A refused connection is one error per address, without a message of its own. */
+/** Describes an error. A refused connection is an AggregateError with one error per address and no own message. */
 export function describe(error: unknown): string {
   if (error instanceof WrongEnvironment) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describe))].join(', ');
@@ -24,7 +24,7 @@ export function describe(error: unknown): string {
   return message.split('\n', 1)[0] ?? '';
 }
 
-/** Removes from commander's message a value that may be a secret typed in the wrong place. */
+/** Removes values from commander's message, because somebody may have typed a secret in the wrong place. */
 export function withoutValues(words: string): string {
   return words.replace(/(but got \d+): .*$/s, '$1.\n').replace(/^(error: unknown option '[^=']*)=.*?'(?=$|\n)/s, "$1'");
 }

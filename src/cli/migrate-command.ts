@@ -6,24 +6,24 @@ import { withDatabase } from './settings-rules.ts';
 export function addMigrateCommand(program: Command): void {
   program
     .command('migrate')
-    .description('bring the schema to this version; safe to repeat')
+    .description('migrate the database schema to this version. Safe to repeat')
     .addHelpText(
       'after',
       `
-Reads DATABASE_URL. Set OWNER_DATABASE_URL if the service's role must not own its tables: its role then makes the tables,
-and each run grants the role of DATABASE_URL what the service needs. A missing role is created, with the password of
-DATABASE_URL. Everything is in the schema "expediter"; both roles get it as their search_path in this database.
+Reads DATABASE_URL. If the service's role must not own the tables, set OWNER_DATABASE_URL: its role then creates the
+tables, and each run grants the role of DATABASE_URL what the service needs. A missing role of DATABASE_URL is created
+with the password given there. All tables are in the schema "expediter", which becomes the search_path of both roles.
 ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full expediter migrate')}`,
     )
     .action(async (_options: object, command: Command) => {
       const { DATABASE_URL, OWNER_DATABASE_URL } = readConfigOf(process.env, 'DATABASE_URL', 'OWNER_DATABASE_URL');
-      // Imported here, since no other command needs it.
+      // Imported here, because no other command needs it.
       const { migrate } = await import('../database/migrate.ts');
       const migrated =
         OWNER_DATABASE_URL === undefined
           ? await migrate(DATABASE_URL)
           : await migrate(OWNER_DATABASE_URL, { serviceUrl: DATABASE_URL });
-      // A newer schema needs no migration, but is not usable. The same holds for a schema that the service may not read.
+      // Fails if the service could not use the schema: a newer version, or no permission to read the schema.
       await withDatabase(DATABASE_URL, async () => {});
       print(command, { migrated }, migrated.map((name) => `migrated ${name}`).join('\n') || 'the schema is up to date');
     });

@@ -15,32 +15,32 @@ import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS =
   'Sums that do not add up. This is correct if they include a fee for which we have no field. Otherwise check the mapper:';
-const REFUSALS = 'At a location with one of these integrations the POS would refuse it, whatever the settings:';
+const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 const TO_REVEAL = 'Add --reveal to print the whole error. It may quote the order.';
 
 export function addPlatformCommands(program: Command): void {
   const platform = program
     .command('platform')
-    .description('the ordering platform, and how its orders become ours')
+    .description('check how orders of the ordering platform are read')
     .addHelpText('after', examples('expediter platform check order-4711', 'expediter platform schema'));
 
   platform
     .command('check')
     .description(
-      'fetch one order and print what the service makes of it: the canonical order, or all errors in it; and the ' +
-        'shape of the answer. Nothing is stored or ordered. Exits 1 if the order could not be placed',
+      'fetch one order and print how the service reads it: the canonical order or its errors, and the ' +
+        'shape of the answer. Stores and orders nothing. Exits 1 if the order could not be placed',
     )
     .argument('<order>', 'its id on the ordering platform')
     .option(
       '--reveal',
-      'print member data as well, and the full errors of the platform and the mapper, which may quote it',
+      'also print member data, and the full errors of the platform and the mapper, which may quote member data',
     )
     .addHelpText(
       'after',
       `
-Of an order that can be placed it says which sums do not add up, and which integrations would refuse it whatever a
-location's settings are. Of errors of the platform it prints the codes. Exits 3 where there is no such order.
-Needs ORDER_API_URL, and ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE as the service has them; no database.
+If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with
+any settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
+Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE like the service, but no database.
 ${examples('expediter platform check order-4711', 'expediter platform check order-4711 --reveal')}`,
     )
     .action(async (orderId: string, { reveal }: { reveal?: true }, command: Command) => {
@@ -52,7 +52,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
         'ORDER_QUERY_FILE',
         'PROVIDER_MODULES',
       );
-      // Imported here, since no other command needs them.
+      // Imported here, because no other command needs these modules.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
       const { checkOrder, maskOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
@@ -78,7 +78,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
 
   platform
     .command('schema')
-    .description('the JSON Schema of the canonical order, which a mapper makes')
+    .description('print the JSON Schema of the canonical order, which a mapper returns')
     .addHelpText('after', examples('expediter platform schema'))
     .action((_options: object, command: Command) => {
       const schema = z.toJSONSchema(CanonicalOrder, { io: 'input' });
@@ -120,7 +120,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
   );
 }
 
-/** An error of the platform: its code, if that is a word, and the whole error only with `--reveal`. */
+/** An error of the platform. Codes that are not one word are null, because they may quote the member. */
 type ShownError = { code: string | null; judgedBy: string | null; error?: PlatformError };
 
 function tellError({ error, code }: CodedError, isRevealed: boolean): ShownError {
@@ -145,7 +145,7 @@ function inFull(thrown: unknown): string {
 }
 
 function describeAnswer(shape: readonly ShapeLine[]): string {
-  return `What the platform answered, without its values:\n\n${table(
+  return `The shape of the platform's answer, without values:\n\n${table(
     shape.map(({ path, kind }) => ({ field: path, 'what is there': kind })),
     'nothing',
   )}`;

@@ -2,12 +2,12 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { terminalJson, terminalText } from '../observe/terminal-text.ts';
 
-/** The examples under a command's help. */
+/** Formats the examples at the end of a command's help. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }
 
-/** Rows of a list: default and maximum. */
+/** Default and maximum number of rows in a list. */
 export const LIST_LIMIT = 50;
 export const LIST_LIMIT_MAX = 1000;
 
@@ -90,7 +90,7 @@ export function sections(...parts: string[]): string {
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-/** Puts a title over a text, unless the text is empty. */
+/** Puts a title above a text. An empty text stays empty. */
 export function titled(title: string, words: string): string {
   return words === '' ? '' : `${title}\n${words}`;
 }
@@ -99,7 +99,7 @@ function textOf(cell: Cell): string {
   if (cell === null || cell === undefined) return '';
   if (cell instanceof Date) return time(cell);
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  // A cell is one line.
+  // A cell must stay on one line.
   return terminalText(String(cell)).replaceAll(/[\n\t]/g, ' ');
 }
 

@@ -12,14 +12,14 @@ import { addPlatformCommands } from './platform-commands.ts';
 import { addProviderCommands } from './provider-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 
-/** Builds all commands. Where commander would exit the process, it throws instead. */
+/** Builds all commands. Commander throws its errors, instead of exiting the process. */
 export function buildProgram(): Command {
-  // Commands inherit these settings, so they come first.
+  // Commands inherit the program's settings when they are added, so the settings come first.
   const program = new Command('expediter')
-    .description('Between an ordering platform and the POS systems of its locations: the commands of its operators.')
+    .description('Connects an ordering platform to the POS systems of its locations. Commands for operators.')
     .version(version)
     .option('--json', 'JSON instead of text, on standard output')
-    .option('--as <name>', 'your name for the audit, next to the name of the system user', readName)
+    .option('--as <name>', 'your name for the audit, added to the name of the system user', readName)
     .hook('preAction', (self) => sayWho(self.opts<{ as?: string }>().as))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ outputError: (words, write) => write(withoutValues(words)) })
@@ -28,7 +28,7 @@ export function buildProgram(): Command {
       'after',
       `${examples('expediter migrate', 'expediter doctor', 'expediter location list --json', 'expediter order show order-4711')}
 
-Exit codes: 0 fine, 1 it failed or cannot be done now, 2 wrong usage or bad input, 3 there is no such thing`,
+Exit codes: 0 done, 1 failed or not possible now, 2 wrong usage or input, 3 not found`,
     );
 
   addMigrateCommand(program);

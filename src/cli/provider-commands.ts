@@ -12,7 +12,7 @@ export function addProviderCommands(program: Command): void {
 
   provider
     .command('list')
-    .description('all integrations, and what happens to an order whose answer was lost')
+    .description("list all integrations, and what each does if the POS's answer to an order was lost")
     .addHelpText('after', examples('expediter provider list'))
     .action(async (_options: object, command: Command) => {
       const { PROVIDER_MODULES } = readConfigOf(process.env, 'PROVIDER_MODULES');
@@ -36,7 +36,7 @@ export function addProviderCommands(program: Command): void {
 
   provider
     .command('schema')
-    .description("the JSON Schema of a location's settings")
+    .description("print the JSON Schema of a location's settings")
     .argument('<integration>', 'see: expediter provider list')
     .addHelpText('after', examples('expediter provider schema standard'))
     .action(async (integration: string, _options: object, command: Command) => {

@@ -10,23 +10,23 @@ export function addRekeyCommand(program: Command): void {
   program
     .command('rekey')
     .description(
-      'encrypt with the first key of SETTINGS_KEY, and bind to its row, everything that is not; safe to repeat',
+      'encrypt every stored secret with the first key of SETTINGS_KEY, and bind it to its row. Safe to repeat',
     )
-    .option('--dry-run', 'only count')
+    .option('--dry-run', 'only count, change nothing')
     .addHelpText(
       'after',
       `
 To replace a key without downtime:
 
-1. put the new key before the old one: SETTINGS_KEY=new:…,old:…, for every process and for this command; roll it out
+1. Put the new key before the old key: SETTINGS_KEY=new:…,old:…, for all processes and this command. Roll it out.
 2. expediter rekey
-3. once "doctor --only keys" says that nothing is under the old key, and nothing waits in the spill, remove it from
-   SETTINGS_KEY; roll it out. A backup from before still needs the old key
+3. When "doctor --only keys" reports nothing under the old key, and nothing waits in the spill, remove the old key from
+   SETTINGS_KEY. Roll it out. Keep the old key for older backups.
 
-A process without the new key cannot read settings that are already encrypted with it: roll the key out first.
-Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
-What versions before 0.3 encrypted opens in any row of the database; encrypted anew, in its own alone.
-Reads DATABASE_URL and SETTINGS_KEY. Exits 1 when something cannot be decrypted.
+Roll the new key out before step 2, because a process without it cannot read settings that are encrypted with it.
+The service can run meanwhile: its own changes are not overwritten. Do not run "provider connect" at the same time.
+Values that versions before 0.3 encrypted can be decrypted in any row. After rekey, each only in its own row.
+Reads DATABASE_URL and SETTINGS_KEY. Exits 1 if a value cannot be decrypted.
 ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
     )
     .action(async ({ dryRun = false }: { dryRun?: boolean }, command: Command) => {

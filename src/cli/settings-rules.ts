@@ -6,13 +6,13 @@ import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 
-/** Loads the providers as the service does. Most commands need none, and start twice as fast without. */
+/** Loads the providers like the service. Imported only here, because commands without providers start twice as fast. */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
   const providers = await import('../providers/index.ts');
   return providers.loadProviders(moduleNames);
 }
 
-/** The rules for reading settings, the same as the service's. */
+/** Makes the rules for reading settings. They are the same as in the service. */
 export async function settingsRules(
   env: Pick<Config, 'SETTINGS_KEY' | 'PUBLIC_URL' | 'PROVIDER_MODULES'>,
 ): Promise<SettingsRules> {
@@ -21,14 +21,14 @@ export async function settingsRules(
 
 /**
  * Opens the database for one command, checks that it has this version's schema, and always closes it.
- * @param connections how many the command needs at once
+ * @param connections how many connections the command uses at the same time
  */
 export async function withDatabase<Result>(
   databaseUrl: string,
   work: (pool: Pool) => Promise<Result>,
   connections = 1,
 ): Promise<Result> {
-  // A query that needs a dead connection reports it.
+  // Errors of idle connections are ignored, because the next query reports the same fault.
   const { pool } = openDatabase(databaseUrl, WRITER_CONNECTIONS + connections, () => {});
   try {
     await checkSchema(pool).catch((error: unknown) => {

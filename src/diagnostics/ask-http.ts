@@ -12,8 +12,8 @@ const TIMEOUT_MS = 5_000;
 
 /**
  * Sends one request and follows no redirect.
- * @param limit maximum bytes to read of the answer
- * @returns the answer, or in a few words why there is none
+ * @param limit maximum size of the answer in bytes
+ * @returns the answer, or the reason why there is none, in a few words
  */
 export async function askHttp(url: string, init: RequestInit = {}, limit?: number): Promise<HttpAnswer | string> {
   try {
@@ -32,7 +32,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Explains a failed request by its cause, since fetch itself says only "fetch failed". */
+/** Explains a failed request by the error's cause, because the message of fetch is always "fetch failed". */
 function describeFailure(error: unknown): string {
   if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
   if (error instanceof AnswerTooLarge) return error.message;
@@ -49,7 +49,7 @@ export function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-/** Describes an answer that is not the expected one. */
+/** Describes an unexpected answer by its status and type. */
 export function kindOf({ status, headers, json }: HttpAnswer): string {
   const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type';
   return `${status} with ${json === undefined ? type : 'other JSON'}`;

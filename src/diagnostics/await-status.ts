@@ -6,45 +6,45 @@ import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { listWebhooks, type WebhookKey } from '../core/replay/list-webhooks.ts';
 import { readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';
 
-/** Pause between two reads. */
+/** Pause between two reads of the database. */
 const PAUSE_MS = 200;
-/** Outcomes of webhooks that reached no order. */
+/** Outcomes of webhooks that changed no order. */
 const IN_VAIN: readonly WebhookOutcome[] = ['dropped', 'ignored', 'parked', 'unmatched'];
-/** More webhooks than a location sends in the minutes of a test. */
+/** Maximum number of webhooks read. A location sends fewer during the minutes of a test. */
 const MOST = 200;
-/** The time in a webhook id is by the clock of the process that stored it. */
+/** Maximum error of the time in a webhook id, which comes from the clock of the process that stored the webhook. */
 const CLOCKS_MS = 60_000;
 
-/** A status of the order that a webhook or polling brought. */
+/** A status of the order. A webhook reported it, or the service found it by polling the POS. */
 type ArrivedStatus = {
   status: Status;
   nativeStatus: string;
   outcome: WebhookOutcome;
   webhookId: string;
-  /** True if no webhook brought it: the service polled the POS. */
+  /** True if the service found the status by polling the POS, and no webhook reported it. */
   polled: boolean;
-  /** True if it was spilled, and so was not answered 500. */
+  /** True if the webhook was spilled: it was answered 200, and never 500. */
   spilled: boolean;
 };
 
-/** Where to find webhooks, and how to recognize that one is about the order. */
+/** Where to find webhooks, and how to recognize the webhooks about the order. */
 export type Sought = {
   pool: Pool;
   keys: SettingsKeys;
   locationId: string;
   since: Date;
   serviceOrderId: string;
-  /** Ids of the POS for the ticket, as far as it has named any. */
+  /** All ids that the POS has named for the ticket so far. */
   ticketIds: readonly string[];
-  /** Webhooks that certify itself sent. */
+  /** Ids of the webhooks that certify itself sent. */
   ours: ReadonlySet<string>;
 };
 
 export type Awaited =
   | { came: ArrivedStatus }
-  /** No webhook brought it: the service polled the POS. */
+  /** No webhook reported the status. The service found it by polling the POS. */
   | { polled: ArrivedStatus }
-  /** It came after a higher status. */
+  /** The status came after a higher status, `first`. */
   | { behind: ArrivedStatus; first: ArrivedStatus | undefined }
   /** Only a higher status came. */
   | { skippedFor: ArrivedStatus }
@@ -53,10 +53,9 @@ export type Awaited =
   | { silent: true };
 
 /**
- * Waits for a status of an order. Once something else has come, it waits only for a short while longer.
- * @param about.until when the waiting ends, in milliseconds by the monotonic clock
- * @param about.graceMs the wait after something else has come
- * @param about.known earlier webhooks that changed nothing
+ * Waits for a status of an order. After a higher status or a webhook that changed nothing it waits for `graceMs` more.
+ * @param about.until when the waiting ends at the latest, as `performance.now()` milliseconds
+ * @param about.known ids of earlier webhooks that changed nothing; this function adds new ones
  */
 export async function awaitStatus(
   sought: Sought,
@@ -72,7 +71,7 @@ export async function awaitStatus(
     const above = statuses.find((each) => isAbove(each, status) && each.outcome === 'applied');
     const inVain = (await findInVain(sought)).filter(({ webhookId }) => !about.known.has(webhookId));
     if (came !== undefined) {
-      // Webhooks before it did not prevent it. Ids are in order of arrival.
+      // Earlier webhooks did not prevent this status, so later checks ignore them. Webhook ids are in order of arrival.
       for (const { webhookId } of inVain) if (webhookId < came.webhookId) about.known.add(webhookId);
       return came.polled ? { polled: came } : { came };
     }
@@ -89,7 +88,7 @@ export async function awaitStatus(
   }
 }
 
-/** Reads the statuses that POS and bridge have sent for an order, in order of arrival. */
+/** Reads the statuses that webhooks or polling reported for an order, in order of arrival. */
 export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<ArrivedStatus[]> {
   const { rows } = await pool.query<ArrivedStatus>(
     `SELECT e.status, e.native_status AS "nativeStatus", e.outcome, e.webhook_id AS "webhookId",
@@ -108,7 +107,7 @@ export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<
   return rows;
 }
 
-/** Whether the POS reported a higher status than this. */
+/** Whether the POS reported a status higher than `than`. */
 function isAbove({ status }: ArrivedStatus, than: Status): boolean {
   return STATUSES.includes(status) && rankOf(status) > rankOf(than);
 }
@@ -122,13 +121,13 @@ async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   for (const webhook of webhooks) {
     if (webhook.polled || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;
     const stored = await readWebhook({ pool, keys }, webhook);
-    // A parked webhook names an unknown POS id, which only a very recent order can have.
+    // A parked webhook has an unknown POS id. Only a very recent order has one, so we assume that it is the test order.
     if (stored !== undefined && (webhook.outcome === 'parked' || names(stored, sought))) found.push(stored);
   }
   return found;
 }
 
-/** The start of a list, so that older webhooks are not read. */
+/** Makes the key at which the list of webhooks starts, so that older webhooks are not read. */
 function justBefore({ locationId, since }: Sought): WebhookKey {
   const from = new Date(since.getTime() - CLOCKS_MS);
   const time = from.getTime().toString(16).padStart(12, '0');
@@ -136,7 +135,7 @@ function justBefore({ locationId, since }: Sought): WebhookKey {
   return { day: from.toISOString().slice(0, 10), locationId, webhookId };
 }
 
-/** Finds another location at which a webhook about the order came. Slow: it reads the webhooks of all locations. */
+/** Finds another location that got a webhook about the order. It reads webhooks of all locations, so it is slow. */
 export async function findElsewhere(sought: Sought): Promise<string | undefined> {
   const { pool, keys, locationId, since } = sought;
   for (const outcome of ['unmatched', 'dropped'] as const) {
@@ -151,7 +150,7 @@ export async function findElsewhere(sought: Sought): Promise<string | undefined>
   return undefined;
 }
 
-/** Whether a body contains our id anywhere, or one of the POS's ids, which may be short, as a value. */
+/** Whether a body contains our order id anywhere, or a ticket id as a whole JSON value (ticket ids may be short). */
 function names({ body }: StoredWebhook, { serviceOrderId, ticketIds }: Sought): boolean {
   const text = body.toString();
   if (text.includes(serviceOrderId)) return true;

@@ -3,13 +3,13 @@ import type { PosContext } from '../core/domain/provider.ts';
 import { askPos, type PosDeps } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
 
-/** Time for the end of a body after its status. */
+/** How long a body may take to end after its status came. */
 const BODY_MS = 2_000;
 
-/** A summary of an exchange without secrets: one line, and the type of an id that should be a string. */
+/** One request and its answer, without secrets. `idKind` is the type of `providerOrderId`, which should be a string. */
 export type Exchange = { line: string; status?: number; idKind?: string };
 
-/** The result of a call to a POS, and its last exchange, if there was any. */
+/** The result of a call to a POS, and the last exchange of the call, if there was one. */
 export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | undefined } & (
   | { given: Result }
   | { error: unknown }
@@ -52,7 +52,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
         .clone()
         .text()
         .then(describeBody, () => ({ line: 'a body that was cut off' }));
-      // The caller does not read the body if the status is enough.
+      // The body is read here too, because the caller may not read it.
       last = Promise.race([text, sleep(BODY_MS, { line: 'a body that does not end' }, { ref: false })]).then(
         (body) => ({ ...body, status: response.status, line: `${said}: ${body.line}` }),
       );
@@ -62,12 +62,12 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
   };
 }
 
-/** Names fields but no values: the answer may be to a login. */
+/** Names the fields of a body, but never their values, because a login's answer contains a token. */
 function describeBody(text: string): Exchange {
   if (text.trim() === '') return { line: 'an empty body' };
   try {
     const json: unknown = JSON.parse(text);
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) return { line: 'JSON, but no object' };
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) return { line: 'JSON, but not an object' };
     const names = Object.keys(json).slice(0, 20);
     const line = names.length === 0 ? 'an empty JSON object' : `JSON with ${names.join(', ')}`;
     return 'providerOrderId' in json ? { line, idKind: kindOf(json.providerOrderId) } : { line };

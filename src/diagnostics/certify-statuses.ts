@@ -18,7 +18,7 @@ type Run = CertifyOptions & {
   ticketIds: readonly string[];
 };
 
-/** The action at the till for each status, unless a bridge does it automatically. */
+/** What a person does at the till for each status, unless a bridge sends the status automatically. */
 const WANTED: Partial<Record<Status, string>> = {
   received: 'confirm the order at the till',
   in_progress: 'begin to prepare it',
@@ -28,8 +28,8 @@ const WANTED: Partial<Record<Status, string>> = {
 };
 
 /**
- * Waits for each status of the order, sends the POS's webhooks again while they are fresh, and refuses the last webhook
- * once, which the POS must repeat.
+ * Waits for each status of the order. Sends webhooks of the POS again while their signatures are recent. Answers the
+ * webhook of the last status 500 once, because the POS must repeat it.
  */
 export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): Promise<void> {
   const { pool } = deps;
@@ -74,7 +74,7 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
       await refusing?.end();
     }
     const refusedAt = refusing?.refusedAt();
-    // The answer to a poll may have delayed it.
+    // If the status came by polling, the refused change may have been the poll's result, and not a webhook.
     if (!('came' in awaited) && !('polled' in awaited) && refusedAt !== undefined) {
       tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next check'));
       tell.found(notRepeated(limits.statusMs));
@@ -98,14 +98,14 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
         tell.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
       }
     } else if ('silent' in awaited) {
-      hopeless = `not waited for, since ${status} did not come`;
+      hopeless = `not checked, because ${status} did not come`;
     } else if ('inVain' in awaited && awaited.inVain.outcome !== 'ignored') {
-      hopeless = `not waited for: it would have the same problem as ${status}`;
+      hopeless = `not checked: it would have the same problem as ${status}`;
     }
   }
 }
 
-/** Refuses webhooks about the order until one was refused. `refusedAt` is by the monotonic clock. */
+/** Makes the service answer 500 to the next webhook about the order. `refusedAt` is `performance.now()` of the 500. */
 async function refuseOnce(
   { pool }: CertifyDeps,
   { order, signal }: Run,
@@ -141,8 +141,8 @@ async function describe(
   if ('inVain' in awaited) return explainInVain(status, expected, awaited.inVain, run.location);
   if ('polled' in awaited) {
     return wrong(
-      `no webhook brought it: the service had to poll the POS, which reported ${awaited.polled.nativeStatus}`,
-      'check that the POS still has our webhook URL, and which answers it got there',
+      `no webhook reported it: the service had to poll the POS, which reported ${awaited.polled.nativeStatus}`,
+      'check that the POS still has our webhook URL, and which answers its webhooks got',
     );
   }
   if ('behind' in awaited) {
@@ -153,8 +153,8 @@ async function describe(
   }
   if ('skippedFor' in awaited) {
     return wrong(
-      `it never came, and ${awaited.skippedFor.nativeStatus} did: the member was never notified`,
-      `send it; if this POS does not have it, add: --without ${status}`,
+      `it never came, but ${awaited.skippedFor.nativeStatus} did: the member was never notified`,
+      `send this status; if the POS does not have it, add: --without ${status}`,
     );
   }
   if (known.size > 0) {
@@ -171,8 +171,8 @@ async function describe(
   const { endpoint } = run;
   return wrong(
     `no webhook about the order came to ${endpoint.publicUrl}${webhookPath(endpoint)} with a valid token`,
-    'check the answer to your request: 401 means a wrong or incomplete token in the URL; without an answer it did not get ' +
-      `here. If this POS does not have that status: --without ${status}`,
+    'check the answer to your request: 401 means a wrong or incomplete token in the URL; no answer means that it did ' +
+      `not reach the service. If this POS does not have the status: --without ${status}`,
   );
 }
 
@@ -210,7 +210,7 @@ function repeated(about: {
   if (twice) {
     return failed(
       REPEATED,
-      'each status came as two webhooks with different ids: the one after the 500 may not be the one that was answered 500',
+      'each status came as two webhooks with different ids, so it is unknown whether the refused webhook was repeated',
       'make the id of a webhook once, store it with the status, and check whether there are two tickets',
       { expected: 'one webhook for each status, and the same webhook-id whenever it is sent again' },
     );
@@ -220,8 +220,8 @@ function repeated(about: {
 }
 
 /**
- * Whether each status before the last came in several webhooks with different ids. Then the webhook that came after the
- * 500 may not be the one that got it. If only some did, a person may have pressed twice. Other POS systems may do it.
+ * Whether every status before the last came in several webhooks with different ids. If so, the webhook after the 500
+ * may not be the repeated one. If only some did, a person may have pressed twice. True only for a POS built for us.
  */
 async function sendsAllTwice(sought: Sought, { provider }: Location, last: Status): Promise<boolean> {
   const { idHeader } = provider.builtForUs ?? {};

@@ -15,16 +15,16 @@ import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Tell } from 
 export type Certification = { order: KitchenOrder | undefined; checks: Check[] };
 
 const LABEL = 'certify';
-/** The longest run. Its token expires after it. */
+/** The run's webhook token expires after this time. A run is shorter. */
 const TOKEN_MS = 24 * 3_600_000;
-/** Maximum difference of two processes' clocks, each set by Postgres: longer than the answer by which they set it. */
+/** Maximum difference between the clocks of two processes. Postgres sets each, with the error of one round trip. */
 const CLOCKS_MS = 5_000;
 const DEADLINE_S = 1_800;
 const NEVER_SENT = why({ code: 'pos_unreachable' });
 
 /**
- * Sends a location's POS a real test order, and follows it to its end. The service must run: the POS sends its webhooks
- * to the service, and they are read from Postgres.
+ * Sends a real test order to a location's POS, and follows the order to its end. The service must run, because it
+ * receives the webhooks of the POS. This function reads them from Postgres.
  * @throws WrongLocation if there is no such location
  */
 export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Tell): Promise<Certification> {
@@ -76,7 +76,7 @@ async function openLocation(
   }
 }
 
-/** Checks with an unknown token whether PUBLIC_URL leads to the service. */
+/** Checks whether PUBLIC_URL leads to the service: a request with an unknown token must be answered 401. */
 async function probeUrl(endpoint: Endpoint): Promise<Check> {
   const check = 'wrong token';
   const request = `POST ${endpoint.publicUrl}${webhookPath(endpoint)}, with a token that was never issued`;
@@ -84,7 +84,7 @@ async function probeUrl(endpoint: Endpoint): Promise<Check> {
   if (typeof answer !== 'string' && answer.status === 401) return ok(check, 'answered 401', { request });
   const toDo =
     'start the service, or set PUBLIC_URL to where the POS reaches it; expediter doctor --only public-url shows more';
-  const expected = '401: the service itself answers at PUBLIC_URL';
+  const expected = '401, which shows that the service itself answers at PUBLIC_URL';
   const found = typeof answer === 'string' ? answer : `answered ${answer.status}`;
   return failed(check, found, toDo, { request, expected });
 }
@@ -109,7 +109,7 @@ async function run(
     }
     await certifyStatuses(deps, { ...about, order, since, ticketIds: placed.ids }, tell);
     tell.found(await namesTicket(pool, location.provider, order, placed));
-    // After the order's own webhooks, so that those of a forged order cannot disturb them.
+    // The forged order is sent last, so that webhooks about it cannot disturb the checks of the test order.
     const forged = await forgeOrder(deps, location, order, answerMs);
     if (forged !== undefined) tell.found(forged);
     const read = await readTicket(deps, location, order);

@@ -11,13 +11,13 @@ import { askMapper, type CodedError, orderDataFetcher, variablesOf } from '../co
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
 
-/** Member data. A country or the kind of a fulfillment is none. */
+/** Paths of member data. The country and the type of a fulfillment are no member data. */
 const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|items\.\d+\.notes)$/;
 
 /** A remark on a field of an order that can be placed. */
 type Remark = { path: string; says: string };
 
-/** An integration whose POS refuses such an order, whatever a location's settings are. */
+/** An integration whose POS would refuse the order with any settings of a location. */
 type Refusal = { integration: string; problem: string };
 
 /** One field of an answer: its path and type, without its value. */
@@ -35,7 +35,7 @@ export type CheckedOrder =
     }
   /** The platform has no such order. */
   | { state: 'missing' }
-  /** `thrown` is a mapper's error. Its message may quote the order, and so may the messages of `errors`. */
+  /** `thrown` is an error of the mapper. Its message and the messages of `errors` may quote the order. */
   | {
       state: 'failed';
       problem: string;
@@ -46,8 +46,8 @@ export type CheckedOrder =
     };
 
 /**
- * Fetches one order and reads it as the service would. Stores nothing.
- * @param about.warn called if the module's `errorCode` throws
+ * Fetches one order and reads it like the service. Stores nothing.
+ * @param about.warn called if the order module's `errorCode` throws
  */
 export async function checkOrder(
   about: {
@@ -97,8 +97,8 @@ export async function checkOrder(
 }
 
 /**
- * Names the sums of an order that do not add up, in words that follow the field's name. Items and subtotal may each
- * include the tax or not. Items are not added up if one has no price.
+ * Lists the sums of an order that do not add up. `says` continues a sentence that starts with `path`. Item prices and
+ * the subtotal may each include the tax or not. Items are not added up if an item has no price.
  */
 export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   const { subtotal, discount = 0, tax, tip, fee, total, currency } = money;
@@ -120,7 +120,7 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   return remarks;
 }
 
-/** Collects the providers that would refuse an order before they call their POS. */
+/** Lists the providers that refuse an order without calling their POS. */
 function listRefusals(order: CanonicalOrder, registry: Registry): Refusal[] {
   return [...registry].flatMap(([integration, provider]) => {
     try {
@@ -132,14 +132,14 @@ function listRefusals(order: CanonicalOrder, registry: Registry): Refusal[] {
   });
 }
 
-/** Describes all fields of an answer, with a list's entries together. Values may be a member's, so none is shown. */
+/** Describes all fields of an answer. Values are left out: they may be member data. A list's entries are merged. */
 function describeShape(data: unknown): ShapeLine[] {
   const kinds = new Map<string, Set<string>>();
   const look = (value: unknown, path: string): void => {
     if (path !== '') kinds.set(path, (kinds.get(path) ?? new Set()).add(kindOf(value)));
     if (typeof value !== 'object' || value === null || kinds.size > LINES_MAX) return;
     for (const [key, each] of Object.entries(value)) {
-      // A custom scalar of the platform may have any text as a name.
+      // Keys inside a custom scalar of the platform may be any text, so they may contain member data.
       const name = Array.isArray(value) ? '*' : /^\w{1,64}$/.test(key) ? key : '?';
       look(each, path === '' ? name : `${path}.${name}`);
     }
@@ -155,7 +155,7 @@ function kindOf(value: unknown): string {
   return typeof value === 'string' ? kindOfText(value) : typeof value;
 }
 
-/** Describes the format of an amount, a time or an enum. */
+/** Describes the format of a text, such as an amount, a time or an enum value, without quoting it. */
 function kindOfText(text: string): string {
   if (text === '') return 'empty text';
   if (text.length <= PATTERN_MAX && /\d/.test(text) && /^[-+\d.,:/TZ ]+$/.test(text)) {
@@ -164,7 +164,7 @@ function kindOfText(text: string): string {
   return /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/.test(text) ? 'text in capitals' : 'text';
 }
 
-/** Copies an order, and replaces its member's texts by their lengths. */
+/** Copies an order, and replaces member data by its length or type. */
 export function maskOrder(order: CanonicalOrder): unknown {
   return mask(order, '');
 }

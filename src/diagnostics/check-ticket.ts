@@ -11,7 +11,7 @@ import { callWatched } from './call-watched.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** Whether operators can find the ticket at the POS by an id that no other order has. */
+/** Checks that the POS named an id by which people find the ticket, and that no other order has this id. */
 export async function namesTicket(
   pool: Pool,
   { builtForUs }: Location['provider'],
@@ -35,23 +35,23 @@ export async function namesTicket(
       'answer with the id under which the POS stores the ticket, not with a number that starts again each day' +
       (builtForUs === undefined ? '' : '. If your test database was emptied: delete .certify, or use --dir');
     const expected = 'an id that no other ticket of this restaurant has or had';
-    const found = `the id "${takenId}" is another order's, which this POS had before`;
+    const found = `the id "${takenId}" already belongs to an earlier order at this POS`;
     return failed(check, found, toDo, { request, expected });
   }
   if (builtForUs !== undefined && namedIds.length > 1) {
     const found = `webhooks named the order by ${namedIds.length} ids: ${namedIds.map((each) => `"${each}"`).join(', ')}`;
-    const toDo = 'check whether the kitchen has two tickets of it; store the id of each order with its ticket';
-    return failed(check, found, toDo, { expected: 'one ticket for an order, and its id in each webhook' });
+    const toDo = 'check whether the kitchen has two tickets for it; store the id of each order with its ticket';
+    return failed(check, found, toDo, { expected: "one ticket for an order, and this ticket's id in each webhook" });
   }
   if (id !== null) return ok(check, `the POS calls the order "${id}"`);
   const found = 'neither the answer to the order nor a webhook named the id of the ticket at the POS';
   const expected = 'an id by which people find the ticket at the till';
-  return failed(check, found, 'answer the order with it', { request, expected });
+  return failed(check, found, "return the ticket's id in the answer to the order", { request, expected });
 }
 
 /**
- * Sends another order, signed with an unknown secret: its POS must refuse it. Only for a POS that is built for us: others
- * may handle wrong credentials differently, or lock an account.
+ * Sends another order that is signed with a wrong secret. The POS must refuse it. Only a POS that is built for us is
+ * checked, because another POS may handle wrong credentials differently, or lock the account.
  */
 export async function forgeOrder(
   deps: PlaceDeps,
@@ -87,11 +87,11 @@ export async function forgeOrder(
 }
 
 /**
- * Polls the POS for the order's status, if it can be polled, and compares it with its webhooks. It may report an earlier
- * one: not every POS stores all that it reports.
+ * Polls the POS for the order's status, if it can be polled, and compares the result with its webhooks. The result may
+ * be an earlier status, because not every POS stores every status that it reports.
  */
 export async function readTicket(deps: PlaceDeps, location: Location, order: KitchenOrder): Promise<Check | undefined> {
-  const check = 'can be asked';
+  const check = 'can be polled';
   const { provider } = location;
   if (provider.readStatus === undefined) return undefined;
   const { rows } = await deps.pool.query<{ rank: number; id: string | null }>(
@@ -102,14 +102,14 @@ export async function readTicket(deps: PlaceDeps, location: Location, order: Kit
   const notified = statusAt(rank);
   const ref = id === null ? {} : { providerOrderId: id };
   const wrong = (found: string): Check =>
-    failed(check, found, 'check at the till which of the two is right: we poll when webhooks do not come', {
+    failed(check, found, 'check at the till which status is right; we poll if webhooks do not come', {
       expected: `the status from its webhooks, or an earlier one: ${notified ?? 'none'}`,
     });
   try {
     const events = await askPos(deps, location, { seconds: attemptLimit(provider), sent: false }, async (context) =>
       provider.readStatus?.(ref, order, context),
     );
-    // With these settings there is no POS to poll.
+    // The settings of this location do not allow polling.
     if (events === undefined) return undefined;
     const says = events.map((event) => event.status);
     const found = `polled for the order, it reports ${says.join(', ') || 'nothing'}`;

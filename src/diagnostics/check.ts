@@ -1,8 +1,8 @@
-/** The outcome of one check. No secret, no query of a URL, and no member data but that of the made-up test member. */
+/** The outcome of one check. It contains no secret, no query of a URL, and no member data except the test member's. */
 export type Check = {
-  /** A few words, such as `takes it once`; for a location its id, for a status its name. */
+  /** The name of the check: a few words such as `takes it once`, a location's id, or a status. */
   check: string;
-  /** `skipped` means not examined, for the reason in `found`. */
+  /** `skipped` means that nothing was examined. `found` says why. */
   state: 'failed' | 'warning' | 'skipped' | 'ok';
   found: string;
   /** How to fix a failure or a warning. */
@@ -32,7 +32,7 @@ export function failed(check: string, found: string, toDo: string, details?: Det
   return { check, state: 'failed', found, toDo, ...details };
 }
 
-/** The parts of a deployment, in the order in which the doctor reports them. Each can be examined alone. */
+/** The parts of a deployment, in the order of the doctor's report. `--only` selects some of them. */
 export const PARTS = [
   'environment',
   'database',

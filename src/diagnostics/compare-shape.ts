@@ -19,14 +19,14 @@ import { CanonicalOrder } from '../core/domain/order.ts';
 
 /** Differences between a document and the canonical shape, each in a few words. */
 type ShapeComparison = {
-  /** With these no order can be read. */
+  /** Because of these differences no order can be read. */
   wrong: string[];
-  /** With these orders are read, but lack something. */
+  /** With these differences orders can be read, but something is missing or unused. */
   odd: string[];
 };
 
 type Field = { type: GraphQLOutputType | undefined; fields: Map<string, Field> | undefined };
-/** The parts of a JSON Schema that are read here. */
+/** A JSON Schema, as far as this file reads it. */
 type Wanted = {
   type?: string;
   const?: unknown;
@@ -38,7 +38,7 @@ type Wanted = {
   anyOf?: Wanted[];
 };
 
-/** GraphQL's own scalars, with the JSON Schema types of their values. Other scalars may be anything. */
+/** The JSON Schema types of GraphQL's own scalars. The values of other scalars may have any type. */
 const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
   ['Int', ['integer', 'number']],
   ['Float', ['number']],
@@ -48,8 +48,8 @@ const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Compares the response keys of a document with the canonical order, and their types if a schema has them.
- * @param query a document that is GraphQL
+ * Compares the response keys of a query with the canonical order. With a schema it also compares their types.
+ * @param query a valid GraphQL document
  */
 export function compareShape(query: string, schema: GraphQLSchema | undefined): ShapeComparison {
   const found: ShapeComparison = { wrong: [], odd: [] };
@@ -63,7 +63,7 @@ export function compareShape(query: string, schema: GraphQLSchema | undefined): 
     const { properties, required, items, kinds, values } = merged(wanted);
     const type = field.type && getNullableType(field.type);
     if (items !== undefined) {
-      if (type !== undefined && !isListType(type)) return report(`${path} is no list there`);
+      if (type !== undefined && !isListType(type)) return report(`${path} is not a list there`);
       return compare(
         { ...field, type: type && (type as { ofType: GraphQLOutputType }).ofType },
         items,
@@ -109,7 +109,7 @@ function compareLeaf(
   }
 }
 
-/** Merges the alternatives of a schema: the fields that all require, and the fields that any has. */
+/** Merges the alternatives (`oneOf`, `anyOf`) of a schema: fields that all of them require, and fields that any has. */
 function merged(wanted: Wanted): {
   properties: Record<string, Wanted> | undefined;
   required: string[];
@@ -136,7 +136,7 @@ function alternatives(wanted: Wanted): Wanted[] {
   return [wanted, ...[...(wanted.oneOf ?? []), ...(wanted.anyOf ?? [])].flatMap(alternatives)];
 }
 
-/** Reads the fields of the answer to a document, by their response keys. */
+/** Reads which fields the answer to a query has, by their response keys. */
 function responseOf(query: string, schema: GraphQLSchema | undefined): Map<string, Field> {
   const { definitions } = parse(query);
   const fragments = new Map(
@@ -168,7 +168,7 @@ function responseOf(query: string, schema: GraphQLSchema | undefined): Map<strin
       }
       const fragment = node.kind === Kind.INLINE_FRAGMENT ? node : fragments.get(node.name.value);
       const name = node.kind === Kind.INLINE_FRAGMENT ? '' : node.name.value;
-      // A fragment within itself is an error of the document.
+      // A fragment that contains itself is an error in the query. Skipping it here prevents an endless recursion.
       if (fragment === undefined || within.includes(name)) continue;
       const condition = fragment.typeCondition?.name.value;
       const on = condition === undefined ? parent : schema?.getType(condition);

@@ -13,13 +13,13 @@ import { examineSpill, examineTopic } from './examine-pubsub.ts';
 const CONNECTIONS = 4;
 
 /**
- * Examines everything that a deployment needs, in parallel where possible. It changes nothing, except that it may renew
- * an access token of a POS. It ends within 30 s.
+ * Examines everything that a deployment needs, in parallel if possible. It changes nothing, except that it may renew an
+ * access token of a POS. It ends within 30 s.
  */
 export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
-  // The import takes 300 ms, or seconds on a busy machine, and would delay the other checks.
+  // Imported before the checks start: the import takes 300 ms, or seconds on a busy machine, and would delay them.
   if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
-  // The clock check uses the platform's answer too.
+  // The platform is asked once, because the check of the clock uses its answer too.
   let asked: Promise<AskedPlatform> | undefined;
   const ask = (): Promise<AskedPlatform> => (asked ??= askPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
@@ -78,7 +78,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
 
 /**
  * Runs the checks of one part. A wrong variable or an unexpected error ends only this part.
- * @param environmentToo true if the environment is examined separately, and reports a wrong variable
+ * @param environmentToo true if the part `environment` is examined too. It then reports the wrong variables
  */
 async function runPart(part: Part, environmentToo: boolean, work: () => Promise<Check[]>): Promise<Finding[]> {
   const checks = await work().catch((error: unknown) => {
@@ -89,7 +89,7 @@ async function runPart(part: Part, environmentToo: boolean, work: () => Promise<
       }
       return [skipped('all of it', `${wrong.map(({ name }) => name).join(', ')}: see environment`)];
     }
-    // The error's message may quote its input.
+    // The error's message is not printed, because it may quote a secret.
     const { name, code } = error as { name?: string; code?: unknown };
     const found = `unexpected ${[name ?? typeof error, ...(typeof code === 'string' ? [code] : [])].join(' ')}`;
     return [failed('all of it', found, `run it again: expediter doctor --only ${part}`)];

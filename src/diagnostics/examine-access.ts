@@ -12,12 +12,12 @@ const PUBLIC = 'PUBLIC_URL';
 const PUSH_KEYS = 'PUSH_JWKS_URL';
 const FOLLOW_KEYS = 'FOLLOW_TOKEN_KEYS';
 const ISSUER = 'OIDC_ISSUER';
-/** One route of each operator endpoint: without a token it answers with our realm. */
+/** One route of each operator endpoint. A request without a token is answered with our realm. */
 const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
 
 /**
- * Checks from this machine that the service answers at the URL for POS vendors. If the operator endpoints have their
- * own port, it also checks that they do not answer at that URL.
+ * Checks from this machine that the service answers at PUBLIC_URL. If the operator endpoints have their own port, it
+ * also checks that they do not answer at PUBLIC_URL.
  */
 export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');
@@ -59,10 +59,10 @@ async function answering(publicUrl: string): Promise<Check> {
   if (answer.status === 503 && ready === false) {
     return warning('readyz', `${host} is starting or stopping`, 'wait, and check the log of the service');
   }
-  return failed('readyz', `${host} answers ${kindOf(answer)}: that is not this service`, toDo);
+  return failed('readyz', `${host} answers ${kindOf(answer)}: this is another service`, toDo);
 }
 
-/** Checks that a key set can be fetched, and has a key for one of the algorithms. */
+/** Checks that a key set can be fetched, and that it has a key for one of these algorithms. */
 async function examineKeySet(check: string, url: string, algorithms: readonly string[], toDo: string): Promise<Check> {
   const host = hostOf(url);
   const answer = await askHttp(url);
@@ -110,7 +110,7 @@ export async function examineFollow(env: NodeJS.ProcessEnv): Promise<Check[]> {
   return [found, warning(FOLLOW_KEYS, plain, 'let the platform serve it over https')];
 }
 
-/** Checks that people can sign in at the console by OIDC, as far as possible without a person. */
+/** Checks that people can sign in at the console by OIDC, as far as this is possible without signing in. */
 export async function examineOidc(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { OIDC_ISSUER: issuer, CONSOLE_URL: consoleUrl } = readConfigOf(env, ISSUER, 'CONSOLE_URL');
   if (issuer === undefined || consoleUrl === undefined) {
@@ -139,12 +139,12 @@ async function examineIssuer(issuer: string): Promise<Check[]> {
   const missing = [
     ...['authorization_endpoint', 'token_endpoint'].filter((name) => typeof said[name] !== 'string'),
     ...(includes(said['response_types_supported'], 'code') ? [] : ['the authorization code flow']),
-    // Some issuers support it without listing it.
+    // Some issuers support PKCE, but do not list it.
     ...(includes(said['code_challenge_methods_supported'] ?? ['S256'], 'S256') ? [] : ['PKCE with S256']),
   ];
-  const found = missing.length > 0 ? `${host} does without ${missing.join(', ')}` : undefined;
+  const found = missing.length > 0 ? `${host} does not offer ${missing.join(', ')}` : undefined;
   return [
-    found === undefined ? ok(ISSUER, `${host} answers`) : failed(ISSUER, found, 'sign in at another issuer'),
+    found === undefined ? ok(ISSUER, `${host} answers`) : failed(ISSUER, found, 'use another issuer'),
     await examineKeySet('keys of OIDC_ISSUER', keys, PUBLIC_ALGORITHMS, toDo),
   ];
 }
@@ -153,7 +153,7 @@ function includes(list: unknown, word: string): boolean {
   return Array.isArray(list) && list.includes(word);
 }
 
-/** Checks that there is an admin, and that OPERATOR_TOKEN is not a second way in. */
+/** Checks that there is an admin, and that OPERATOR_TOKEN is unset if there are named operators. */
 export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
   const config = readConfigOf(env, 'OIDC_ISSUER', 'OPERATOR_TOKEN', 'OPERATOR_PORT');
   const { OIDC_ISSUER, OPERATOR_TOKEN } = config;
@@ -171,7 +171,7 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
     checks.push(
       failed(
         'admins',
-        'there is none: no OPERATOR_TOKEN, and no token or grant with the role admin at all locations',
+        'there is no admin: no OPERATOR_TOKEN, and no token or grant with the role admin at all locations',
         'expediter operator token issue --name you --role admin',
       ),
     );
@@ -189,7 +189,7 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
   }
   if (OPERATOR_TOKEN !== undefined && (tokens > 0 || isEnded)) {
     const found = isEnded
-      ? 'it is refused, since an admin signs in by name'
+      ? 'it is refused, because there is an admin who signs in by OIDC'
       : 'it is set although there are named operators: its holder may do everything, and the audit cannot name them';
     checks.push(warning('OPERATOR_TOKEN', found, 'give each program its own token, then unset it'));
   }

@@ -10,14 +10,14 @@ import { failed, ok, warning, type Check } from './check.ts';
 
 const OLDEST_VERSION = 15;
 const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/path/ca.pem if you have your own CA';
-/** Days ahead for which partitions must exist. They are made a week ahead, every hour. */
+/** Partitions must exist for this many days ahead. Every hour they are made for a week ahead. */
 const DAYS_AHEAD = 2;
-/** Days that retention may be late. It runs every hour. */
+/** Retention, which runs every hour, may be this many days late. */
 const LATE_DAYS = 1;
 const COUNTED = 1_000;
 const NAMED = 5;
 
-/** Connects and checks the schema. Stored data can be examined only if nothing failed. */
+/** Checks the connection and the schema. The caller may examine stored data only if nothing failed. */
 export async function reachDatabase(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
   const reached = await reach(pool, env);
   return reached.some(({ state }) => state === 'failed') ? reached : [...reached, await examineSchema(pool)];
@@ -37,11 +37,11 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
                 (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
       );
       const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
-      // The values of the connection as it was made, from the URL or PGSSLMODE. A pooler reports its own process id at the
-      // start.
+      // These are properties of `pg`'s client. `host` and `ssl` come from the URL or PGSSLMODE. `processID` is from the
+      // start of the connection: a pooler sends its own.
       const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
       if (pid !== processID || arrived !== true) {
-        return [pooler('the settings that a connection requests are not those of its session')];
+        return [pooler('the session does not have the settings that its connection requested')];
       }
       return [
         ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`),
@@ -50,7 +50,7 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
     });
   } catch (error) {
     const { found, toDo } = explainDatabaseError(error);
-    // A pooler refuses settings that it does not know.
+    // A pooler refuses a connection that requests settings it does not know.
     return [/unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo)];
   }
 }
@@ -66,7 +66,7 @@ function pooler(found: string): Check {
 async function examineSchema(pool: Pool): Promise<Check> {
   try {
     await checkSchema(pool);
-    return ok('schema', "this version's");
+    return ok('schema', 'is of this version');
   } catch (error) {
     if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
     return failed(
@@ -77,16 +77,16 @@ async function examineSchema(pool: Pool): Promise<Check> {
   }
 }
 
-/** One connection to Postgres: its client's options, and whether it is encrypted. */
+/** A connection to Postgres: the options of its client, and whether it is encrypted. */
 type Link = {
-  /** A name, an address, or the folder of a socket. */
+  /** A host name, an IP address, or the folder of a Unix socket. */
   host: string;
-  /** As in the options of `pg`, which verifies by default. */
+  /** The option `ssl` of `pg`. With `true`, `pg` verifies the certificate. */
   ssl: boolean | { rejectUnauthorized?: boolean; checkServerIdentity?: unknown };
   encrypted: boolean;
 };
 
-/** Judges whether an attacker on the network could read the connection or impersonate Postgres. */
+/** Checks whether an attacker on the network could read the connection or impersonate Postgres. */
 export function judgeEncryption({ host, ssl, encrypted }: Link, env: NodeJS.ProcessEnv): Check {
   if (host.startsWith('/')) return ok('encryption', 'by a socket of this machine');
   if (isLoopback(host)) return ok('encryption', 'on this machine');
@@ -141,7 +141,7 @@ async function server(pool: Pool): Promise<Check[]> {
       : failed(
           'encoding',
           `${encoding}: orders and webhooks with other characters are refused`,
-          'move to a database that was made with ENCODING UTF8',
+          'move to a database that was created with ENCODING UTF8',
         ),
     replica || readonly === 'on'
       ? failed('writing', 'it is read-only', 'set DATABASE_URL to the primary, with a role that may write')
@@ -159,12 +159,11 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Check> {
               (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
               (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
             count(*)::int AS used, count(*) FILTER (WHERE application_name = 'expediter')::int AS ours
-     -- What kind another role's is, only some may know; those of Postgres's own have no user or no database.
+     -- backend_type of other roles is hidden, so Postgres's own processes are recognized by a missing user or database.
      FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL`,
   );
   const { most = 0, used = 0, ours = 0 } = rows[0] ?? {};
   const found = `${used} of ${most} in use, ${ours} of them ours; one process takes up to ${POOL_SIZE}`;
-  // A rollout needs the connections of one more process.
   if (most - used >= POOL_SIZE) return ok('connections', found);
   return warning(
     'connections',
@@ -219,7 +218,7 @@ async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Chec
   );
 }
 
-/** Compares the role's rights with the rights that the service needs. */
+/** Compares the privileges of the service's database role with the privileges that the service needs. */
 async function examineRights(pool: Pool): Promise<Check[]> {
   const rights = Object.entries(RIGHTS).flatMap(([table, all]) => all.map((right) => ({ table, right })));
   const { rows } = await pool.query<{ lacking: string[]; beyond: string[] }>(COMPARE, [
@@ -251,8 +250,8 @@ function some(all: readonly string[]): string {
 }
 
 /**
- * A right on one column is written `UPDATE (reason)`. A role also has the rights of the roles that it is a member of. The
- * owner of a table and a superuser have every right on it.
+ * SQL that finds missing and superfluous privileges. `UPDATE (reason)` is a privilege on one column. A role also has
+ * the privileges of the roles that it is a member of. A superuser, and the owner of a table, have all privileges on it.
  */
 const COMPARE = `
   WITH rights AS (

@@ -12,7 +12,7 @@ import { failed, ok, skipped, warning, type Check } from './check.ts';
 const KEYS = 'SETTINGS_KEY';
 const AT_A_TIME = 8;
 const CHECK_MS = 5_000;
-/** Time for all locations. Those not checked by then are reported as skipped. */
+/** Time for all locations. A location that was not checked within this time is reported as skipped. */
 const GIVE_UP_MS = 20_000;
 const EXPIRES_SOON_MS = 14 * 86_400_000;
 
@@ -31,7 +31,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
   const deps = await locationDeps(pool, { registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL }, allowedHosts);
   const locations = await listLocations(pool);
   const tokens = await listTokens(pool, undefined);
-  if (locations.length === 0) return [warning('any', 'there are none', 'expediter location put --help')];
+  if (locations.length === 0) return [warning('any', 'there are no locations', 'expediter location put --help')];
 
   const checks: Check[][] = [];
   const next = locations.entries();
@@ -45,7 +45,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
               ...(await outdated(deps, location)),
               assessTokens(location, own, deps.now()),
             ]
-          : [skipped(location.locationId, 'there was no time for it: expediter doctor --only locations')];
+          : [skipped(location.locationId, 'there was no time left. Run: expediter doctor --only locations')];
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
@@ -54,7 +54,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 
 /**
  * Judges the result of a location's check.
- * @param paused how it is paused, if it is: nothing is sent there, so a failure is only a warning
+ * @param paused describes the location's pause, if any. No order is sent there, so a failure is only a warning
  */
 export function judgeReach(checked: CheckedLocation, paused?: string): Check {
   const { locationId } = checked;
@@ -72,7 +72,7 @@ function pausedInWords({ pausedAt, pausedUntil }: LocationRow): string | undefin
   return pausedUntil === null ? 'paused' : `paused by its POS until ${pausedUntil.toISOString()}`;
 }
 
-/** Warns about settings that were stored before a requirement was added. They still work. */
+/** Warns about settings that were stored before a requirement was added. The service still accepts them. */
 async function outdated({ pool, open }: LocationDeps, { locationId }: LocationRow) {
   const opened = await open(await getLocation(pool, locationId)).catch(() => undefined);
   const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
@@ -90,7 +90,7 @@ function assessTokens({ locationId, integration }: LocationRow, tokens: readonly
   return warning(locationId, `its last token expires on ${last.toISOString().slice(0, 10)}`, issue);
 }
 
-/** Finds the keys of SETTINGS_KEY that are still needed. */
+/** Checks which keys of SETTINGS_KEY are still needed, and which needed keys are missing. */
 export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
   const { SETTINGS_KEY } = readConfigOf(env, 'SETTINGS_KEY');
   const [first = '', ...older] = SETTINGS_KEY.keys();
@@ -104,7 +104,7 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
     ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
       textsUnder(id) === 0
-        ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it, once every process has the first one')
+        ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it when every process has the first key')
         : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then remove it'),
     ),
     ...(open === 0

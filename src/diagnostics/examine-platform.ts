@@ -22,17 +22,17 @@ const CHECK = 'query';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
-/** The schema of a large shop is some megabytes. */
+/** Maximum bytes of the platform's schema. The schema of a large shop is some megabytes. */
 const SCHEMA_LIMIT = 2 ** 25;
 const OFF_S = 2;
-/** Seconds that an HTTP date may lag, since it is rounded down to whole seconds. */
+/** An HTTP date is rounded down to whole seconds, so it may be this many seconds behind. */
 const HTTP_DATE_S = 1;
 
-/** The ordering platform's answers to our query for an order that does not exist, and to a query of its schema. */
+/** The ordering platform's answers to our order query, for an id that does not exist, and to an introspection query. */
 export type AskedPlatform = {
   url: string;
   module: OrderModule;
-  /** Whether `module` is from ORDER_MODULE, so that code maps the answers. */
+  /** Whether ORDER_MODULE maps the answers. If not, the aliases in the query must yield the canonical order. */
   isMapped: boolean;
   /** Undefined if the module's `variables` rejects a made-up id. */
   answer: HttpAnswer | string | undefined;
@@ -42,7 +42,7 @@ export type AskedPlatform = {
   introspection: HttpAnswer | string | undefined;
 };
 
-/** @throws WrongEnvironment, also if ORDER_MODULE or ORDER_QUERY_FILE cannot be used */
+/** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE or ORDER_QUERY_FILE cannot be used */
 export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform> {
   const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_QUERY_FILE', 'ORDER_MODULE');
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token, ORDER_MODULE } = config;
@@ -79,7 +79,7 @@ function variablesFor(module: OrderModule, id: string): object | undefined {
   }
 }
 
-/** Checks that the platform answers the query, that its schema has all queried fields, and that they make an order. */
+/** Checks that the platform answers the query, that its schema has all queried fields, and that they yield an order. */
 export function examinePlatform(asked: AskedPlatform): Check[] {
   const { introspection, module, isMapped } = asked;
   const thrown: Check[] = [];
@@ -117,7 +117,7 @@ function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchem
     json?: { data?: IntrospectionQuery | null } | null;
   };
   try {
-    // We do not check whether the platform's schema is valid in itself. Large ones are not.
+    // `assumeValid`: we accept a platform's schema that is not fully valid, because many large schemas are not.
     return json?.data ? buildClientSchema(json.data, { assumeValid: true }) : undefined;
   } catch {
     return undefined;
@@ -127,18 +127,18 @@ function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchem
 function examineSchema(query: string, schema: GraphQLSchema | undefined, fix: string): Check {
   if (schema === undefined) return ok('schema', 'was not compared: the platform does not publish its schema');
   const faults = validate(schema, parse(query)).map((error) => toText(error.message));
-  if (faults.length === 0) return ok('schema', 'has all that the query asks for');
+  if (faults.length === 0) return ok('schema', 'has all fields of the query');
   return failed('schema', `does not fit the query: ${listed(faults)}`, fix);
 }
 
-/** Without a mapper, aliases must yield the canonical shape. */
+/** Without a mapper, the aliases in the query must yield the canonical order. This checks whether they do. */
 function examineShape(query: string, schema: GraphQLSchema | undefined): Check[] {
   const { wrong, odd } = compareShape(query, schema);
   const module = 'if aliases are not enough, write a module: ORDER_MODULE';
   return [
     wrong.length === 0
-      ? ok('shape', 'an order can come of the query')
-      : failed('shape', `no order can come of the query: ${listed(wrong)}`, `fix ORDER_QUERY_FILE; ${module}`),
+      ? ok('shape', 'the query yields an order')
+      : failed('shape', `the query does not yield an order: ${listed(wrong)}`, `fix ORDER_QUERY_FILE; ${module}`),
     ...(odd.length === 0 ? [] : [warning('shape', listed(odd), `fix ORDER_QUERY_FILE; ${module}`)]),
   ];
 }
@@ -165,7 +165,7 @@ function assess(
   const judgement = judgeErrors({ status, data, errors });
   if (judgement === 'missing') return ok(CHECK, `${host} answers: no such order`);
   if (judgement === 'refused') {
-    return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to one that may read any order');
+    return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to a token that may read every order');
   }
   if (status === 429 || status >= 500) {
     return failed(
@@ -182,7 +182,7 @@ function assess(
   }
   if (errors.length === 0) return undefined;
   const words = toText(errors[0]?.error.message);
-  // Without data, the query was refused before any order was read.
+  // An answer without data means that the platform refused the query itself.
   if (data === undefined || status === 400) {
     return failed(CHECK, `${host} refuses the query: ${words}`, `${fix}; if it is about the made-up id, ${TRY_ONE}`);
   }
@@ -193,7 +193,7 @@ function assess(
   );
 }
 
-/** Assesses an answer without errors. @param mapper from ORDER_MODULE */
+/** Assesses an answer without errors. @param mapper the module of ORDER_MODULE, if it is set */
 function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | undefined): Check {
   const data = (json as GraphQLAnswer).data ?? {};
   const order = mapper === undefined ? data.order : mapped(data, mapper);
@@ -214,8 +214,8 @@ function mapped(data: object, { toCanonicalOrder }: OrderModule): object | null 
 }
 
 /**
- * The platform's message about the query, safe for a terminal and without its full stop. It quotes only the query and the
- * made-up id, which are no secrets.
+ * Makes the platform's message about the query safe for a terminal, and removes its full stop. The message can quote
+ * only the query and the made-up id, which are not secret.
  */
 function toText(message: unknown): string {
   return typeof message === 'string'
@@ -227,8 +227,8 @@ function toText(message: unknown): string {
 }
 
 /**
- * Compares Postgres's clock with other clocks. The service uses only Postgres's, also for signatures. The others show
- * whether it is right.
+ * Compares Postgres's clock with two other clocks. The service uses only Postgres's clock, for signatures too. The
+ * other clocks show whether it is right.
  */
 export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): Promise<Check[]> {
   const fromPlatform = asked.catch(() => undefined);

@@ -11,19 +11,19 @@ const PUBLISH = 'pubsub.topics.publish';
 const CONSUME = 'pubsub.subscriptions.consume';
 const GET = 'pubsub.subscriptions.get';
 
-/** After a longer outage of Postgres, webhooks that were answered 200 are lost. */
+/** Minimum retention of the subscription. If Postgres is away for longer, webhooks that were answered 200 are lost. */
 const RETENTION_S = 7 * 86_400;
-/** Below this, a busy process gets its messages again; above it, the messages of a dead process wait. */
+/** With a shorter deadline a busy process gets its messages twice. With a longer one a dead process's messages wait. */
 const ACK_DEADLINE_S = { least: 30, most: 300 };
-/** Outages of Postgres use up fewer attempts. gcloud's default is 5, the maximum is 100. */
+/** Minimum delivery attempts. Short outages of Postgres use up fewer. gcloud's default is 5, the maximum is 100. */
 const ATTEMPTS = 50;
 
 /** A topic or a subscription, and the name of its check: the variable of the topic. */
 type Named = { variable: string; project: string; name: string };
 
-/** Options of a call. */
+/** Options of each call to Pub/Sub. */
 const CALL = { timeout: 4_000, retry: null };
-/** Time for everything: the client searches for credentials and connects before its own time-out begins. */
+/** Total time limit. The client's own time-out starts only after it has found credentials and connected. */
 const GIVE_UP_MS = 5_000;
 
 const NOT_FOUND = 5;
@@ -35,13 +35,13 @@ const UNAUTHENTICATED = 16;
 /**
  * Queries Pub/Sub about one topic or subscription.
  * @param create the command that would create it
- * @returns the result of `ask`, or why Pub/Sub gave no answer
+ * @returns the result of `ask`, or a failed check that says why Pub/Sub gave no answer
  */
 async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => Promise<Check[]>): Promise<Check[]> {
   const { PubSub } = await loadPubsub();
   const pubsub = new PubSub({ projectId: about.project });
   const asking = async (): Promise<Check[]> => {
-    // Without credentials the call itself would print a stack to standard error.
+    // This fails early without credentials. The call itself would print a stack to standard error.
     if (!pubsub.isEmulator) await pubsub.auth.getClient();
     return ask(pubsub);
   };
@@ -54,7 +54,7 @@ async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => 
   }
 }
 
-/** @returns the permissions that we have; undefined for an emulator, which has none */
+/** @returns those of the permissions that we have; undefined for an emulator, which knows no permissions */
 async function readPermissions({ iam }: Topic | Subscription, ...asked: string[]): Promise<Set<string> | undefined> {
   try {
     const [given] = await iam.testPermissions(asked, CALL);
@@ -81,7 +81,7 @@ function explain(
   return failed(variable, `${where}: ${what}`, 'check PUBSUB_EMULATOR_HOST (unset in production), DNS and the network');
 }
 
-/** Checks that a topic exists and takes our messages. Publishes none, since every subscriber would have to ignore it. */
+/** Checks that a topic exists and that we may publish to it. It publishes nothing, because subscribers would get it. */
 export async function examineTopic(about: Named): Promise<Check[]> {
   const { variable, project, name } = about;
   return askPubsub(about, `gcloud pubsub topics create ${name} --project ${project}`, async (pubsub) => {
@@ -168,14 +168,14 @@ function judgeSubscription(
   }
   const kept = Number(messageRetentionDuration?.seconds ?? RETENTION_S);
   if (kept < RETENTION_S) {
-    const found = `it stores messages for ${kept} s: those that wait longer for Postgres are lost`;
+    const found = `it stores messages for ${kept} s: messages that wait longer for Postgres are lost`;
     wrong.push(warning(SUBSCRIPTION, found, update('--message-retention-duration 7d')));
   }
   const deadLetter = update('--dead-letter-topic <a topic with a subscription> --max-delivery-attempts 100');
   const attempts = deadLetterPolicy?.maxDeliveryAttempts ?? 0;
   if (!deadLetterPolicy?.deadLetterTopic) {
     const found =
-      'it has no dead-letter topic: messages that cannot be decrypted come again and again, and are finally lost';
+      'it has no dead-letter topic: messages that cannot be decrypted are delivered again and again, and finally lost';
     wrong.push(warning(SUBSCRIPTION, found, deadLetter));
   } else if (attempts < ATTEMPTS) {
     const found = `messages go to the dead-letter topic after ${attempts} deliveries: short outages of Postgres may use them up`;

@@ -6,7 +6,7 @@ import type { StoredWebhook } from '../core/replay/stored-webhook.ts';
 import { failed, type Check } from './check.ts';
 import { pageFor } from './test-run.ts';
 
-/** Characters of a webhook's body that are shown. */
+/** Maximum characters shown of a webhook's body. */
 const SHOWN = 500;
 
 /** Explains why a webhook changed nothing, and how to fix it. */
@@ -15,7 +15,7 @@ export function explainInVain(check: string, expected: string, webhook: StoredWe
   return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook)}`, expected });
 }
 
-/** The webhook as it came, without its token. It is about a test order. */
+/** Describes a webhook without its token. The body is about a test order, so it contains no real member's data. */
 export function describeWebhook({ integration, locationId, body }: StoredWebhook): string {
   return `POST ${webhookPath({ integration, locationId })}, with ${body.toString().slice(0, SHOWN)}`;
 }
@@ -24,8 +24,8 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
   const { outcome } = webhook;
   if (outcome === 'ignored') {
     return {
-      found: 'a webhook about the order was ignored: its status, or its kind of event, is unknown',
-      toDo: suggestFix(webhook, location) ?? `use the words of ${pageFor(location, 'statuses')}`,
+      found: 'a webhook about the order was ignored, because its status or kind of event is unknown',
+      toDo: suggestFix(webhook, location) ?? `use the statuses of ${pageFor(location, 'statuses')}`,
     };
   }
   if (outcome === 'parked') {
@@ -37,7 +37,7 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
   if (outcome === 'unmatched') {
     return {
       found: 'a webhook named the order by an id that is not its own',
-      toDo: 'name our id exactly as it came with the order, or the id that you answered it with',
+      toDo: 'name our id exactly as it came with the order, or the id in your answer to the order',
     };
   }
   return { found: `a webhook about the order was dropped: ${webhook.reason}`, toDo: fixFor(webhook, location) };
@@ -65,7 +65,7 @@ function suggestFix(webhook: StoredWebhook, { provider, settings }: Location): s
   return provider.builtForUs?.suggestFix(asItCame(webhook), settings);
 }
 
-/** Other formats of the same JSON in common libraries: without spaces, with some, with all. */
+/** How common libraries format JSON: without spaces, with spaces in one line, with line breaks. */
 const WRITTEN: readonly ((json: unknown) => string)[] = [
   (json) => JSON.stringify(json),
   (json) =>
@@ -75,7 +75,7 @@ const WRITTEN: readonly ((json: unknown) => string)[] = [
   (json) => JSON.stringify(json, undefined, 2),
 ];
 
-/** Whether the signature is for the same JSON, but not for these bytes. */
+/** Whether the signature fits another format of the same JSON, but not these bytes. */
 function isSignedReformatted(webhook: StoredWebhook, location: Location): boolean {
   let json: unknown;
   try {
@@ -86,7 +86,7 @@ function isSignedReformatted(webhook: StoredWebhook, location: Location): boolea
   return WRITTEN.some((write) => verifies(webhook, location, { body: Buffer.from(write(json)) }));
 }
 
-/** Whether the signature was made with the secret's letters instead of the bytes that they encode. */
+/** Whether the POS signed with the secret's base64 text instead of the bytes that the text encodes. */
 function isSignedByText(webhook: StoredWebhook, location: Location): boolean {
   const names = location.provider.webhookAuth?.settings ?? [];
   const settings = location.settings as Record<string, unknown>;

@@ -12,7 +12,7 @@ import { callWatched, type Exchange, type WatchedCall } from './call-watched.ts'
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** `ids` are all ids that the POS named, also in an answer that counts as lost. */
+/** `ids` are all ticket ids that the POS named, including the answers that we treat as lost. */
 type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
 
 type Call = WatchedCall<OrderRef | undefined>;
@@ -21,11 +21,11 @@ const FIRST = 'takes the order';
 const OTHER = 'at once';
 const AGAIN = 'takes it once';
 const UNKNOWN = 'the answer has no id, so this is unknown';
-const TAKEN_ONCE = 'one ticket for an order, however often it is sent, since the first answer may be lost';
+const TAKEN_ONCE = 'one ticket for an order, even if it is sent several times, because an answer may be lost';
 
 /**
- * Sends an order, treats the answer as lost, and then does what the service does: sends it again, or polls for it. The
- * first answers are used only for comparison. A POS that is built for us gets the first two requests at the same time.
+ * Sends an order, treats the answer as lost, and then does what the service does: it sends the order again or searches
+ * for it. Earlier answers are only compared. A POS that is built for us gets the first two requests at the same time.
  */
 export async function placeTwice(
   deps: PlaceDeps,
@@ -42,7 +42,7 @@ export async function placeTwice(
     OrderRef.optional().parse(await provider.findOrder?.(serviceOrderId, context));
   const begin = (name: 'createOrder' | 'findOrder'): Promise<number> => beginCall(deps.pool, claim, name, location);
 
-  // Both rows are written before either request, so that the requests overlap.
+  // Both attempt rows are written before the first request starts, so that the two requests overlap.
   const begun = [await begin('createOrder')];
   if (provider.deduplicates && provider.builtForUs !== undefined) begun.push(await begin('createOrder'));
   const calls = await Promise.all(begun.map(() => callWatched(deps, location, answerMs, send)));
@@ -50,7 +50,7 @@ export async function placeTwice(
     const each = calls[nth];
     if (each !== undefined) await endAttempt(deps.pool, claim.serviceOrderId, endOf(attempt, each));
   }
-  // One of the two may be answered "try later" or "already known".
+  // The POS may answer one of the two requests with "try later" or "already known".
   const taken = calls.find((each) => idsOf(each).length > 0) ?? calls.find((each) => 'given' in each);
   const first = taken ?? calls[0];
   if (first === undefined) throw new Error('nothing was sent');
@@ -87,7 +87,7 @@ function idsOf(call: Call): string[] {
 function judgeFirst(first: Call, location: Location): Check {
   const [id] = idsOf(first);
   const { line: request, idKind } = first.exchange ?? {};
-  // Only an answer in our own format has that field.
+  // The answer has the field of our own format, but its value is not a usable id.
   if (id === undefined && idKind !== undefined) {
     return failed(
       FIRST,
@@ -100,16 +100,16 @@ function judgeFirst(first: Call, location: Location): Check {
   return ok(FIRST, `taken in ${first.milliseconds} ms, ${named}`, { request });
 }
 
-/** @param other the second of two simultaneous requests; the POS may answer that it should come later */
+/** Judges the second of two simultaneous requests, `other`. It is fine if the POS asks for it again later. */
 function judgeOther(first: Call, other: Call): Check {
   const details = { request: other.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;
   if ('error' in other) {
     const { problem } = classifyError(other.error);
     if (other.error instanceof TryAgain) {
-      return ok(OTHER, `of two requests at the same time, the other would be sent again: ${problem}`, { request });
+      return ok(OTHER, `of two requests at the same time, one would be sent again: ${problem}`, { request });
     }
-    const found = `of two requests at the same time, the other was refused: ${problem}. It would not be sent again`;
+    const found = `of two requests at the same time, one was refused: ${problem}. It would not be sent again`;
     return failed(OTHER, found, 'answer both with the same ticket, or one of them with 409 or 503', details);
   }
   const [[firstId], [id]] = [idsOf(first), idsOf(other)];
@@ -120,14 +120,14 @@ function judgeOther(first: Call, other: Call): Check {
     return failed(OTHER, found, toDo, details);
   }
   if (other.exchange?.status === 409)
-    return ok(OTHER, 'of two requests at the same time, the other was known', { request });
+    return ok(OTHER, 'of two requests at the same time, one was recognized as a repeat (409)', { request });
   if (id === undefined) return skipped(OTHER, UNKNOWN, { request });
   return ok(OTHER, `two requests at the same time were both answered with "${id}"`, { request });
 }
 
 /**
- * @param before the ids in the first answers
- * @param doesRepeat whether the order was sent again, and not only polled for
+ * @param before the ticket ids in the answers that were treated as lost
+ * @param doesRepeat whether the order was sent again; otherwise we searched for it
  */
 function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean): Check {
   const details = { request: again.exchange?.line, expected: TAKEN_ONCE };
@@ -154,7 +154,7 @@ function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean)
   return ok(AGAIN, `sent again after a lost answer, it was ${isKnown ? 'known' : 'the same ticket'}`, { request });
 }
 
-/** The fix for an answer that does not accept an order. For a POS that is built for us it is more specific. */
+/** Suggests a fix if the POS does not accept the order. For a POS that is built for us the fix is more specific. */
 function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
   const page = pageFor(location, 'orders');
   if (location.provider.builtForUs === undefined || exchange === undefined)
@@ -174,7 +174,7 @@ function fixForAnswer(exchange: Exchange | undefined, location: Location): strin
   return `see what each answer means: ${page}`;
 }
 
-/** Writes the row of a call before the call, as the service does. @returns its number */
+/** Writes the `started` row of an attempt before the call, like the service. @returns the attempt's number */
 async function beginCall(
   pool: Pool,
   claim: TestClaim,

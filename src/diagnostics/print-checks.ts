@@ -4,7 +4,7 @@ import type { Check, Finding } from './check.ts';
 
 const STATES = ['failed', 'warning', 'skipped', 'ok'] as const;
 
-/** Prints the result of a command that checks something. It exits 1 if a check failed; warnings do not count. */
+/** Prints the checks of a command, and sets exit code 1 if a check failed. Warnings do not count. */
 export function printChecks(command: Command, checks: readonly Check[], value: object, forPeople: string): void {
   print(command, value, forPeople);
   if (!isFine(checks)) process.exitCode = 1;
@@ -20,12 +20,12 @@ export function sumOf(checks: readonly Check[]): string {
   return counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
 }
 
-/** One line for a check without problems, and all details of a failed one. */
+/** Describes a failed check with all details, and any other check in one line. */
 export function describeCheck(check: Check): string {
   return check.state === 'failed' ? describeFailure(check) : lineOf(check);
 }
 
-/** Formats a check in one line, while others still run. */
+/** Formats a check in one line. Its first column is as wide as the longest state, because later checks are unknown. */
 export function lineOf({ state, check, found }: Check): string {
   return `${state.padEnd('skipped '.length)} ${check}: ${found}`;
 }

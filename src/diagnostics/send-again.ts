@@ -7,9 +7,9 @@ import { askHttp } from './ask-http.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { describeWebhook } from './explain-in-vain.ts';
 
-/** Headers of a connection, which are not part of the webhook. */
+/** Headers that belong to the connection and not to the webhook. They are not sent again. */
 const OF_THE_CONNECTION = ['host', 'content-length'];
-const OUR_FAULT = 'report it: the fault is ours, not in the POS';
+const OUR_FAULT = 'report it: this is a fault of Expediter, not of the POS';
 
 /** The webhook endpoint of a location. */
 export type Endpoint = { publicUrl: string; integration: string; locationId: string; token: string };
@@ -20,8 +20,8 @@ type Answer = { status: number; outcome: string | undefined; webhookId: string |
 type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<string> };
 
 /**
- * Sends a webhook of the POS again, byte by byte.
- * @param about.outcomes the valid outcomes: a duplicate is stale if the order has gone on meanwhile
+ * Sends a webhook of the POS again with exactly the same bytes.
+ * @param about.outcomes the valid outcomes. A duplicate is stale if the order has a higher status by now
  */
 export async function sendAgain(
   deps: SendDeps,
@@ -29,7 +29,7 @@ export async function sendAgain(
   { check, outcomes }: { check: string; outcomes: readonly ('duplicate' | 'stale')[] },
 ): Promise<Check> {
   const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook to send again is gone');
+  if (stored === undefined) return skipped(check, 'the webhook to send again is no longer stored');
   const request = describeWebhook(stored);
   const answer = await post(deps, stored);
   if (typeof answer === 'string') return unreachable(check, answer);
@@ -37,13 +37,13 @@ export async function sendAgain(
   if (outcomes.some((outcome) => outcome === answer.outcome)) return ok(check, found, { request });
   if (answer.outcome === 'dropped') {
     const again = answer.webhookId === undefined ? undefined : await read(deps, answer.webhookId);
-    const why = again?.reason ?? 'nothing of it was stored';
+    const why = again?.reason ?? 'it was not stored';
     return skipped(check, `only the POS itself can send its webhook again: ${why}`, { request });
   }
   return failed(check, found, OUR_FAULT, { request, expected: `200 ${outcomes.join(' or ')}` });
 }
 
-/** Sends a webhook of the POS with one more byte. */
+/** Sends a webhook of the POS again with one byte appended, so that its signature is wrong. */
 export async function sendChanged(deps: SendDeps, webhookId: string, location: Location): Promise<Check> {
   const check = 'bad signature';
   if (!isSigned(location)) {
@@ -53,7 +53,7 @@ export async function sendChanged(deps: SendDeps, webhookId: string, location: L
     );
   }
   const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook to change is gone');
+  if (stored === undefined) return skipped(check, 'the webhook to change is no longer stored');
   const answer = await post(deps, stored, ' ');
   if (typeof answer === 'string') return unreachable(check, answer);
   const found = `changed by one byte, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
@@ -79,7 +79,7 @@ async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Prom
 }
 
 /**
- * Posts a webhook of the POS again, from outside, as anyone could.
+ * Posts a webhook of the POS to PUBLIC_URL, as the POS did.
  * @param added bytes to append to the body
  * @returns the answer, or why there is none
  */

@@ -15,7 +15,7 @@ export type CertifyOptions = {
   locationId: string;
   contents: TestContents;
   statuses: readonly Status[];
-  /** Whether the POS repeats a webhook that was not answered 200. If not, none is refused. */
+  /** Whether the POS repeats a webhook that was not answered 200. If not, certify answers no webhook 500. */
   repeats: boolean;
   limits: Limits;
   /** Aborts the run. The test order is ended in any case. */
@@ -24,18 +24,18 @@ export type CertifyOptions = {
 
 /** How long certify waits, in milliseconds. */
 type Limits = {
-  /** For the answer to an order; by default the service's own limit. */
+  /** For the POS's answer to an order. The default is the service's own limit. */
   answerMs?: number;
   /** For each status. */
   statusMs: number;
-  /** For a status once something else has come. */
+  /** For a status after a higher status, or a webhook that changed nothing, has come. */
   graceMs: number;
 };
 
-/** Called during the run with what people must do, and with each result. */
+/** Reports progress: `wants` says what people must do now, `found` gets each finished check. */
 export type Tell = { wants(what: string): void; found(check: Check): void };
 
-/** Names the page of the documentation for a POS. @param section of the page for a POS that is built for us */
+/** Names the documentation page for a POS. @param section the section, if the POS is built for us */
 export function pageFor(
   { integration, provider }: Pick<Location, 'integration' | 'provider'>,
   section: 'orders' | 'statuses' | 'the-signature',
@@ -43,7 +43,7 @@ export function pageFor(
   return provider.builtForUs === undefined ? `docs/providers/${integration}.md` : `docs/connect-your-pos.md#${section}`;
 }
 
-/** The statuses that a member sees of a successful order. A pickup is never on its way. */
+/** The statuses that a member sees of a successful order. `en_route` exists only for deliveries. */
 export function statusesOf(fulfillment: FulfillmentType): Status[] {
   return LIFECYCLE.flatMap((step, i) =>
     step.status !== null && step.rank <= RANK_END && step[fulfillment] !== LIFECYCLE[i - 1]?.[fulfillment]
@@ -52,7 +52,7 @@ export function statusesOf(fulfillment: FulfillmentType): Status[] {
   );
 }
 
-/** Nobody's data. The name is on the ticket. Berlin's 23125 000 to 999 are for fiction (Bundesnetzagentur). */
+/** A made-up member. Germany's Bundesnetzagentur reserves the Berlin numbers 23125 000 to 999 for fiction. */
 const MEMBER: CanonicalOrder['member'] = {
   id: 'certify',
   name: 'TEST, do not cook',
@@ -75,7 +75,7 @@ const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
   },
 };
 
-/** Tests what a kitchen must read correctly: quantities of items and modifiers, notes, special letters. */
+/** These items contain what a kitchen must read correctly: quantities, modifiers, notes, special letters. */
 const ITEMS: CanonicalOrder['items'] = [
   {
     serviceItemId: 'certify-burger',
@@ -113,7 +113,7 @@ export function sampleContents(type: FulfillmentType): TestContents {
   };
 }
 
-/** Makes an order whose id and member show that it is a test. */
+/** Makes a test order. Its id and its member show that it is a test. */
 export function makeTestOrder(locationId: string, contents: TestContents, now: Date): CanonicalOrder {
   return {
     ...contents,

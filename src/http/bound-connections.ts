@@ -3,19 +3,20 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../core/domain/log.ts';
 
-/** Bounded by memory: an idle connection takes some 15 kB. */
+/** Maximum connections besides member streams. Memory sets it: an idle connection takes some 15 kB. */
 const MOST = 4_096;
-/** Files of the process itself: Postgres, 416 calls to POS systems and the platform, Pub/Sub, the console's files. */
+/** Files that the process itself opens: Postgres, 416 calls to POS systems and the platform, Pub/Sub, console files. */
 const OWN = 2_048;
-/** Connections that member streams leave to the other endpoints when there are too few files for all. */
+/** If the file limit is too low for all connections, member streams leave this many to the other endpoints. */
 const OTHERS = 2_048;
-/** The file limit where the system reports none. */
+/** The assumed file limit if the system reports no limit. */
 const FILES = 1_024;
 
 /**
- * Computes from the file limit how many connections a process may accept, and how many of them may be members' streams.
- * With few files, half are for the process itself. With few connections, half are for the other endpoints.
- * @param streams the wanted maximum
+ * Computes from the file limit how many connections a process may accept, and how many of them may be member streams.
+ * With a low file limit, half of the files stay free for the process itself. With few connections, half of the
+ * connections stay free for the other endpoints.
+ * @param streams the configured maximum of member streams
  */
 export function mostConnections(streams = 0): { connections: number; streams: number } {
   const files = fileLimit();
@@ -23,7 +24,7 @@ export function mostConnections(streams = 0): { connections: number; streams: nu
   return { connections, streams: Math.min(streams, connections - Math.min(OTHERS, Math.ceil(connections / 2))) };
 }
 
-/** The soft limit, which Node has raised to the hard one. https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html */
+/** The soft limit, which Node raised to the hard limit. https://man7.org/linux/man-pages/man5/proc_pid_limits.5.html */
 function fileLimit(): number {
   try {
     const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
@@ -35,15 +36,15 @@ function fileLimit(): number {
 
 /**
  * Marks the request of this response as authenticated: its connection stays open from now on.
- * @param by whose credential it was. One credential holds at most its share of all connections
+ * @param by the owner of the credential. One owner's connections are limited to a share of all connections
  */
 export type Authenticate = (response: ServerResponse, by: string) => void;
 
 /** The connections of all listeners of a process. */
 export type Connections = {
-  /** Counts a server's connections, and limits them together with those of the other servers. */
+  /** Counts a server's connections. The limit applies to the connections of all servers together. */
   watch(server: Server): void;
-  /** The response that a request on this connection waits for. */
+  /** The unfinished response of the current request on this connection. */
   responseOn(socket: Socket): ServerResponse | undefined;
   responsesOf(server: Server): ServerResponse[];
   /** A server's connections that have sent nothing yet. Node 24 waits for them when the server closes. */
@@ -55,7 +56,7 @@ export type Connections = {
 export type ConnectionCounts = {
   most: number;
   open: Record<Whose, number>;
-  /** Connections closed to free capacity, since the start. */
+  /** How many connections were closed to free capacity since the process started. */
   closed: Record<Whose, number>;
 };
 
@@ -64,7 +65,7 @@ type Connection = {
   server: Server | undefined;
   authenticatedBy: string | undefined;
   response: ServerResponse | undefined;
-  /** Its neighbours among the idle connections; the connection itself while it is not idle. */
+  /** The previous and next idle connection. Both are the connection itself while it is not idle. */
   before: Connection;
   after: Connection;
 };
@@ -74,33 +75,33 @@ export const WHOSE = ['anonymous', 'authenticated'] as const;
 export type Whose = (typeof WHOSE)[number];
 
 const REPORT_AGAIN_MS = 60_000;
-/** The share that is always left to anonymous connections: a POS is anonymous until it sends its token. */
+/** Share reserved for anonymous connections, because a POS is anonymous until it sends its token. */
 const ANONYMOUS = 1 / 4;
 /** The largest share of all connections that one credential holds. */
 const OF_ONE = 1 / 8;
 
 /**
- * Limits connections, so that a client that opens many does not lock out others. Above the limit the oldest anonymous
- * connection is closed, even in the middle of a request. If the newcomer's address has more anonymous connections at the
- * listener than the average, one of its own is closed. The address is the socket's, since no header was read yet. While few
- * connections are anonymous, the authenticated one that was idle for longest is closed. A credential's connections beyond
- * its share stay anonymous.
+ * Limits connections, so that a client that opens many does not lock out others. When a new connection exceeds the
+ * limit, one connection is closed, even in the middle of a request:
+ * - While few connections are anonymous: the authenticated connection that was idle for longest.
+ * - If the new connection's address has more anonymous connections to its listener than the average address: the oldest
+ *   anonymous connection of that address. No header was read yet, so the address is the socket's.
+ * - Otherwise: the oldest anonymous connection.
  *
- * An anonymous connection gets one response with `Connection: close`: an idle time-out would sometimes hit the next
- * request of a load balancer. The server's `headersTimeout` closes connections that send no complete head. Node counts it
- * from the start of the connection.
- *
+ * An anonymous connection is closed after one response (`Connection: close`). An idle time-out instead could close it
+ * just when a load balancer sends the next request. The server's `headersTimeout` closes connections that send no
+ * complete head; Node counts it from the start of the connection.
  * @param most connections of all servers
  */
 export function boundConnections(most: number, log: Log): Connections {
-  // One entry for the life of a connection. A Map that changes with every request costs a fifth of the processor: its
-  // old tables hold on to newer ones, and the garbage collector keeps what all of them held.
+  // An entry stays for the life of its connection. A Map that changed with every request cost a fifth of the processor:
+  // its old tables refer to newer tables, so the garbage collector cannot free what any of them held.
   const open = new Map<Socket, Connection>();
   const anonymous = anonymousOnly();
   const authenticatedBy = new Map<string, number>();
-  /** A ring of the idle authenticated connections, longest idle first. It changes with every request, so it is no Map. */
+  /** The idle authenticated connections, longest idle first. A ring, because a Map that changes so often is slow. */
   const resting = connectionOf();
-  /** Whether the sender of an anonymous request wants to keep the connection. */
+  /** Whether the sender of an anonymous request wants to reuse the connection. */
   const wouldKeepAlive = new WeakMap<ServerResponse, boolean>();
   const closed = { anonymous: 0, authenticated: 0 };
   let watched = 0;
@@ -126,7 +127,7 @@ export function boundConnections(most: number, log: Log): Connections {
     const ending = longestIdle ?? anonymous.oldestFor(newcomer);
     closed[longestIdle === undefined ? 'anonymous' : 'authenticated'] += 1;
     warn();
-    // The place is free at once. The close event comes later.
+    // Counts the connection as closed now, because its close event comes later.
     forget(ending);
     ending.destroy();
   };
@@ -142,7 +143,6 @@ export function boundConnections(most: number, log: Log): Connections {
         // guard: makes-room
         if (open.size > most) closeOne(socket);
       });
-      // Runs before the handler.
       server.prependListener('request', ({ socket }, response) => {
         const connection = open.get(socket);
         if (connection === undefined) return;
@@ -152,7 +152,7 @@ export function boundConnections(most: number, log: Log): Connections {
           if (connection.response !== response) return;
           connection.response = undefined;
           if (connection.authenticatedBy !== undefined && open.has(socket)) place(connection, resting);
-          // At a shutdown Node closes only the connections that are idle then. It would wait for those that become idle later.
+          // A closing server closes its idle connections once. It would wait for connections that become idle later.
           if (!server.listening) socket.destroySoon();
         });
         if (connection.authenticatedBy !== undefined) return;
@@ -185,9 +185,8 @@ export function boundConnections(most: number, log: Log): Connections {
   };
 }
 
-/** The anonymous connections, each with its listener and address. */
 function anonymousOnly() {
-  /** In order of arrival. */
+  /** Each anonymous connection's listener and address, oldest connection first. */
   const all = new Map<Socket, string>();
   const countFrom = new Map<string, number>();
   return {
@@ -202,7 +201,7 @@ function anonymousOnly() {
       all.delete(socket);
       oneLess(countFrom, from);
     },
-    /** The anonymous connection to close for a newcomer. */
+    /** Finds the anonymous connection to close for a new connection. */
     oldestFor(newcomer: Socket): Socket {
       const own = all.get(newcomer) ?? '';
       const crowds = (countFrom.get(own) ?? 0) > all.size / countFrom.size;

@@ -1,25 +1,25 @@
-/** The location sends more than its share while others wait. The sender may retry. */
+/** The location sends more than its share while other locations wait. The sender may retry. */
 export class BeyondShare extends Error {
   override readonly name = 'BeyondShare';
 }
 
 export type FairShare = {
-  /** Admits a webhook of this location. @throws BeyondShare if other locations would have to wait for it */
+  /** Counts a webhook of this location. @throws BeyondShare if the webhook would make other locations wait */
   enter(locationId: string): void;
   spend(locationId: string, bytes: number): void;
-  /** Limits the location to its share for a while, even without overload: its webhook did not prove its sender. */
+  /** Limits the location to its share for 10 s, even without overload. For webhooks that fail verification. */
   distrust(locationId: string): void;
   stop(): void;
 };
 
-/** A location may send its share of this many seconds at once. */
+/** A location may send the webhooks of this many seconds at once. */
 const BURST_S = 2;
 /** Bytes of a body that count as one more webhook. */
 const BYTES_PER_WEBHOOK = 64 * 1024;
 /** Lag of the event loop above which the process counts as overloaded. */
 const LAG_MS = 5;
 const SAMPLE_EVERY_MS = 20;
-/** How long a location stays limited. If it were released at once, it would be detected again each time. */
+/** How long a location stays limited. With no minimum, a flooding location would be detected again after each pause. */
 const HELD_BACK_MS = 10_000;
 /** How long a location counts as active after a webhook. */
 const ACTIVE_MS = 1_000;
@@ -27,16 +27,16 @@ const ACTIVE_MS = 1_000;
 type Account = { tokens: number; at: number; heldBackUntil: number };
 
 /**
- * Stops a flooding location from slowing the others down. While the process is overloaded, webhooks beyond the location's
- * share are refused before their body is read. There is no limit for a location that sends alone or while the process has
- * capacity, nor if all locations exceed their share: then none of them floods.
- * @param perSecond webhooks that are never refused
+ * Stops a flooding location from slowing the others down. While the process is overloaded, webhooks beyond the
+ * location's share are refused before their body is read. Nothing is refused while the process has capacity, while only
+ * one location sends, or while all locations exceed their share.
+ * @param perSecond a location's share: this many webhooks per second are never refused
  * @param onHeldBack called when the limit of a location starts
  */
 export function fairShare(perSecond: number, onHeldBack: (locationId: string) => void): FairShare {
   const burst = BURST_S * perSecond;
   const accounts = new Map<string, Account>();
-  // The last two locations within their share. At least one of them is not the current location.
+  // The last two locations that were within their share: two, so that one of them is not the current location.
   let [latest, before] = [
     { locationId: '', at: -Infinity },
     { locationId: '', at: -Infinity },
@@ -91,7 +91,7 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
     },
     spend(locationId, bytes) {
       const account = accountOf(locationId, performance.now());
-      // The debt is bounded. Otherwise one large body would lock its location out for long.
+      // The debt is bounded, because otherwise one large body would block its location for a long time.
       account.tokens = Math.max(-burst, account.tokens - bytes / BYTES_PER_WEBHOOK);
     },
     distrust(locationId) {

@@ -4,12 +4,12 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 export type Readiness = {
   /** False before start-up is done and while draining. */
   ready: boolean;
-  /** For people. An outage of Postgres must not remove every instance from the load balancer at once. */
+  /** For information: `ready` ignores it, because an outage of Postgres would make all instances unready at once. */
   database: DatabaseState;
 };
 
 /**
- * - `GET /healthz` `200` while the process responds; depends on nothing else
+ * - `GET /healthz` `200` while the process responds
  * - `GET /readyz` `200` or `503` with the readiness as JSON
  */
 export async function health(scope: FastifyInstance, { readiness }: { readiness: () => Readiness }): Promise<void> {

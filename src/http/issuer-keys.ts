@@ -9,10 +9,10 @@ import {
 } from 'jose';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 
-/** The algorithms that each kind of key is for. */
+/** The accepted algorithms of each kind of key. */
 const ALGORITHMS = new Map<string, readonly string[]>([
   ['EC P-256', ['ES256']],
-  // Two names of one algorithm, in RFC 8037 and RFC 9864.
+  // RFC 8037 and RFC 9864 name the same algorithm differently.
   ['OKP Ed25519', ['EdDSA', 'Ed25519']],
   ['RSA', ['RS256']],
   ['oct', ['HS256']],
@@ -29,16 +29,16 @@ export class CannotVerify extends Error {
   override readonly name = 'CannotVerify';
 }
 
-/** Time to fetch the keys, well below the 10 s or more that Pub/Sub waits for an acknowledgement. */
+/** Limit for fetching the keys. Pub/Sub waits at least 10 s for an acknowledgement. */
 const TIMEOUT_MS = 3_000;
-/** Pause between two requests, successful or not, so that tokens with invented key ids cause no load on the issuer. */
+/** Minimum pause between two fetches, so that tokens with invented key ids cause no load on the issuer. */
 const REST_MS = 30_000;
-/** The same pause while no keys are known, so no token can be accepted. */
+/** The pause while no keys are known. It is shorter, because no token can be accepted until then. */
 const REST_WITHOUT_MS = 1_000;
 
 /**
- * An issuer's keys, fetched when they are ten minutes old or a `kid` is unknown. While they cannot be fetched, the known
- * keys stay valid. Throws CannotVerify, or jose's errors about the token.
+ * Finds the issuer's key for a token. Keys are fetched again when they are ten minutes old or a `kid` is unknown. If
+ * this fails, the known keys stay valid. The returned function throws CannotVerify, or jose's errors about the token.
  */
 export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
   const send = boundedFetch();
@@ -64,7 +64,7 @@ export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
   };
 }
 
-/** All other errors are about fetching or parsing the keys. */
+/** Whether jose reports a fault of the token. All its other errors here concern fetching or parsing the keys. */
 function isAboutToken(error: unknown): boolean {
   return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys;
 }

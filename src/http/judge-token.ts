@@ -6,9 +6,10 @@ import type { AuthenticateToken, OldToken, TokenScope } from '../core/locations/
 import type { DatabaseWatch } from '../core/postgres/watch-database.ts';
 
 /**
- * @returns the token's scope; without settings if Postgres does not respond and the list of valid tokens has the token;
- *   with its `state` if it was valid once; undefined if it never was
- * @throws if the token cannot be checked in time
+ * Checks a webhook token.
+ * @returns its scope if it is valid; a ListedToken, which has no settings, if Postgres does not respond and the list of
+ *   valid tokens contains it; an OldToken if it was valid once; undefined if it was never valid
+ * @throws Error if the token cannot be checked in `milliseconds`
  */
 export type JudgeToken = (
   token: string,
@@ -16,7 +17,7 @@ export type JudgeToken = (
   source?: () => string,
 ) => TokenScope | Promise<TokenScope | ListedToken | OldToken | undefined> | undefined;
 
-/** Checks tokens in Postgres, or in the last known list if there is one and Postgres does not respond. */
+/** Makes the check of tokens. It asks Postgres. If Postgres does not respond, it uses the last known `list`, if any. */
 export function tokenJudge(
   authenticateToken: AuthenticateToken,
   watch: Pick<DatabaseWatch, 'isAway' | 'check'>,

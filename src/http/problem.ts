@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 /** The media type of a problem: https://www.rfc-editor.org/rfc/rfc9457 */
 export const PROBLEM_JSON = 'application/problem+json';
 
-/** The problems of the operator API, by status: the end of their `type`, their `title`, and what they mean. */
+/** The problems of the operator API by status: the last part of `type`, the `title`, and a description. */
 export const PROBLEMS = {
   400: {
     type: 'invalid-request',
@@ -18,7 +18,7 @@ export const PROBLEMS = {
   403: {
     type: 'not-allowed',
     title: 'Not allowed',
-    about: 'You lack a role there, or you need a recent sign-in. `cause` says which.',
+    about: 'You lack a role that the request needs, or it needs a recent sign-in. `cause` says which.',
   },
   404: {
     type: 'not-found',
@@ -50,15 +50,15 @@ export const PROBLEMS = {
 } as const;
 export type ProblemStatus = keyof typeof PROBLEMS;
 
-/** The stable identifier of a problem: an absolute URI, the same at every host. */
+/** The identifier of a problem: an absolute URI that is the same on every host. */
 export function typeOf(status: ProblemStatus): string {
   return `urn:expediter:problem:${PROBLEMS[status].type}`;
 }
 
 /**
- * Answers with a problem. Only this function makes its body.
+ * Answers with a problem. No other code builds a problem's body.
  * @param detail a sentence for people: what happened, then what to do
- * @param more `issues` and `cause`, where there are any
+ * @param more `issues` and `cause`, if there are any
  */
 export function sendProblem(
   reply: FastifyReply,

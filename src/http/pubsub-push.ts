@@ -24,15 +24,15 @@ type PushTokenSettings = {
   serviceAccount: string;
 };
 
-/** Verifies a request's `Authorization`. Throws unless Google sent the push, and for us. */
+/** Verifies a request's `Authorization`. Throws unless Google issued the token, for this endpoint. */
 export type VerifyPushToken = (authorization: string | undefined) => Promise<void>;
 
 const GOOGLE = 'https://accounts.google.com';
 
 /**
- * Makes a verifier of a push's OIDC token (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions): RS256
- * with the issuer's keys, issuer, audience, service account, verified e-mail, expiry. The verifier throws BadPushToken or
- * CannotVerify, neither with any part of the token.
+ * Makes a verifier of a push's OIDC token (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions). It
+ * checks the RS256 signature, issuer, audience, service account, verified e-mail and expiry. It throws BadPushToken or
+ * CannotVerify. Neither error contains any part of the token.
  */
 export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): VerifyPushToken {
   const keys = issuerKeys(settings.jwksUrl);
@@ -43,7 +43,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
     const claims = await verify(token, keys, issuer, now());
-    // jose accepts a list of audiences that includes ours. A token with several audiences is not for us alone.
+    // A token with several audiences is also meant for others. jose would accept it if one audience is ours.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
     if (claims['email_verified'] !== true) throw new BadPushToken('email_verified is not true');
@@ -69,7 +69,7 @@ async function verify(
   }
 }
 
-/** The order id of a push. `poison` is the reason why there is none, without any part of the payload. */
+/** The order id of a push. `poison` says why the push has no order id, without quoting the payload. */
 type Signal =
   | { orderId: string; messageId: string | undefined; subscription: string | undefined }
   | { poison: string; messageId: string | undefined };
@@ -80,9 +80,9 @@ type Fields = Record<string, unknown>;
  * Finds the order id of an `orderPlaced` push: the first valid id of `attributes.orderId`, `data.orderId`,
  * `data.order.id` and `data.id`. Nothing else in the payload is trusted, so nothing else is read.
  *
- * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping): wrapped, as `{"message":
- * {"data": base64, "messageId", "attributes"}, "subscription"}`, and unwrapped, where the body is the data and, if
- * metadata is written, attributes are headers next to `x-goog-pubsub-message-id`.
+ * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping). Wrapped: `{"message": {"data":
+ * base64, "messageId", "attributes"}, "subscription"}`. Unwrapped: the body is the data. The attributes and
+ * `x-goog-pubsub-message-id` are then headers, if the subscription writes metadata.
  */
 function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
@@ -133,37 +133,36 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the last part of `projects/…/subscriptions/…`. Pub/Sub's names have 255 characters at most. */
+/** Returns the last part of `projects/…/subscriptions/…`. Pub/Sub allows at most 255 characters. */
 function nameOf(subscription: unknown): string | undefined {
   return typeof subscription === 'string' ? subscription.split('/').at(-1)?.slice(0, 255) : undefined;
 }
 
-/** Shortens a message id for the log. Pub/Sub's have some 16 digits. */
+/** Shortens a message id for the log. Pub/Sub's ids have some 16 digits. */
 function shortened(messageId: unknown): string | undefined {
   return typeof messageId === 'string' ? messageId.slice(0, 64) : undefined;
 }
 
 export const PUSH_PATH = '/pubsub/push';
-/** Bytes of the largest push. Pub/Sub sends at most 10 MB of message, a third more as base64. */
+/** Bytes of the largest push. A Pub/Sub message has at most 10 MB, and base64 adds a third. */
 const PUSH_BODY_LIMIT = 16 * 2 ** 20;
 
 export type PushDeps = {
   /** Undefined while `PUSH_AUTH` is `off`. */
   verifyPushToken: VerifyPushToken | undefined;
-  /** Resolves once the signal is committed. */
+  /** Resolves when the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<'recorded' | 'known'>;
   observe: Observe;
   authenticate: Authenticate;
 };
 
 /**
- * The forward endpoint, which only makes a signal durable.
+ * The endpoint for Pub/Sub pushes. It commits the signal and does nothing else. It ignores Content-Type.
  *
- * - `204` recorded, already known, or poison, which is logged and acknowledged: a redelivery would not fix it
+ * - `204` the signal was recorded or is known already. A push without an order id (poison) is also acknowledged, and
+ *   logged, because the same push would fail again
  * - `401` bad OIDC token, answered before the body is read; the connection is closed
- * - `503` not recorded, or the token could not be verified; Pub/Sub sends it again
- *
- * A plugin with its own scope, which ignores Content-Type.
+ * - `503` not recorded, or the token could not be verified; Pub/Sub sends the push again
  */
 export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promise<void> {
   const report = (

@@ -3,23 +3,23 @@ import type { FastifyInstance } from 'fastify';
 import { withinShare } from '../core/domain/within-share.ts';
 import { BEGINNING } from '../core/domain/webhook.ts';
 
-/** Too many bytes of bodies are in memory. The sender may retry. */
+/** Request bodies already take too much memory. The sender may retry. */
 class NoCapacity extends Error {
   override readonly name = 'NoCapacity';
 }
 
 export type BodyBudget = {
-  /** Starts a body of this location. `take` counts its bytes and throws NoCapacity; `release` frees them. */
+  /** Starts a reservation for one body. `take` adds bytes or throws NoCapacity. `release` frees them all. */
   open(locationId: string): { take(bytes: number): void; release(): void };
 };
 
 /**
- * Limits the memory of all bodies. One location gets a share of what is free, so floods and slow senders harm only
- * themselves, however many there are.
+ * Limits the memory that all bodies take together. One location may take a share of the free bytes, so a location that
+ * floods or sends slowly uses up only its own share.
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
-  // Entries are never deleted: a Map that changes with every webhook would hold on to garbage.
+  // Entries are never deleted, because a Map that changes with every webhook keeps garbage in memory.
   const heldOf = new Map<string, number>();
   let held = 0;
   return {
@@ -44,8 +44,8 @@ export function bodyBudget(limit: number): BodyBudget {
 }
 
 /**
- * Makes a scope's handlers read bodies themselves and ignore Content-Type. A sender would take the framework's 400, 413
- * or 415 for an answer to its payload.
+ * Makes a scope's handlers read bodies themselves and ignore Content-Type. Otherwise Fastify itself would answer some
+ * requests with 400, 413 or 415, and the sender would conclude that we refuse its payload.
  */
 export function takeRawBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
@@ -57,20 +57,20 @@ export function takeRawBodies(scope: FastifyInstance): void {
   });
 }
 
-/** Bytes of a chunk that is stored without a copy. It holds on to at most one read of a socket, 64 KiB. */
+/** Chunks of at least this many bytes are not copied. Such a chunk keeps at most 64 KiB, one socket read, in memory. */
 const LARGE = 32 * 1024;
 const BLOCK = 64 * 1024;
-/** Minimum bytes that a chunk counts for. Each chunk costs time, and the sender decides how many there are. */
+/** A smaller chunk counts as this many bytes. Each chunk costs time, and a sender may send many tiny chunks. */
 export const CHUNK_BYTES = 64;
 
 /**
- * Reads a request's body as bytes, and never holds more than `limit` of them. Over the limit it returns the first `keep`
- * bytes with `truncated` true, and discards up to `limit` more, so that most senders finish and read the answer.
- * The rest stays unread: close the connection of a truncated request.
+ * Reads a request's body as bytes, at most `limit`. Of a larger body it returns the first `keep` bytes with `truncated`
+ * true, and discards up to `limit` more, so that most senders finish sending and read the answer. The rest stays
+ * unread, so the caller must close the connection of a truncated request.
  * @param limit bytes; a chunk counts for at least 64
- * @param about.keep bytes returned of a body over the limit
+ * @param about.keep how many bytes of a truncated body are returned
  * @param about.onBytes called with every chunk's bytes; an error that it throws stops the reading
- * @throws the stream's error, or our own if the sender left before the end
+ * @throws the stream's error, or an Error if the sender disconnected before the end
  */
 export function readBody(
   stream: Readable,
@@ -125,9 +125,8 @@ export function readBody(
 }
 
 /**
- * Collects chunks. Small ones are copied into blocks that double, since the sender decides their number: as a list, a
- * mebibyte in chunks of one byte would take two hundred. Large ones are not copied: the garbage collector would be busy
- * with the copies, and all requests would wait.
+ * Collects chunks. Small chunks are copied into blocks of growing size: a list of one-byte chunks would take 200 MiB
+ * for a body of 1 MiB. Large chunks are not copied: freeing the copies would pause all requests.
  */
 function gather(): { add(chunk: Buffer): void; bytes(): Buffer } {
   const full: Buffer[] = [];

@@ -5,9 +5,9 @@ import { CannotVerify } from './issuer-keys.ts';
 import { CHUNK_BYTES } from './read-body.ts';
 
 /**
- * Why jose refuses a token, without any value of it. Its messages name claims and headers; for `crit` the names are
- * values, so that message is replaced.
- * @throws CannotVerify if the error is one, since it says nothing about the token
+ * Says why jose refuses a token, without quoting the token. jose's messages contain only names of claims and headers,
+ * except the message about `crit`, which quotes the token and is therefore replaced.
+ * @throws the error itself if it is a CannotVerify, which says nothing about the token
  */
 export function whyRefused(error: unknown): string {
   if (error instanceof CannotVerify) throw error;
@@ -16,18 +16,18 @@ export function whyRefused(error: unknown): string {
   return error.message;
 }
 
-/** Time for a sender that is still writing to read the answer. */
+/** How long the connection stays open for a sender that is still writing, so that it can read the answer. */
 const LINGER_MS = 1_000;
 
-/** Bytes of a body up to which reading and discarding is cheaper than a new connection. */
+/** Up to this many bytes, reading and discarding a body is cheaper than a new connection. */
 export const SMALL_BODY = 64 * 1024;
 const BODY = JSON.stringify({ error: 'unauthorized' });
 
 /**
- * Answers 401 before the body is read, and closes the connection. An immediate close would reset it while the sender
- * writes, and the sender would never see the answer: so a limited rest is read and discarded first. With a small rest the
- * connection stays open if it may: it may be a load balancer's and carry other senders' webhooks.
- * @param limit bytes of the rest; a chunk counts for at least 64
+ * Answers 401 before the body is read, then closes the connection. Up to `limit` bytes of the body are read and
+ * discarded first, because an immediate close would reset the connection before a sender that still writes reads the
+ * answer. If the body is small, the connection may stay open: a load balancer may use it for other senders too.
+ * @param limit bytes; a chunk counts for at least 64
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
   const keepsOpen = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;
@@ -38,7 +38,7 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
     'content-length': Buffer.byteLength(BODY),
   });
   if (keepsOpen) {
-    // Node discards the rest before it reads the next request.
+    // Node discards the body before it reads the next request.
     reply.raw.end(BODY);
     return;
   }
@@ -47,7 +47,7 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
   reply.raw.end();
 }
 
-/** The length of the body; Infinity if it is not known beforehand. */
+/** The announced length of the body. Infinity if the sender did not announce it. */
 function bytesOf({ headers }: FastifyRequest): number {
   if (headers['transfer-encoding'] !== undefined) return Infinity;
   return Number(headers['content-length'] ?? 0);

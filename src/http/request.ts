@@ -10,20 +10,20 @@ export function bearerOf({ authorization }: IncomingHttpHeaders): string | undef
 
 type Sent = Pick<FastifyRequest, 'ip' | 'raw'>;
 
-/** What the audit records of a request, and its log. */
+/** The fields of an audit action that come from the request, and the request's log. */
 export function actionFrom(request: FastifyRequest): Required<Pick<Action, 'source' | 'requestId' | 'log'>> {
   return { source: addressOf(request), requestId: request.id, log: request.log };
 }
 
-/** The address of a request: its sender's, or the one reported by a proxy of TRUSTED_PROXIES. */
+/** The sender's address. Behind a proxy of TRUSTED_PROXIES, the address that the proxy reports. */
 export function addressOf({ ip, raw }: Sent): string {
   const address = isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 /**
- * The source by which failed authentications are counted: for IPv4 the address, for IPv6 its /64 network, since one
- * owner has all of its addresses.
+ * The source for which failed authentications are counted: the IPv4 address, or the /64 network of an IPv6 address,
+ * because one owner has all addresses of a /64 network.
  */
 export function sourceOf(request: Sent): string {
   const address = addressOf(request);
@@ -37,18 +37,18 @@ export function sourceOf(request: Sent): string {
   return `${all.slice(0, 4).join(':')}::/64`;
 }
 
-/** Makes request ids, unique across processes. An id in the request is ignored: it could contain anything. */
+/** Makes request ids that are unique across processes. An id sent by the client is ignored, because it is untrusted. */
 export function requestIds(): () => string {
   const process = randomBytes(6).toString('base64url');
   let count = 0;
   return () => `${process}-${(count += 1)}`;
 }
 
-/** The trace id in `traceparent` (W3C) and in Google's own header. We ignore the rest of both. */
+/** These patterns find the trace id in `traceparent` (W3C) and in Google's header. We ignore the rest of both. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 const CLOUD_TRACE = /^([0-9a-f]{32})(?:[/;]|$)/;
 
-/** Returns the trace id of a request, if a header has it in exactly the right form. */
+/** Returns the trace id of a request, or undefined if no header has a well-formed one. */
 export function traceOf(headers: IncomingHttpHeaders): string | undefined {
   const { traceparent } = headers;
   const cloud = headers['x-cloud-trace-context'];
@@ -56,9 +56,9 @@ export function traceOf(headers: IncomingHttpHeaders): string | undefined {
   return typeof cloud === 'string' ? CLOUD_TRACE.exec(cloud)?.[1] : undefined;
 }
 
-/** The request's headers, names in lower case. Repeated headers are joined as RFC 9110 section 5.3 says. */
+/** Returns the headers with names in lower case. Repeated headers are joined as RFC 9110 section 5.3 says. */
 export function flattenHeaders(rawHeaders: readonly string[]): Record<string, string> {
-  // Without a prototype it can hold a header named `__proto__`.
+  // The object has no prototype, so that a header named `__proto__` is stored like any other.
   const headers = Object.create(null) as Record<string, string>;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';

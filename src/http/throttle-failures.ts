@@ -4,17 +4,17 @@ import type { AuthEndpoint, Observe } from '../core/domain/observed.ts';
 import { digest } from '../core/domain/make-token.ts';
 import { sourceOf } from './request.ts';
 
-/** Failed authentications of one source that are allowed at once, and how many more per second. */
+/** One source may fail this often at once, and `PER_SECOND` more times per second. */
 export const BURST = 10;
 export const PER_SECOND = 2;
-/** Maximum number of buckets. A bucket is full again, and can go, five seconds after the last failed authentication. */
+/** Maximum number of buckets. Five seconds after its last failed authentication a bucket is full and can be deleted. */
 export const MOST_SOURCES = 1_000;
 
-/** How long, and for how many credentials, a credential that was valid from a source is checked without throttling. */
+/** A credential that was valid is checked without throttling for this long. At most `MOST_RIGHT` are remembered. */
 const RIGHT_MS = 15 * 60_000;
 const MOST_RIGHT = 10_000;
 
-/** The credential was rejected unchecked: too many from this source failed. */
+/** The credential was rejected unchecked, because too many authentications from its source failed. */
 export class TooManyFailures extends Error {
   override readonly name = 'TooManyFailures';
   readonly retryAfterS = 1;
@@ -22,7 +22,7 @@ export class TooManyFailures extends Error {
 
 /**
  * Checks the credentials of a request.
- * @param shown all credentials of the request; without any, nothing is checked
+ * @param shown all credentials of the request; if it is empty, the result is undefined
  * @returns the result of `judge`: undefined if they are wrong
  * @throws TooManyFailures
  */
@@ -36,21 +36,21 @@ export type JudgeSlowly = <Judged>(
 type Bucket = { left: number; at: number; judging: number; settled: PromiseWithResolvers<void> };
 
 /**
- * Throttles failed authentications: after `BURST` of them, a source's credentials are checked at `PER_SECOND`. Each check
- * takes a token first, and a valid credential gives it back, so parallel requests cannot avoid the limit. They wait
- * milliseconds for each other. A credential that was valid from there recently is always checked: one source may be many
- * people and a Prometheus.
+ * Throttles failed authentications with one token bucket per source. Each check first takes a token from the bucket,
+ * and a valid credential gives the token back, so parallel requests cannot avoid the limit. If the bucket is empty, a
+ * request waits some milliseconds for the running checks. A credential that was recently valid from the same source is
+ * always checked, because many people and a Prometheus server may share one address.
  *
- * A bucket is forgotten only when full. If so many sources fail that there are no buckets left, all further sources share
- * one: new sources are slow then, and Postgres is not busy with failed authentications.
+ * If all `MOST_SOURCES` buckets are in use, all further sources share one bucket. New sources are slow then, but failed
+ * authentications cannot overload Postgres.
  * @param now milliseconds
  */
 export function throttleFailures(about: { observe: Observe; now?: () => number }): JudgeSlowly {
   const { observe, now = () => performance.now() } = about;
-  /** Valid credentials by hash and source. From another source the same credential is throttled like any other. */
+  /** Recently valid credentials, by hash and source. The same credential is throttled if another source sends it. */
   const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
-  /** In order of their last failed authentication, so that the first is full first. */
+  /** The bucket whose last failed authentication is oldest comes first. It is full first. */
   const buckets = new Map<string, Bucket>();
   const others = full();
 

@@ -23,54 +23,54 @@ export type WebhookDeps = StoreDeps &
   TranslateRules & {
     now: Now;
     judgeToken: JudgeToken;
-    /** Resolves once the webhook is committed; `deadline` is in milliseconds since the epoch. */
+    /** Resolves when the webhook is committed; `deadline` is in milliseconds since the epoch. */
     accept: (webhook: TranslatedWebhook, deadline: number) => Promise<Accepted>;
     watch: Pick<DatabaseWatch, 'check'>;
     /** Stores webhooks that Postgres does not commit in time. Undefined if there is no spill. */
     spill: SpillWebhook | undefined;
-    /** Undefined if webhooks refused for an old token are not stored. */
+    /** Stores webhooks that were refused because their token is old. Undefined if they are not stored. */
     storeRefused: StoreRefused | undefined;
     observe: Observe;
     bodyBudget: number;
-    /** Webhooks per second that one location may always send, however busy the others are. */
+    /** Webhooks per second that one location may always send, even under overload. */
     perSecond: number;
     limits: AnswerLimits;
     authenticate: Authenticate;
   };
 
-/** `answerMs`: when a webhook is answered at the latest. `commitMs`: Postgres's part of that time if there is a spill. */
+/** `answerMs`: time limit for the answer to a webhook. `commitMs`: the part of it for Postgres, if there is a spill. */
 export type AnswerLimits = { answerMs: number; commitMs: number };
 /** A sender gets an answer within 1.5 s. */
 export const ANSWER_LIMITS: AnswerLimits = { answerMs: 1_400, commitMs: 800 };
 type Answer =
   | { outcome: WebhookOutcome; webhookId: string | null; [asTheVendorWants: string]: string | null }
   | { outcome: 'accepted'; deliveryId: string };
-/** A listed token has no settings: Postgres does not respond, so no commit is tried either. */
+/** A ListedToken (found in the list while Postgres does not respond) has no settings. Its webhook goes to the spill. */
 type Scope = TokenScope | ListedToken;
-/** Common fields of all reports about a request, with its time so far. */
+/** Returns the fields that all reports about a request share, with the milliseconds since it arrived. */
 type RequestFields = () => Pick<WebhookObserved, 'requestId' | 'trace' | 'milliseconds' | 'integration' | 'locationId'>;
 type Reservation = ReturnType<BodyBudget['open']>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the token of a webhook was verified. */
+    /** Set when the token of a webhook was verified. */
     authenticated: { scope: Scope; token: string; spentMs: number } | undefined;
   }
 }
 
 /**
- * The return endpoint. It checks the token and reads the bytes; the provider verifies and translates; one commit follows.
+ * The endpoint for webhooks. It checks the token and reads the body. The provider verifies and translates the webhook.
+ * One transaction commits its effects.
  *
  * - `200` the change is durable: `{"outcome", "webhookId"}`, with outcome applied, parked, duplicate, stale, unmatched,
- *   ignored or dropped; `webhookId` is null if it was dropped and not stored. The answer to a POS availability update also
- *   has the fields that the vendor requires
- * - `200` the webhook is durable in the spill, since Postgres did not take it in time:
- *   `{"outcome": "accepted", "deliveryId"}`
- * - `401` the token is not valid here; the same answer for every reason, before the body is read. After the answer, the
- *   body is stored if the token was once issued for exactly this path
- * - `500` neither, or the token could not be checked: the same request may succeed later (`Retry-After`)
+ *   ignored or dropped; `webhookId` is null if the webhook was dropped and not stored. The answer to a POS availability
+ *   update also has the fields that the vendor requires
+ * - `200` `{"outcome": "accepted", "deliveryId"}`: Postgres did not commit in time; the webhook is durable in the spill
+ * - `401` the token is not valid for this path. The answer is the same for every reason, and comes before the body is
+ *   read. If the token was once issued for exactly this path, the body is stored after the answer
+ * - `500` the webhook is not durable, or the token could not be checked. The same request may succeed later
  *
- * There is no other answer, since vendors interpret other statuses in their own ways.
+ * No other status is used, because each vendor interprets other statuses in its own way.
  */
 export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
   const endpoint: Endpoint = {
@@ -84,7 +84,7 @@ export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): 
   scope.addHook('onClose', async () => endpoint.share.stop());
   takeRawBodies(scope);
   scope.decorateRequest('authenticated');
-  // No log line is per request, and a logger for each request costs more than most of its other work.
+  // Fastify makes a logger for each request. That costs more than most of a request's other work, and we need none.
   scope.setChildLoggerFactory((log) => log);
   scope.setErrorHandler((error, request, reply) => askForRetry(endpoint, error, request, reply));
   const onRequest = authenticator(endpoint);
@@ -93,7 +93,7 @@ export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): 
     if (!request.raw.complete) reply.header('connection', 'close');
     return answer;
   });
-  // Any other path is answered like a wrong token.
+  // All other paths below /webhook get the answer to a wrong token.
   const refuseAll = (request: FastifyRequest, reply: FastifyReply): Promise<void> =>
     rejectToken(endpoint, request, reply);
   for (const path of [WEBHOOK_PATH, `${WEBHOOK_PATH}/*`]) scope.post(path, { onRequest: refuseAll }, () => undefined);
@@ -102,7 +102,7 @@ export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): 
 type Endpoint = WebhookDeps & {
   budget: BodyBudget;
   share: ReturnType<typeof fairShare>;
-  /** Milliseconds for Postgres. */
+  /** Milliseconds in which Postgres must check the token and commit. */
   databaseMs: number;
 };
 
@@ -120,7 +120,7 @@ async function askForRetry(
     locationId,
     error: floods ? undefined : error,
   });
-  // In a flood, a new connection for every webhook would cost more than the webhook.
+  // If a flooding location sent a small body, the connection stays open: a new one costs more than the webhook.
   const isSmall = Number(request.headers['content-length'] ?? Infinity) <= SMALL_BODY;
   if (!(floods && isSmall)) reply.header('connection', 'close');
   return reply.send({ error: 'send it again later' });
@@ -146,14 +146,14 @@ async function rejectOldToken(
 ): Promise<void> {
   const { storeRefused } = endpoint;
   const { integration, locationId, tokenId, state } = old;
-  // No location has this id, so old tokens take no memory from valid ones.
+  // This id belongs to no location, so webhooks with old tokens take no memory from the location's valid webhooks.
   const reservation = endpoint.budget.open(`\0${locationId}`);
   const { rawHeaders, url: target = '' } = request.raw;
   const about = { requestId: request.id, trace: traceOf(request.headers) };
   let webhookId: string | null = null;
   let error: unknown;
   try {
-    // Reads the bytes that the refusal discards anyway: no more of them, and no longer.
+    // The refusal reads and discards the same bytes, so storing them costs no further reading and no time.
     const reading = storeRefused && readBody(request.raw, endpoint.bodyLimit, { onBytes: reservation.take });
     const read = reading?.catch((cause: unknown) => void (error = cause));
     await rejectToken(endpoint, request, reply);
@@ -205,11 +205,11 @@ function authenticator(
   return (request, reply, done) => {
     const { token } = request.query as { token?: unknown };
     const began = performance.now();
-    // A token given twice is an array, which is not valid.
+    // A query with two tokens gives an array, which is not valid.
     if (typeof token !== 'string') return rejectToken(endpoint, request, reply);
     const judged = endpoint.judgeToken(token, endpoint.databaseMs, () => sourceOf(request));
     if (judged instanceof Promise) return judged.then((scope) => admit(request, reply, { scope, token, began }));
-    // A known token needs no promise.
+    // A cached token is judged without a promise.
     const refused = admit(request, reply, { scope: judged, token, began });
     if (refused === undefined) done();
     return refused;
@@ -242,7 +242,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
       try {
         return await commit(endpoint, requestFields, arrived, { scope, deadline: began + endpoint.databaseMs });
       } catch (error) {
-        // Postgres would refuse the same webhook from the spill too.
+        // If Postgres refuses the data itself, the spill does not help: it would refuse the same data later too.
         if (put === undefined || isDataError((error as Error).cause)) throw error;
         void endpoint.watch.check();
         why = error;

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { isDataError } from '../core/postgres/transactions.ts';
 
-/** Google's severities: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
+/** Google's name of each level: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
 const SEVERITIES: Record<string, string> = {
   trace: 'DEBUG',
   debug: 'DEBUG',
@@ -13,9 +13,9 @@ const SEVERITIES: Record<string, string> = {
 };
 
 /**
- * Makes the log: one JSON object a line, without secrets and member data. A URL contains a token, so only a request's
- * method is logged. Postgres quotes values in its errors, so only their code is logged. Google's log reads the names
- * `severity`, `message` and `time`; other tools use the level's number.
+ * Makes the log: one JSON object a line, without secrets and member data. Only the method of a request is logged,
+ * because the URL contains a token. Errors in which Postgres may quote a value are logged without their message.
+ * Google's log reads the fields `severity`, `message` and `time`. Other tools read `level`, pino's number.
  */
 export function createLog(level: string, destination: DestinationStream): Logger {
   return pino(
@@ -40,7 +40,7 @@ function serializeError(error: unknown): SerializedError {
     type: error instanceof pg.DatabaseError ? 'DatabaseError' : error.name,
     message,
     ...(typeof code === 'string' && { code }),
-    // The first line of a stack is the message.
+    // A stack contains the message, so the message is replaced there too.
     ...(error.stack !== undefined && { stack: error.stack.replace(error.message, message) }),
     ...(error.cause !== undefined && { cause: serializeError(error.cause) }),
   };

@@ -9,14 +9,14 @@ import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
 import { metricsIn } from './metrics-in.ts';
 
-/** The backlog, and the seconds for which a session has kept Postgres from removing dead rows. */
+/** The backlog, and for how many seconds a database session has kept Postgres from removing dead rows. */
 type Sampled = Backlog & { vacuumHeldS: number };
 
 type KeysOf<Value> = { [Key in keyof Sampled]: Sampled[Key] extends Value ? Key : never }[keyof Sampled];
 
 /**
- * Shows the last sample of Postgres. Every process shows the same, so an alert takes the largest value.
- * @param sampled returns undefined if there is no sample: then the gauges have no series
+ * Makes the gauges of the last sample of Postgres. All processes sample the same, so an alert takes the largest.
+ * @param sampled returns the sample; undefined if there is none, and then the gauges have no series
  */
 function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled: () => Sampled | undefined): void {
   const one = (name: string, help: string, key: KeysOf<number>): void =>
@@ -41,20 +41,20 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
     set(backlog.paused, { state: 'paused' });
     set(backlog.inDoubt, { state: 'in_doubt' });
   });
-  const silent = 'Since the last accepted webhook of any of its locations.';
+  const silent = 'Seconds since the last accepted webhook of any location of the integration.';
   byIntegration('expediter_integration_silent_seconds', silent, 'silent');
-  const lasts = 'Until the first connection of any of its locations ends, unless it is renewed.';
+  const lasts = 'Seconds until the first connection of a location ends, unless it is renewed.';
   byIntegration('expediter_connection_left_seconds', lasts, 'lasts');
   one(
     'expediter_placements_for_operator',
     'Orders in doubt that wait for an operator to check the POS.',
     'forOperator',
   );
-  one('expediter_cancellations_by_phone', 'To be cancelled by telephone.', 'byPhone');
-  one('expediter_reconnect_needed', 'Held until an operator renews a connection.', 'reconnectNeeded');
+  one('expediter_cancellations_by_phone', 'Orders that an operator must cancel by telephone.', 'byPhone');
+  one('expediter_reconnect_needed', 'Orders held until an operator renews a connection.', 'reconnectNeeded');
   gauge(
     'expediter_operator_actions',
-    'Operator actions in the last hour. member_data: those of the operator with the most.',
+    'Operator actions in the last hour. member_data: reads by the operator who read most.',
     ['action'],
     (set) => {
       const { actions } = sampled() ?? {};
@@ -64,10 +64,10 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
       set(actions.operatorToken, { action: 'operator_token' });
     },
   );
-  one('expediter_placement_oldest_open_seconds', 'Since the oldest waiting signal.', 'oldestWaiting');
-  one('expediter_orders_unreceived', 'Sent 5 to 60 minutes ago, without a report since.', 'unreceived');
+  one('expediter_placement_oldest_open_seconds', 'Age of the oldest waiting signal.', 'oldestWaiting');
+  one('expediter_orders_unreceived', 'Orders sent 5 to 60 minutes ago that the POS has not reported on.', 'unreceived');
   one('expediter_outbox_oldest_seconds', 'Age of the oldest unpublished message.', 'oldestUnpublished');
-  one('expediter_parked_events', 'Events that wait for their POS id to become ours.', 'parked');
+  one('expediter_parked_events', 'Events that wait until their POS id belongs to an order.', 'parked');
   const held = 'Time for which a session has kept Postgres from removing dead rows.';
   one('expediter_vacuum_held_seconds', held, 'vacuumHeldS');
 }
@@ -76,18 +76,18 @@ export type Exposition = { contentType: string; body: string };
 
 export type Metrics = {
   observe: Observe;
-  /** Sets the latest sample of Postgres. Undefined if Postgres cannot be queried: then its gauges disappear. */
+  /** Sets the latest sample of Postgres; undefined if Postgres cannot be queried. The gauges then have no series. */
   sampled(backlog: Sampled | undefined): void;
-  /** The text for Prometheus. It sends no query: the backlog is from the last sample. */
+  /** Returns the text for Prometheus. It sends no query to Postgres, because the backlog comes from the last sample. */
   render(): Promise<Exposition>;
 };
 
 type Connections = { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
 
-/** The default is 10 ms, which causes most wake-ups of an idle process. The interval adds to each measured lag. */
+/** Interval of measuring the event loop's lag. Each lag includes it. Node's default of 10 ms wakes an idle process. */
 const LAG_EVERY_MS = 50;
 
-/** The sources of the metrics besides the events. Each function is called at a scrape. */
+/** The sources of the metrics that do not come from events. Each function is called at every scrape. */
 export type Measured = {
   integrations: Iterable<string>;
   version: string;
@@ -102,8 +102,8 @@ export type Measured = {
 };
 
 /**
- * Makes the service's metrics. Labels have few values, all known from the start, so that each series begins with 0. No
- * label is a location, or text from a sender.
+ * Makes the service's metrics. Labels have few values, which are all known at the start, so each series begins with 0.
+ * No label contains a location or text from a sender.
  */
 export function createMetrics(about: Measured): Metrics {
   const registry = new Registry();
@@ -120,7 +120,7 @@ export function createMetrics(about: Measured): Metrics {
   processGauges(registry, make.gauge, { ...about, integrations }, answers);
   if (spill !== undefined) spillGauges(make.gauge, spill, now);
   let backlog: Sampled | undefined;
-  // An old sample is not shown while Postgres does not answer.
+  // While Postgres does not answer, the sample is too old to be shown.
   backlogGauges(make.gauge, integrations, () => (answers() ? backlog : undefined));
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS });
   return {
@@ -168,7 +168,7 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
       for (const of of WHOSE) set(open[of], { of });
     },
   );
-  gauge('expediter_http_connections_limit', 'The most connections at once.', [], (set) =>
+  gauge('expediter_http_connections_limit', 'Maximum number of open connections.', [], (set) =>
     set(about.connections().most),
   );
   const closed = new Counter({

@@ -25,10 +25,10 @@ export type Traces = {
   close(): Promise<void>;
 };
 
-/** The version of the conventions of the attributes. */
+/** The version of OpenTelemetry's conventions that the attributes follow. */
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.44.0';
 
-/** Limits while the collector is away: waiting spans, and the time of a call. */
+/** Limits, so that an unavailable collector costs little: spans that wait, spans of a call, times, parallel calls. */
 const QUEUE = 4_096;
 const BATCH = 512;
 const EVERY_MS = 1_000;
@@ -37,12 +37,12 @@ const UNDER_WAY = 2;
 const CLOSE_MS = 1_000;
 
 /**
- * Writes one trace per order. The trace id is derived from the order's id, so that spans of all processes, hours apart,
- * join one trace, and no id has to be passed on or stored. Spans are made after the event, so an untraced order costs
- * nothing. Names, kinds and attributes follow OpenTelemetry's conventions for messaging and HTTP, if there is one
+ * Writes one trace per order. The trace id is derived from the order's id, so spans of all processes, even hours apart,
+ * belong to one trace, and no id has to be passed on or stored. A span is made after its event, so an untraced order
+ * costs nothing. Names, kinds and attributes follow OpenTelemetry's conventions for messaging and HTTP where they exist
  * (https://opentelemetry.io/docs/specs/semconv/messaging/gcp-pubsub/,
- * https://opentelemetry.io/docs/specs/semconv/http/http-spans/); the others are our own.
- * @param about.endpoint the collector's base URL, to which `/v1/traces` is added
+ * https://opentelemetry.io/docs/specs/semconv/http/http-spans/). The others are our own.
+ * @param about.endpoint the collector's base URL, without `/v1/traces`
  * @param about.ratio the share of traced orders; every process chooses the same orders
  */
 export function createTraces(about: {
@@ -123,7 +123,7 @@ function placesOf(config: TracedConfig): Places {
     topic: config.STATUS_TOPIC,
     broker,
     platform: asking({ method: 'POST', origin: config.ORDER_API_URL }),
-    // A proxy in front of the service may terminate HTTPS.
+    // The scheme of PUBLIC_URL replaces `http`, because a proxy in front of the service may terminate HTTPS.
     endpoint: { 'http.request.method': 'POST', 'url.scheme': 'http', ...serverOf(config.PUBLIC_URL) },
   };
 }

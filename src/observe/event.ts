@@ -4,38 +4,38 @@ import type { Observed, RequestMade } from '../core/domain/observed.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 
 /**
- * How a kind of event is read, in up to three ways. Libraries for metrics and traces are loaded only if configured, so a
- * definition imports none of them.
+ * Turns a kind of event into a log line, metrics and spans. The libraries for metrics and traces are loaded only if
+ * they are configured, so a reading must not import them.
  */
 export type EventReading<What extends Observed['what'] = Observed['what']> = {
   /** Writes at most one line, with ids and times but no payload. */
   log?: (log: Log, observed: Extract<Observed, { what: What }>, limited: Limited) => void;
-  /** Registers the metrics that the event changes. Two kinds of events may share one. */
+  /** Registers the metrics that the event changes. Two kinds of events may share a metric. */
   metrics?: (make: MakeMetrics) => (observed: Extract<Observed, { what: What }>) => void;
   /** Makes the spans of one event. */
   spans?: (observed: Extract<Observed, { what: What }>, about: { now: Now; places: Places }) => SpanOf[];
 };
 
 /**
- * Writes a line of a kind that anonymous senders or an outage can cause in masses: the first twenty in a second, and a
- * second later one line with the number of the others, as `more`.
+ * Limits a kind of log line that anonymous senders or an outage can cause in masses. It writes the first twenty lines
+ * in a second. A second later it writes one line, the message `more`, with the number of lines that were left out.
  */
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 
 /** The readings of some kinds of events. */
 export type EventReadings<What extends Observed['what']> = { [Each in What]: EventReading<Each> };
 
-/** The label value that stands for any unknown one, so that a label has few values. */
+/** This label value replaces every unknown value, so that a label has few values. */
 export const UNKNOWN = 'unknown';
 
-/** The possible values of each label, in the order of the arguments. At most three labels. */
+/** The possible values of each label, at most three labels. `Count` and `Measure` take the values in this order. */
 export type Labels = Record<string, readonly string[]>;
 
 /** Adds one to the series of these label values. */
 export type Count = (first?: string, second?: string, third?: string) => void;
 /** Adds one value to the series of these label values. */
 export type Measure = (value: number, first?: string, second?: string) => void;
-/** A gauge that is read at a scrape. Series that `show` does not set do not exist. */
+/** Makes a gauge that `show` sets at every scrape. Series that `show` does not set do not exist. */
 export type GaugeBy = <Label extends string>(
   name: string,
   help: string,
@@ -43,10 +43,10 @@ export type GaugeBy = <Label extends string>(
   show: (set: (value: number, labels?: Record<Label, string>) => void) => void,
 ) => void;
 
-/** Makes metrics, whose names begin with `expediter_`. An existing name returns the same metric. */
+/** Makes metrics. A counter's or histogram's name gets the prefix `expediter_`. Counters with the same name are one. */
 export type MakeMetrics = {
   counter(name: string, help: string, labels: Labels): Count;
-  /** Makes a counter of events, with the events' fields of the same names as labels. Null is `unknown`. */
+  /** Makes a counter whose labels are the event's fields with the same names. Null counts as `unknown`. */
   countEach<Label extends string>(
     name: string,
     help: string,
@@ -54,24 +54,24 @@ export type MakeMetrics = {
   ): (observed: Record<Label, string | null>) => void;
   histogram(name: string, help: string, buckets: number[], labels: Labels): Measure;
   gauge: GaugeBy;
-  /** The values of the label `integration`. */
+  /** All values of the label `integration`. */
   integrations: readonly string[];
   hasSpill: boolean;
   now: Now;
 };
 
-/** A span, with its order. */
+/** A span and the id of its order. */
 export type SpanOf = [serviceOrderId: string, Span];
 export type Span = {
   name: string;
   kind: keyof typeof SpanKind;
-  /** The duration. The span ends now. */
+  /** The duration of the span, which ends at the time when it is made. */
   milliseconds: number;
   attributes: Attributes;
   failed?: boolean;
-  /** Set if other systems know it already. */
+  /** The span's id, if other systems have it already. By default a new id is made. */
   id?: string;
-  /** True for the parent of the trace's other spans. */
+  /** True for the span that is the parent of all other spans of the trace. */
   isRoot?: boolean;
 };
 
@@ -80,7 +80,7 @@ export type Places = {
   topic: string;
   broker: Attributes;
   platform: Attributes;
-  /** For a request to us. */
+  /** For a request to this service. */
   endpoint: Attributes;
 };
 
@@ -92,7 +92,7 @@ export function atLocation({ locationId, integration }: { locationId: string; in
   return { 'expediter.location_id': locationId, 'expediter.integration': integration };
 }
 
-/** Makes the attributes of a request to another system. */
+/** Makes the span attributes of a request to another system. */
 export function asking(request: RequestMade | undefined): Attributes {
   if (request === undefined) return {};
   const { method, origin, status } = request;
@@ -103,7 +103,7 @@ export function asking(request: RequestMade | undefined): Attributes {
   };
 }
 
-/** Makes the attributes of a URL's server, which contain no key. */
+/** Makes the span attributes of a URL's server. They omit the path and the query, which may contain a key. */
 export function serverOf(url: string | undefined): Attributes {
   const { protocol, hostname, port } = URL.parse(url ?? '') ?? {};
   if (protocol === undefined) return {};
@@ -114,11 +114,11 @@ export function serverOf(url: string | undefined): Attributes {
   };
 }
 
-/** The name of a gRPC status, with which the library's messages begin, or the error's own name. */
+/** Returns the gRPC status with which a Pub/Sub error's message begins, or else the error's name. */
 export function errorType(error: unknown): string {
   const { name, message } = error instanceof Error ? error : { name: '_OTHER', message: '' };
   return /^\d+ ([A-Z_]+):/.exec(message)?.[1] ?? name;
 }
 
-/** Upper bounds of the buckets for work of milliseconds, in seconds. */
+/** Upper bounds of histogram buckets for work that takes milliseconds. In seconds. */
 export const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2.5];

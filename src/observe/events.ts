@@ -5,14 +5,14 @@ import { orderEvents } from './order-events.ts';
 import { serviceEvents } from './service-events.ts';
 import { webhookEvents } from './webhook-events.ts';
 
-/** The most lines of one kind in a second. */
+/** Maximum log lines of one kind in a second. */
 const MOST = 20;
 const WINDOW_MS = 1_000;
 
-/** All kinds of events, in the order of their metrics. */
+/** All kinds of events. The metrics are exposed in this order. */
 const EVENTS: EventReadings<Observed['what']> = { ...webhookEvents, ...orderEvents, ...serviceEvents };
 
-/** Makes one reader of all events. `pick` is called once for each kind, and returns its reader, if any. */
+/** Makes one reader of all events. `pick` is called once for each kind, and returns the kind's reader, if any. */
 export function readerOf(pick: (reading: EventReading<never>) => ((observed: never) => void) | undefined): Observe {
   const readers = new Map<string, ReturnType<typeof pick>>();
   for (const [what, reading] of Object.entries(EVENTS))
@@ -31,7 +31,7 @@ export function logJourneys(log: Log): Observe {
   return readerOf(({ log: write }) => write && ((observed) => write(log, observed, limited)));
 }
 
-/** Limits the lines of one kind, see `Limited`. */
+/** Limits the lines of one kind as `Limited` describes. */
 function limitLines(writeMore: (more: number) => void): (write: () => void) => void {
   let count = 0;
   let began = -Infinity;
@@ -47,7 +47,7 @@ function limitLines(writeMore: (more: number) => void): (write: () => void) => v
     }
     count += 1;
     if (count <= MOST) write();
-    // The timer also reports the lines at the end of a flood.
+    // A timer writes the number of left out lines, because no further line may come after the flood.
     else if (count === MOST + 1) setTimeout(end, WINDOW_MS).unref();
   };
 }

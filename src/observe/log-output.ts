@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 import { terminalJson } from './terminal-text.ts';
 
-/** The most bytes that wait for a slow reader: half a minute of a busy process. */
+/** Maximum bytes that wait for a slow reader. A busy process logs this much in half a minute. */
 const MOST_WAITING = 8 * 1_024 * 1_024;
 const AGAIN_MS = 20;
-/** The time for the last lines at exit, well within a platform's grace period. */
+/** Time to write the last lines at exit. Hosting platforms allow a process much more time to exit. */
 const LAST_MS = 1_000;
 
 export type LogOutput = DestinationStream & {
@@ -14,13 +14,13 @@ export type LogOutput = DestinationStream & {
 };
 
 /**
- * Writes lines to standard output. A slow reader never stops the process: lines wait in memory, and above the limit they
- * are dropped and counted. All lines of a turn of the event loop are written at once, because a write costs more than the
- * lines. Replaces pino's own destination: on a full pipe that either blocks the process, or loses its last lines at exit.
- * @param onRoom called with the number of lines dropped, once lines can be written again
+ * Writes lines to standard output. A slow reader never stops the process: lines wait in memory, and above the limit
+ * they are dropped and counted. Lines of one turn of the event loop are written together, because a write is expensive.
+ * pino's own destination is not used: on a full pipe it either blocks the process or loses its last lines at exit.
+ * @param onRoom called with the number of dropped lines when lines can be written again
  */
 export function logOutput(onRoom: (dropped: number) => void): LogOutput {
-  // Node makes a pipe or a socket non-blocking when it opens this stream. A write to a full one then fails at once.
+  // Reading `process.stdout` makes a pipe or socket non-blocking. A write to a full pipe then fails at once.
   const { fd } = process.stdout;
   let lines: string[] = [];
   let linesLength = 0;
@@ -31,7 +31,7 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
   let isRead = true;
   let isScheduled = false;
 
-  /** @returns true if all is written, false if the reader has to read first */
+  /** @returns true if all is written, false if the pipe is full until its reader reads */
   const writeAll = (): boolean => {
     for (;;) {
       if (chunk.length === 0) {

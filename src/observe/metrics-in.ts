@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { UNKNOWN, type Count, type GaugeBy, type Labels, type MakeMetrics, type Measure } from './event.ts';
 
-/** Registers counters and histograms once each, with the prefix `expediter_`, and gauges by their full names. */
+/** Makes metrics in this registry. Counters and histograms get the prefix `expediter_`. Gauges are given full names. */
 export function metricsIn(registry: Registry): Pick<MakeMetrics, 'counter' | 'countEach' | 'histogram' | 'gauge'> {
   const counters = new Map<string, Count>();
   const counter = (name: string, help: string, labels: Labels): Count => {
@@ -25,7 +25,7 @@ export function metricsIn(registry: Registry): Pick<MakeMetrics, 'counter' | 'co
   };
 }
 
-/** A counter that is cheap to increase, because the library's counter is set only at a scrape. All series start at 0. */
+/** Makes a counter that is cheap to increase: the library's counter is set only at a scrape. All series start at 0. */
 function countBy(registry: Registry, name: string, help: string, labels: Labels): Count {
   const cells: { values: Record<string, string>; count: number }[] = [];
   const cellOf = seriesOf(labels, (values) => {
@@ -49,7 +49,7 @@ function countBy(registry: Registry, name: string, help: string, labels: Labels)
   };
 }
 
-/** A histogram whose series exist from the start, without values. */
+/** Makes a histogram whose series all exist from the start, with 0 observations. */
 function measureBy(
   registry: Registry,
   about: { name: string; help: string; buckets: number[]; labels: Labels },
@@ -71,7 +71,7 @@ function gaugeBy(registry: Registry): GaugeBy {
       labelNames,
       registers: [registry],
       collect() {
-        // A reset would leave a 0 if there are no labels.
+        // Without labels, `reset` would leave a series with the value 0.
         if (labelNames.length === 0) gauge.remove();
         else gauge.reset();
         show((value, labels) => (labels === undefined ? gauge.set(value) : gauge.set(labels, value)));
@@ -80,10 +80,10 @@ function gaugeBy(registry: Registry): GaugeBy {
   };
 }
 
-/** Finds the series of these values, or of `unknown`. */
+/** Finds the series of these label values. A value that is not in the list counts as `unknown`. */
 type FindSeries<Series> = (first?: string, second?: string, third?: string) => Series | undefined;
 
-/** Makes a series for every combination of values in advance, so that finding one costs one look-up in a map. */
+/** Makes the series of all combinations of values in advance, so that finding a series is one look-up in a map. */
 function seriesOf<Series>(labels: Labels, make: (values: Record<string, string>) => Series): FindSeries<Series> {
   const names = Object.keys(labels);
   const lists = Object.values(labels);

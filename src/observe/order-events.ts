@@ -27,11 +27,11 @@ const ATTEMPT_OUTCOMES = [
 ];
 const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 
-/** Upper bounds of the buckets in seconds, for calls that may reach their time-out. */
+/** Upper bounds of histogram buckets in seconds, for calls that may take as long as their time-out. */
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 
-/** Events of an order from its signal to its POS, of its changes and its cancellation. */
+/** Events about an order: its way from the signal to the POS, its changes, its cancellation and polling. */
 export const orderEvents: EventReadings<
   'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'refresh' | 'poll'
 > = {
@@ -88,9 +88,9 @@ export const orderEvents: EventReadings<
   },
 
   'left out': {
-    log: (log, { what: _what, ...about }) => log.warn(about, 'order read without its unusable parts'),
+    log: (log, { what: _what, ...about }) => log.warn(about, 'unusable parts of an order were left out'),
     metrics(make) {
-      const leftOut = make.counter('order_fields_left_out_total', 'Parts that orders were read without, by cause.', {
+      const leftOut = make.counter('order_fields_left_out_total', 'Unusable parts left out of orders, by cause.', {
         code: LEFT_OUT_CODES,
       });
       return (observed) => {
@@ -196,7 +196,7 @@ export const orderEvents: EventReadings<
       }
     },
     metrics: (make) =>
-      make.countEach('polls_total', 'Questions to a POS about an order that was quieter than it should be.', {
+      make.countEach('polls_total', 'Polls of a POS about an order without expected reports, by outcome.', {
         integration: make.integrations,
         outcome: POLL_OUTCOMES,
       }),

@@ -7,7 +7,7 @@ import {
 } from '../core/domain/observed.ts';
 import { errorType, type EventReadings } from './event.ts';
 
-/** Upper bounds of the buckets in seconds. A member notices no difference below the first of `FOLLOW_LAG`. */
+/** Upper bounds of histogram buckets in seconds. A member notices no delay below the first bound of `FOLLOW_LAG`. */
 const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];
 const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
@@ -20,7 +20,7 @@ export const serviceEvents: EventReadings<
       const messages = make.counter('live_messages_total', 'Publishes to the status topic.', {
         outcome: ['published', 'failed'],
       });
-      const lag = make.histogram('live_lag_seconds', 'From the commit until the topic has the message.', LAG, {});
+      const lag = make.histogram('live_lag_seconds', 'From the commit of a message until the topic has it.', LAG, {});
       return ({ outcome, appliedAt }) => {
         messages(outcome);
         if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000);
@@ -47,7 +47,7 @@ export const serviceEvents: EventReadings<
   },
 
   'POS pause': {
-    log: (log, { what: _what, ...about }) => log.info(about, 'POS'),
+    log: (log, { what: _what, ...about }) => log.info(about, 'POS paused or resumed a location'),
   },
 
   follow: {
@@ -58,7 +58,7 @@ export const serviceEvents: EventReadings<
         );
       } else if (observed.action === 'refuse') {
         const { why, detail } = observed;
-        // Anybody can cause the other refusals. They must not hide these.
+        // These refusals need attention. Anybody can cause the other ones, so both kinds have separate limits.
         if (why === 'no_keys' || why === 'too_many' || why === 'error') {
           limited('warn', 'further followers turned away, not logged individually', () =>
             log.warn({ why, detail }, 'follower turned away'),

@@ -12,21 +12,21 @@ import { version } from '../core/domain/version.ts';
 import type { Exposition, Measured, Metrics } from './create-metrics.ts';
 import { logJourneys } from './events.ts';
 
-/** The most sources that are counted, and that are reported individually. The others are reported as one. */
+/** At most this many sources are counted, and `MOST_REPORTED` are reported singly. The rest is reported as `others`. */
 const MOST_COUNTED = 1_000;
 const MOST_REPORTED = 20;
 const OTHERS = 'others';
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
-/** Endpoints that are not for operators, and so not in their audit. */
+/** Endpoints that are not for operators. Their failed authentications are not in the operators' audit. */
 const OUTSIDE: readonly AuthEndpoint[] = ['webhook', 'push', 'follow'];
 
 type Count = { refused: number; slowed: number };
 type Line = Count & { source: string; endpoint?: AuthEndpoint };
 
 /**
- * Counts failed authentications by source and endpoint, and reports them together: in the log a line for each of the
- * busiest and one for the others, and in the audit a row for each source at operators' endpoints. So a flood fills
- * neither.
+ * Counts failed authentications by source and endpoint, and reports the counts. The log gets a line for each of the
+ * busiest sources and one line for the others. The audit gets the same, only for operators' endpoints. Counts instead
+ * of single events keep a flood from filling the log and the audit.
  */
 function reportFailures(pool: Pool, log: Log): { observe: Observe; report(): Promise<void> } {
   let counts = new Map<string, Map<AuthEndpoint, Count>>();
@@ -72,33 +72,33 @@ function sum(counts: readonly Count[]): Count {
   return { refused: of('refused'), slowed: of('slowed') };
 }
 
-/** The interval of reports of failed authentications. */
+/** Failed authentications are reported at this interval. */
 const REPORT_MS = 60_000;
 
 export type Observing = {
   /** Reports an event to all readers. */
   observe: Observe;
-  /** Loads the configured readers besides the log. This takes a moment, so the process listens first. */
+  /** Loads metrics and traces if configured. This takes a moment, so the process starts to listen before. */
   load(sources: MetricSources): Promise<void>;
-  /** The text for Prometheus, once the metrics are loaded. */
+  /** Returns the text for Prometheus. Waits until the metrics are loaded. */
   metrics(): Promise<Exposition>;
-  /** Work to run every few seconds, or at its own interval. */
+  /** Tasks that the caller runs every few seconds, or at `everyMs`. */
   tasks: readonly { name: BackgroundWorkName; work: () => Promise<void>; everyMs?: number }[];
-  /** Writes and sends the remaining data. */
+  /** Writes and sends the data that is still in memory. */
   close(): Promise<void>;
 };
 
 /** The sources that metrics read at a scrape. */
 export type MetricSources = Omit<Measured, 'integrations' | 'version' | 'now' | 'pools'>;
 
-/** Starts the readers: the log; metrics and traffic if operators have an endpoint; traces if an exporter is configured. */
+/** Starts the readers of events: log, metrics and traffic (if operators have an endpoint), traces (if configured). */
 export function startObserving(about: {
   config: TracedConfig &
     Parameters<typeof sampleBacklog>[1] & {
       OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
       OTEL_TRACES_SAMPLER_ARG: number;
     };
-  /** Whether operators have an endpoint, which shows metrics and traffic. */
+  /** Whether operators have an endpoint, where they can read metrics and traffic. */
   isRead: boolean;
   log: Log;
   integrations: Iterable<string>;
@@ -134,7 +134,7 @@ export function startObserving(about: {
 
   const sampleVacuum = vacuumHolder();
   const sample = async (): Promise<void> => {
-    // After a failure the old sample must not be shown as the present one.
+    // The old sample is removed after a failure, because it would be shown as current.
     const sampled = await Promise.all([sampleBacklog(pool, config), sampleVacuum(pool)]).catch((error: unknown) => {
       metrics?.sampled(undefined);
       throw error;
@@ -170,11 +170,11 @@ export function startObserving(about: {
 
 type Readers = {
   observe: Observe;
-  /** Adds a reader of the events from now on. */
+  /** Adds a reader. It gets only later events. */
   add(name: string, read: Observe): void;
 };
 
-/** Passes every event to all readers. A reader that throws does not affect the others, and is logged once. */
+/** Passes every event to all readers. A reader that throws does not affect the others. Its first error is logged. */
 export function fanOut(log: Pick<Log, 'error'>): Readers {
   const readers: { name: string; read: Observe; failed: boolean }[] = [];
   return {

@@ -14,15 +14,15 @@ const webhooksTotal = (make: MakeMetrics): Count =>
     outcome: [...WEBHOOK_OUTCOMES, 'unauthorized', 'not_committed'],
   });
 const droppedTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_dropped_total', 'Dropped webhooks by cause; old_token was refused.', {
+  make.counter('webhooks_dropped_total', 'Dropped webhooks by cause. Those with old_token were refused with 401.', {
     integration: make.integrations,
     cause: DROP_CODES,
   });
 const notStoredTotal = (make: MakeMetrics): Count =>
-  make.counter('webhooks_not_stored_total', 'Dropped webhooks that were only counted.', {
+  make.counter('webhooks_not_stored_total', 'Dropped webhooks that were counted but not stored.', {
     integration: make.integrations,
   });
-/** Without a spill, its metrics do not exist. */
+/** Undefined if there is no spill: then the metrics of the spill do not exist. */
 const drainedTotal = (make: MakeMetrics): Count | undefined =>
   make.hasSpill
     ? make.counter('spill_drained_total', 'Messages of the spill by outcome.', {
@@ -43,7 +43,7 @@ export const webhookEvents: EventReadings<
       const [webhooks, dropped, notStored] = [webhooksTotal(make), droppedTotal(make), notStoredTotal(make)];
       const drained = drainedTotal(make);
       const labels = { integration: make.integrations };
-      const seconds = make.histogram('webhook_duration_seconds', 'From the head to the commit.', QUICK, labels);
+      const seconds = make.histogram('webhook_duration_seconds', 'From the request head to the commit.', QUICK, labels);
       return (observed) => {
         const { integration, outcome } = observed;
         webhooks(integration, outcome);
@@ -58,7 +58,7 @@ export const webhookEvents: EventReadings<
       const attributes = {
         ...places.endpoint,
         'http.route': WEBHOOK_ROUTE,
-        // Without the query, which contains the token.
+        // The query is left out, because it contains the token.
         'url.path': webhookPath(observed),
         'http.response.status_code': 200,
         ...atLocation(observed),
@@ -112,7 +112,7 @@ export const webhookEvents: EventReadings<
 
   spill: {
     log(log, observed, limited) {
-      // A refused one is logged as a webhook that was not committed.
+      // A webhook that the spill refused is logged as `webhook not committed`.
       if (observed.outcome !== 'spilled') return;
       limited('warn', 'further webhooks spilled, not logged individually', () => {
         const { requestId: reqId, trace, locationId, integration, webhookId, why: err } = observed;
@@ -122,7 +122,7 @@ export const webhookEvents: EventReadings<
     },
     metrics(make) {
       if (!make.hasSpill) return () => {};
-      const help = 'Webhooks that Postgres did not take in time, by whether Pub/Sub did.';
+      const help = 'Webhooks that Postgres did not commit in time: spilled to Pub/Sub, or refused.';
       return make.countEach('spill_webhooks_total', help, { outcome: ['spilled', 'refused'] });
     },
   },
@@ -134,7 +134,7 @@ export const webhookEvents: EventReadings<
       limited('error', 'further messages not drained, not logged individually', () => {
         if (outcome === 'put_back')
           log.warn({ err }, 'a spilled webhook could not be committed; Pub/Sub delivers it again');
-        else log.error({ err }, 'a spilled webhook cannot be decrypted; finally it goes to the dead-letter topic');
+        else log.error({ err }, 'a spilled webhook cannot be decrypted; later it goes to the dead-letter topic');
       });
     },
     metrics(make) {
@@ -168,7 +168,6 @@ export const webhookEvents: EventReadings<
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
   const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;
-  // Undefined fields are not in the line.
   const about = {
     reqId: requestId,
     trace,
@@ -177,7 +176,7 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
     webhookId,
     outcome,
     milliseconds: rounded(observed),
-    // Most webhooks are about one order, and people search for its id.
+    // People search the log for `serviceOrderId`, so the id has this name if there is only one.
     serviceOrderId: ids.length > 1 ? undefined : ids[0],
     serviceOrderIds: ids.length > 1 ? ids : undefined,
     why: dropped?.reason,

@@ -11,7 +11,7 @@ export function isThing(of: Access['of']): of is Thing {
   return of === 'order' || of === 'webhook' || of === 'location';
 }
 
-/** Finds the location of the order or location that an input names. @returns undefined if it does not exist */
+/** Finds the location of the order, webhook or location in the input. @returns undefined if it does not exist */
 export async function findThing(
   pool: Pool,
   of: Thing,
@@ -19,7 +19,7 @@ export async function findThing(
 ): Promise<{ locationId: string | null } | undefined> {
   if (of === 'webhook') return findWebhook(pool, String(webhookId));
   const id = of === 'order' ? serviceOrderId : locationId;
-  // A NUL in a query is an error in Postgres.
+  // Checked here, because Postgres throws an error for a text with a NUL character.
   if (!Id.safeParse(id).success) return undefined;
   const { rows } = await pool.query<{ locationId: string | null }>(
     of === 'order'
@@ -31,9 +31,9 @@ export async function findThing(
 }
 
 /**
- * The action to record before it begins: none for a dry run, nor if its subject does not exist.
- * @param query decides whether member data is revealed
- * @param about more fields of the action
+ * Makes the action that the audit records before the operation begins. There is none for a dry run, and none if the
+ * order, webhook or location does not exist.
+ * @param about returns further fields of the action
  */
 export async function actOf(
   pool: Pool,
@@ -51,7 +51,7 @@ export async function actOf(
   if (found === undefined) return undefined;
   const { locationId } = found;
   if (tokenId === undefined || locationId === null) return { ...done, locationId };
-  // Readers of this location must not see ids of another location's tokens.
+  // The id of another location's token is left out, because people who read the audit of this location would see it.
   const isOfLocation = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
   return { ...done, locationId, subject: isOfLocation ? tokenId : undefined };
 }

@@ -84,7 +84,7 @@ function optionOf({ flags, about, required, choices, read, conflicts }: CommandO
   return option;
 }
 
-/** Runs an operation once, or for each page of a list, and prints the result. */
+/** Runs an operation and prints the result. The operation of a list runs once for each page. */
 async function run(
   operation: Operation,
   typed: Options,
@@ -125,7 +125,7 @@ async function run(
   if (failed) process.exitCode = 1;
 }
 
-/** Adds to a refusal what was refused. */
+/** Puts the id of the subject, as it was typed, before the message of a refusal. */
 function nameSubject(error: unknown, thing: string | undefined, cannot: string | undefined): unknown {
   if (!(error instanceof NotDone) || thing === undefined || error.statusCode === 400) return error;
   const verb = error.statusCode === 409 && cannot !== undefined ? ` ${cannot}` : '';
@@ -152,12 +152,12 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
   print(command, rows, next === undefined ? words : `${words}\n\nThere may be more: --after ${next}`);
 }
 
-/** Validates the typed input with the route's schemas. @throws NotDone */
+/** Validates the typed input with the operation's schemas. @throws NotDone */
 function readInput({ params, query, body }: Operation, typed: Options): Options {
   const ids = Object.keys(params?.shape ?? {});
   const given = Object.entries(typed).filter(([, value]) => value !== undefined);
   const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => ids.includes(name))));
-  // An invalid id is not repeated: it may be a secret in the wrong place.
+  // The message does not repeat an invalid id, because it may be a secret that was typed in the wrong place.
   if (inPath?.error !== undefined) throw new NotDone(404, `The id is not valid: ${inPath.error.issues[0]?.message}`);
   const others = Object.fromEntries(given.filter(([name]) => !ids.includes(name)));
   const rest = (query ?? body)?.safeParse(others, { reportInput: true });

@@ -23,8 +23,8 @@ import { NotDone, POS, SETTINGS, operation, type Operation } from './operation.t
 import { LocationParams } from './requests.ts';
 
 const tag = 'Locations';
-const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'locationId' };
-/** Time for all calls to the POS together, since an operator waits. */
+const argument = { flags: '<id>', about: "the location's id on the ordering platform", field: 'locationId' };
+/** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
 
 const list = operation({
@@ -35,9 +35,9 @@ const list = operation({
     tag,
     route: 'GET /locations',
     summary: 'All locations that you may see',
-    description: 'Without their settings.',
+    description: 'The settings are left out.',
     output: ListedLocations,
-    answer: 'All of them.',
+    answer: 'The locations.',
   },
   async run({ pool, within }) {
     const rows = await listSeenLocations(pool, within());
@@ -46,7 +46,7 @@ const list = operation({
   print: ({ locations }) => locationsTable(locations),
   command: {
     name: 'location list',
-    about: 'all locations',
+    about: 'list all locations',
     examples: ['expediter location list'],
     rows: 'locations',
   },
@@ -73,7 +73,7 @@ const put = operation({
     { pool, settings: { registry, keys, publicUrl }, pos, note },
     { locationId, integration, settings, country },
   ) {
-    // Imported here, since no other operation needs its tables.
+    // Imported here, because no other operation needs this library's tables.
     const { isSupportedCountry } = await import('libphonenumber-js/min');
     if (country !== undefined && !isSupportedCountry(country)) {
       throw new NotDone(400, 'country: must be an ISO 3166-1 code such as DE');
@@ -91,24 +91,23 @@ const put = operation({
   },
   command: {
     name: 'location put',
-    about:
-      'configure a location; its previous settings are replaced as a whole, and orders held for it are tried at once',
+    about: 'configure a location. All its previous settings are replaced, and its held orders are tried at once',
     options: [
-      { flags: '--location <id>', about: 'its id on the ordering platform', required: true },
+      { flags: '--location <id>', about: "the location's id on the ordering platform", required: true },
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
       {
         flags: '--settings <file>',
-        about: 'a file of JSON, or - for standard input; see: expediter provider schema',
+        about: 'a JSON file, or - for standard input; see: expediter provider schema',
         required: true,
       },
       {
         flags: '--country <code>',
-        about: 'such as DE, to read telephone numbers in national form; without it the stored country stays',
+        about: 'such as DE, for telephone numbers in national form. By default the stored country stays',
       },
     ],
     more: `
-Settings are encrypted, and never printed. A URL in them with http or a private address is refused, unless
-ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
+Settings are stored encrypted, and never printed. A URL in the settings with http or a private address is refused,
+unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
 `,
     examples: [
       'expediter location put --location club-1 --integration standard --settings club-1.json',
@@ -131,7 +130,7 @@ const show = operation({
     tag,
     route: 'GET /locations/:locationId',
     summary: 'One location with its tokens',
-    description: 'Without its settings, and of each token only its id.',
+    description: 'The settings are left out, and a token is shown by its id only.',
     output: ShownLocation,
     answer: 'The location.',
   },
@@ -148,11 +147,11 @@ const show = operation({
   command: {
     name: 'location show',
     about:
-      'one location: integration, state, valid tokens, names of its settings without their values, and what operators did',
+      'show one location: integration, state, valid tokens, names of its settings without values, operator actions',
     argument,
     more: `
-It also says whether its POS calls with an old token (docs/webhooks.md#an-old-token), and which command fixes that. If its
-POS grants access for a limited time, it says when that was last renewed and how many days it lasts without renewal.
+It also says whether the POS uses an old token (docs/webhooks.md#an-old-token), and which command fixes that. If the POS
+grants access for a limited time, it says when the access was last renewed, and in how many days it ends otherwise.
 `,
     examples: ['expediter location show club-1'],
   },
@@ -166,8 +165,8 @@ const check = operation({
   api: {
     tag,
     route: 'POST /locations/:locationId/check',
-    summary: "Ask a location's POS whether its settings are right",
-    description: 'Changes nothing at the POS, and takes up to 8 s. A paused location can be checked as well.',
+    summary: "Check with a location's POS whether its settings work",
+    description: 'Changes nothing at the POS. Takes up to 8 s. A paused location can be checked too.',
     output: CheckedLocation,
     answer: 'The answer of the POS.',
   },
@@ -186,11 +185,11 @@ const check = operation({
   },
   command: {
     name: 'provider check',
-    about: "ask a location's POS whether its settings work; nothing is changed there. Exits 1 if they do not",
+    about: "check with a location's POS whether its settings work. Changes nothing there. Exits 1 if they do not work",
     argument,
     more: `
-If the POS says so, it also shows whether the tills take orders now. The page of each integration says what the check proves,
-and what only the first order shows.
+If the POS reports it, this also shows whether the tills take orders now. The documentation page of each integration
+says what the check proves, and what only a first order can show.
 `,
     examples: ['expediter provider check club-1'],
   },
@@ -218,14 +217,14 @@ const connect = operation({
   command: {
     name: 'provider connect',
     about:
-      "make a location's POS call our webhook, with a new token: registers it where the POS's API allows it, " +
+      "connect a location's POS to our webhook with a new token. Registers the webhook if the POS's API allows it, " +
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
     argument,
     more: `
-Needs PUBLIC_URL. For HubRise and Square, with the application's id and secret in the settings and no token, it prints the
-page where the restaurant agrees. Put the code from that page into the settings as authorizationCode and run the command
-again: the token replaces the code in the settings. From then on the settings hold a token that your file lacks: before you
-put the file again, add the code of a new authorisation.
+Needs PUBLIC_URL. HubRise and Square: if the settings have the application's id and secret but no token, this prints the
+URL of the page where the restaurant agrees. Put the code from that page into the settings as authorizationCode, and run
+the command again. It replaces the code in the stored settings by a token. Your file does not have this token: before
+you put the file again, add the code of a new authorisation to it.
 `,
     examples: ['expediter provider connect club-1'],
   },
@@ -240,9 +239,9 @@ const pause = operation({
     tag,
     route: 'POST /locations/:locationId/pause',
     summary: 'Pause a location: its orders wait',
-    description: 'No order is lost, and the pause does not count towards the deadline. Webhooks are still accepted.',
+    description: 'No order is lost: the pause does not count towards the deadline. Webhooks are still accepted.',
     output: PausedLocation,
-    answer: 'The state of the location, also if it was the same before.',
+    answer: 'The state of the location, even if it did not change.',
   },
   params: LocationParams,
   run: async ({ pool }, { locationId }) =>
@@ -251,7 +250,7 @@ const pause = operation({
   command: {
     name: 'location pause',
     about:
-      'let orders for a location wait; the pause does not count towards their deadline, and webhooks are still accepted',
+      'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
     argument,
     examples: ['expediter location pause club-1'],
   },
@@ -265,10 +264,10 @@ const resume = operation({
   api: {
     tag,
     route: 'POST /locations/:locationId/resume',
-    summary: 'Resume a paused location: its orders go on',
-    description: 'They are tried at once. A pause by the POS ends as well (docs/order-life.md#a-paused-location).',
+    summary: 'Resume a paused location: its orders continue',
+    description: 'They are tried at once. A pause by the POS ends too (docs/order-life.md#a-paused-location).',
     output: PausedLocation,
-    answer: 'The state of the location, also if it was the same before.',
+    answer: 'The state of the location, even if it did not change.',
   },
   params: LocationParams,
   wakes: true,
@@ -277,7 +276,7 @@ const resume = operation({
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',
-    about: 'let the orders of a paused location go on, also if its POS paused it',
+    about: 'resume a paused location, also if its POS paused it: its orders continue',
     argument,
     examples: ['expediter location resume club-1'],
   },
@@ -298,15 +297,15 @@ const remove = operation({
     `${locationId} is removed, with ${tokens} tokens; no token works after five seconds`,
   command: {
     name: 'location remove',
-    about: 'remove a paused location with its settings and tokens; its orders and webhooks stay',
+    about: 'remove a paused location with its settings and tokens. Its orders and webhooks stay stored',
     argument,
     cannot: 'cannot be removed',
     more: `
-It must be paused, and all its orders must have ended; otherwise this says what prevents it and exits 1.
-Five seconds later its webhooks are answered 401. "order show" and "webhook show" still show its history.
-Orders that the platform still signals for it are held until "location put" configures it again, with new tokens and with
-the history of the same id. Access tokens that its POS granted may be shared with other locations, so they stay stored and
-encrypted until 90 days after their last renewal: revoke them at the POS.
+The location must be paused, and all its orders must have ended. Otherwise this prints the reason and exits 1.
+After five seconds its webhooks are answered 401. "order show" and "webhook show" still show its history.
+New orders of the platform for this location are held until "location put" configures it again. It then has the history
+of the same id, but needs new tokens. Access tokens that the POS granted may be shared with other locations, so they
+stay stored, encrypted, until 90 days after their last renewal. Revoke them at the POS.
 `,
     examples: ['expediter location pause club-2', 'expediter location remove club-2'],
   },
@@ -338,12 +337,12 @@ async function settingsFields(pool: Pool, open: OpenSettings, locationId: string
   }
 }
 
-/** Reads settings for a command. No message quotes them, since they hold credentials. */
+/** Reads settings for a command. No error message quotes them, because they contain credentials. */
 async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(
       400,
-      '--settings takes a file, or - for standard input, and never the settings: all users of a machine see its arguments.',
+      '--settings takes a file, or - for standard input. Never type settings: other users of the machine see arguments.',
     );
   }
   let json: string;

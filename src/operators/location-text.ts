@@ -16,7 +16,7 @@ export function locationsTable(rows: readonly LocationRow[]): string {
   );
 }
 
-/** Settings as a command shows them: the names of their fields, and why they cannot be used. */
+/** A command shows only the names of the fields of settings, and, if they cannot be used, the reason. */
 export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
 
 export function locationInWords(shown: ShownLocation & SettingsShown): string {
@@ -33,7 +33,7 @@ export function locationInWords(shown: ShownLocation & SettingsShown): string {
       'connection renewed': shown.grant?.grantedAt,
       'connection lasts': grantInWords(shown.grant),
       'cannot be used': settings.problem,
-      'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last ${time(oldToken.lastReceivedAt)}`,
+      'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last at ${time(oldToken.lastReceivedAt)}`,
       'fix it by': oldToken && fixOldToken(locationId, oldToken, knows.connect),
     }),
     titled('What operators did', actsTable(actions)),

@@ -9,7 +9,7 @@ const erase = operation({
   id: 'eraseMember',
   role: 'admin',
   of: 'all',
-  // The audit gets no id of the member, since it would outlive the erased data.
+  // The member's id is not recorded, because the audit is stored for longer than the erased data.
   does: 'erase member',
   body: z.strictObject({ memberId: Id, dryRun: z.boolean().default(false) }),
   async run({ pool, note }, { memberId, dryRun }) {
@@ -29,7 +29,7 @@ const erase = operation({
   fails: ({ left }, { dryRun }) => left.length > 0 && !dryRun && 'Not everything could be erased. Try again later.',
   command: {
     name: 'member erase',
-    about: 'erase all data of one member now, whatever the retention; the orders stay as tombstones',
+    about: 'erase all data of one member now, before the retention ends. The orders stay, without member data',
     argument: {
       flags: '<memberId>',
       about: "the member's id on the ordering platform, or - to read it from standard input",
@@ -37,12 +37,12 @@ const erase = operation({
     },
     options: [{ flags: '--dry-run', about: 'only list the orders' }],
     more: `
-This erases, of each order of the member, its contents, the bodies and headers of its webhooks and their replays, the
-reasons that came with them, and what the POS answered about it. An order that is at its POS and has not ended is erased as
-well, and its statuses go on. An order that is still on its way to the POS keeps its contents, which it needs to be placed:
-it is listed, the others are erased, and the exit code is 1. Try again when it is sent or has ended.
-Erasing twice does no harm. docs/privacy.md says what cannot be found by the member's id.
-Other users of a machine see its arguments, and a shell stores them: read the id from standard input to avoid that.
+For each order of the member, this erases the contents of the order, the bodies and headers of its webhooks and their
+replays, the reasons in them, and the answers of the POS about the order. An order that is at its POS is erased even if
+it has not ended, and still gets its statuses. An order that is on its way to the POS is not erased, because its
+contents are needed to place it. Such orders are listed, and the exit code is 1. Try again when they are sent or have
+ended. It is safe to run this twice. docs/privacy.md says which data cannot be found by the member's id.
+Other users of the machine can see command arguments, and a shell stores them. To avoid that, use - and standard input.
 The member's id is never printed. Reads DATABASE_URL.
 `,
     examples: ['expediter member erase member-42 --dry-run', 'expediter member erase - --json < member-id.txt'],

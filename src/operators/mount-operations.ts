@@ -6,8 +6,8 @@ import { actionFrom } from '../http/request.ts';
 import { perform, type Caller, type Operation, type Options } from './operation.ts';
 
 /**
- * Mounts a route for each operation that has one, on an authenticated and guarded scope.
- * @param closing aborts requests in progress at the end of a drain
+ * Mounts the routes of all operations on a scope whose requests are authenticated and guarded.
+ * @param closing aborts at the end of a drain, and ends requests in progress
  */
 export function mountOperations(
   scope: FastifyInstance,
@@ -50,7 +50,7 @@ function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {
   return { method, url };
 }
 
-/** The input, from the parts that a schema has validated. The field names of a route are unique. */
+/** Merges path, query and body, as far as the operation has a schema for them. Field names of a route are unique. */
 function inputOf({ params, query, body }: Operation, request: FastifyRequest): Options {
   return {
     ...(params && (request.params as Options)),

@@ -11,53 +11,53 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
 import type { Config } from '../server/config.ts';
 
-/** The role that a route needs, and what the audit records of it. */
+/** The role that a route needs, and what the audit records about the route. */
 export type Access = {
   role: Role;
   /**
-   * Where the role is needed:
+   * At which locations the caller needs the role:
    *
-   * - `order`, `webhook`, `location`: at the location of the one in the path. Elsewhere the answer is as if it did not exist
-   * - `list`: anywhere. The route leaves out other locations with `within`
-   * - `given`: at each of the body's `locations`, or without them at all locations
+   * - `order`, `webhook`, `location`: at the location of the subject in the path. Without any role there: 404
+   * - `list`: at one location or more. The route leaves out all other locations with `within`
+   * - `given`: at each location in the body's `locations`, or at all locations if the body has none
    * - `all`: at all locations
-   * - `none`: at any location
+   * - `none`: at one location or more
    */
   of: 'order' | 'webhook' | 'location' | 'list' | 'given' | 'all' | 'none';
-  /** It sends no query to Postgres, so operators with a cached permission may use it while Postgres is unavailable. */
+  /** True if the route sends no query to Postgres: cached permissions are enough while Postgres is unavailable. */
   whileAway?: true;
   /** The action's name in the audit. Every operation that changes something has one. */
   does?: string;
   /**
-   * Set if the answer may contain member data: it then needs `member-data` as well, and the audit records this action. `when`
-   * gets the query both before and after validation, which turns text into booleans.
+   * Set if the answer may contain member data. If `when` returns true, the caller also needs the role `member-data`,
+   * and the audit records `action`. `when` gets the query before validation (texts) and after it (booleans).
    */
   reveals?: { action: string; when: (query: Readonly<Record<string, unknown>>) => boolean };
 };
 
-/** Variables that reading settings needs, as the service has them. */
+/** Variables that are needed to read settings. They must be the same as the service's. */
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as const;
-/** Variables that calling POS systems needs. */
+/** Variables that are needed to call POS systems. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 
-/** The caller of an operation and its dependencies, the same for a request and for a command. */
+/** The caller of an operation, and the operation's dependencies. Requests and commands make the same type. */
 export type Caller = {
   pool: Pool;
   by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
-  /** The locations that an answer may cover. @returns undefined for all of them */
+  /** Returns the locations that the answer may cover; undefined means all locations. */
   within(asked?: string): readonly string[] | undefined;
-  /** Sets the outcome code in the audit. The default is the state of the order or location. */
+  /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */
   note(after: string): void;
-  /** Only for an operation that reads `SETTINGS`: other commands start faster without it. */
+  /** Only for an operation with `reads: SETTINGS`. Other commands do without, because they start faster. */
   settings: Settings;
-  /** Only for an operation that reads `POS`. */
+  /** Only for an operation with `reads: POS`. */
   pos: LocationDeps;
-  /** The variables that the operation reads, where they are set. */
+  /** The variables that the operation reads. Unset variables are missing. */
   config: Partial<Config>;
-  /** Only in the service. A command has none of it. */
+  /** Undefined in a command. */
   service?: {
-    /** Invalidates cached permissions, after this process has changed some. */
+    /** `invalidateCache` must be called after permissions changed. */
     identify: { invalidateCache(): void };
     now: Now;
     /** Aborts at the end of a drain. */
@@ -65,49 +65,50 @@ export type Caller = {
     readiness(): { database: DatabaseState };
     spillState(): SpillState;
   };
-  /** True once the answer is not needed: the caller has left, or the process ends. */
+  /** True if nobody needs the answer any more: the client has disconnected, or the process stops. */
   isOver(): boolean;
-  /** Wakes the workers of this process. In a command it does nothing: Postgres notifies the workers. */
+  /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
 };
 
-/** An option of a command: its flags, its help, and how its text is read. */
+/** An option of a command: its flags, its help text, and how its value is parsed. */
 export type CommandOption = {
   flags: string;
   about: string;
   required?: true;
   choices?: readonly string[];
-  /** `past`: a time or a duration ago. `limit`: rows of a list. Otherwise a function of the text and the previous value. */
+  /** `past`: a time, or a duration ago. `limit`: a number of rows. A function gets the text and the previous value. */
   read?: 'past' | 'limit' | ((text: string, before?: string[]) => unknown);
   conflicts?: string;
 };
 export type Options = Readonly<Record<string, unknown>>;
 
 export type CommandAbout = {
-  /** Such as `order show`. */
+  /** The group and the name of the command, such as `order show`. */
   name: string;
   about: string;
-  /** Its flags, its help, and the input field that it sets. */
+  /** The argument's flags, its help text, and the input field that it sets. */
   argument?: { flags: string; about: string; field: string };
   options?: readonly CommandOption[];
   /**
-   * Finds path parameters of the route that are not typed.
-   * @returns why there are none, in a sentence without the typed text, which may be a secret
+   * Finds path parameters of the route that the user did not type.
+   * @returns the complete input; or a sentence that says why they were not found. It must not quote the typed text,
+   *   which may be a secret
    */
   complete?(pool: Pool, typed: Options): Promise<Options | string>;
-  /** Words between the subject and a refusal, such as `cannot be removed`. */
+  /** Words between the subject and the reason of a refusal, such as `cannot be removed`. */
   cannot?: string;
   /** Help text below the options. */
   more?: string;
   examples: readonly string[];
   /**
-   * Makes the input of a request from the typed `argument` and options, by their names. By default these are the names of
-   * the input's fields.
-   * @returns the input of another operation, if the options ask for that one
+   * Converts the typed argument and options to the input of the operation. Without this function, the options must have
+   * the names of the input's fields.
+   * @returns the input; or another operation and its input, if the options select another operation
    * @throws NotDone
    */
   read?(typed: Options): Typed | Promise<Typed>;
-  /** The output field that holds the rows. `--json` prints these, and all pages of them are read. */
+  /** The output field with the rows of a list. `--json` prints only these rows, of all pages. */
   rows?: string;
 };
 type Typed = Options | { operation: Operation; input: Options };
@@ -118,41 +119,41 @@ type InputOf<S extends Shapes> = Of<S['params']> & Of<S['query']> & Of<S['body']
 type Refusal = { refused: string; cause?: unknown };
 type Done<Result> = Exclude<Result, Refusal | undefined>;
 
-/** What only the API needs. */
+/** The part of an operation that only the API needs. */
 type Api<Output> = {
-  /** Method and path, as Fastify has them, below the prefix of the API. */
+  /** Method and path in Fastify's form, without the prefix of the API. */
   route: `${'GET' | 'POST'} /${string}`;
   tag: string;
   summary: string;
   description: string;
   output: Output;
-  /** The output, in a sentence. */
+  /** A sentence that describes the output. */
   answer: string;
-  /** True if the current state may not allow it: 409. */
+  /** True if the current state may not allow the operation, which is then answered 409. */
   refuses?: true;
 };
 
 type About<S extends Shapes, Input, Result> = Access &
   S & {
     id: string;
-    /** The sentence if the subject does not exist, where it is none of `noSuch`. */
+    /** The message if the subject does not exist. By default it is taken from `noSuch`. */
     missing?: string;
-    /** Variables that a command needs, besides those of the database. */
+    /** Variables that a command needs in addition to DATABASE_URL. */
     reads?: readonly (keyof Config)[];
-    /** True if it creates work for the workers of this process. */
+    /** True if the operation creates work for the workers, which are then woken. */
     wakes?: true;
     /** @returns a refusal, or undefined if the subject does not exist */
     run(caller: Caller, input: Input): Promise<Result>;
     /** Describes the output for people. */
     print?(done: Done<Result>, input: Input): string | Promise<string>;
-    /** Whether a command fails despite its output. @returns the reason, or true if the output has it */
+    /** Whether a command exits 1 after it printed its output. @returns a message, or true if the output says why */
     fails?(done: Done<Result>, input: Input): string | boolean;
-    /** More fields of the action in the audit. */
+    /** Returns further fields of the action in the audit. */
     about?(caller: Caller, input: Input): Promise<Partial<Action>>;
     command?: CommandAbout;
   };
 
-/** An operation of operators, the only definition for the API and the command line. It has at least one of these two. */
+/** An operation of operators, defined once for the API and the command line. It has `api`, `command` or both. */
 export type Operation = About<Shapes, Options, unknown> & { api?: Api<z.ZodType> };
 
 export function operation<
@@ -163,7 +164,7 @@ export function operation<
   return about as unknown as Operation;
 }
 
-/** Nothing was done. The status is the reason for programs. */
+/** The operation was refused, and nothing was changed. */
 export class NotDone extends Error {
   override readonly name = 'NotDone';
   readonly statusCode: 400 | 404 | 409;
@@ -173,7 +174,7 @@ export class NotDone extends Error {
   }
 }
 
-/** The operation stopped half-way. Its changes until then stay. */
+/** The operation stopped before its end. The changes that it made until then, `done`, stay. */
 export class PartlyDone extends Error {
   override readonly name = 'PartlyDone';
   readonly done: object;
@@ -183,14 +184,14 @@ export class PartlyDone extends Error {
   }
 }
 
-/** The sentence if something does not exist, or if the operator may not know that it does. */
+/** The message if a subject does not exist, or if the operator has no role that shows it. */
 export const noSuch = {
   order: 'No order has this id.',
   webhook: 'No stored webhook has this id.',
   location: 'No location has this id.',
 } as const;
 
-/** Runs an operation, for both adapters. @throws NotDone */
+/** Runs an operation for a request or a command. @throws NotDone */
 export async function perform(operation: Operation, caller: Caller, input: Options): Promise<object> {
   const done = await operation.run(caller, input).catch((error: unknown) => {
     if (!(error instanceof WrongLocation)) throw error;

@@ -27,7 +27,7 @@ import {
 } from './requests.ts';
 
 const tag = 'Orders';
-const argument = { flags: '<id>', about: 'its id on the ordering platform', field: 'serviceOrderId' };
+const argument = { flags: '<id>', about: "the order's id on the ordering platform", field: 'serviceOrderId' };
 
 const list = operation({
   id: 'listOrders',
@@ -37,7 +37,7 @@ const list = operation({
     tag,
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
-    description: 'Nothing about their members. The cost of a page is bounded, whatever the filter.',
+    description: 'Without member data. The cost of a page is bounded for every filter.',
     output: ListedOrders,
     answer: 'A page of orders.',
   },
@@ -54,15 +54,15 @@ const list = operation({
   print: ({ orders }) => ordersTable(orders),
   command: {
     name: 'order list',
-    about: 'orders by their first signal, newest first; nothing about their members',
+    about: 'list orders by their first signal, newest first, without member data',
     options: [
       { flags: '--location <id>', about: 'at this location' },
-      { flags: '--integration <name>', about: 'sent through this integration last' },
-      { flags: '--state <state>', about: 'of the placement', choices: PLACEMENT_STATES },
+      { flags: '--integration <name>', about: 'last sent through this integration' },
+      { flags: '--state <state>', about: 'state of the placement', choices: PLACEMENT_STATES },
       { flags: '--needs-operator', about: 'in doubt until a person says whether the POS has the ticket' },
-      { flags: '--open', about: 'not ended yet' },
+      { flags: '--open', about: 'only orders that have not ended' },
       { flags: '--status <status>', about: 'the last status that the POS reported', choices: STATUSES },
-      { flags: '--member-state <state>', about: 'as the member sees it', choices: MEMBER_STATES },
+      { flags: '--member-state <state>', about: 'the state that the member sees', choices: MEMBER_STATES },
       ...spanOptions('signalled'),
       ...pagingOptions('orderId'),
     ],
@@ -88,11 +88,11 @@ const show = operation({
   api: {
     tag,
     route: 'GET /orders/:serviceOrderId',
-    summary: "One order's whole story",
+    summary: 'One order with everything that happened to it',
     description:
-      'Placement, attempts, POS ids, history, webhooks, live messages and what operators did, and all of it as one ' +
-      '`timeline`. `droppedSince` counts webhooks of its location that were dropped since its last change. One of them ' +
-      'may have been about it.',
+      'Placement, attempts, POS ids, history, webhooks, live messages and what operators did. `timeline` has all of ' +
+      'these in one list. `droppedSince` counts the webhooks of its location that were dropped since its last ' +
+      'change. One of these webhooks may have been about the order.',
     output: OrderStory,
     answer: 'The order.',
   },
@@ -101,7 +101,8 @@ const show = operation({
   async run({ pool, by }, { serviceOrderId, contents = false, ordered = false }) {
     const found = await showOrder(pool, serviceOrderId);
     if (found === undefined) return undefined;
-    // The user of a command can read the database anyway, so they see the POS's reason, which may quote the member, and the link.
+    // A command's user can read the database anyway, so they also see the POS's reason and the tracking link, which may
+    // contain member data.
     const shown = contents || by.kind === 'command_line' ? found : withoutMemberData(found);
     return {
       ...shown,
@@ -117,8 +118,7 @@ const show = operation({
   print: orderInWords,
   command: {
     name: 'order show',
-    about:
-      'one order: placement, attempts, POS ids, history, webhooks, live messages and what operators did; nothing about the member',
+    about: 'show one order without its member: placement, attempts, POS ids, history, webhooks, live messages, actions',
     argument,
     examples: ['expediter order show order-4711'],
   },
@@ -134,8 +134,8 @@ const retry = operation({
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
     description:
-      'For a placement that waits or is held, or that failed before its order could be read. Any other failure is final: ' +
-      'the platform places a new order.',
+      'For a placement that waits or is held, or that failed before its order could be read. Any other failure is ' +
+      'final: the platform must place a new order.',
     output: Retried,
     answer: 'The placement is tried now.',
     refuses: true,
@@ -147,7 +147,7 @@ const retry = operation({
     `${id} ${how === 'due' ? 'is due now' : 'is being tried at this moment'}; see: expediter order show ${id}`,
   command: {
     name: 'order retry',
-    about: 'try a waiting or held placement now; a failed one is final, unless its order was never read',
+    about: 'try a waiting or held placement now. A failed placement is final, unless its order was never read',
     argument,
     examples: ['expediter order retry order-4711'],
   },
@@ -161,11 +161,11 @@ const resolve = operation({
   api: {
     tag,
     route: 'POST /orders/:serviceOrderId/resolve',
-    summary: 'Say what you saw at the POS about an order in doubt',
+    summary: 'Say whether the POS has the ticket of an order in doubt',
     description:
-      'If the ticket is there, the order goes on. If not, it is sent again, or withdrawn if it is to be cancelled.',
+      'If the ticket is there, the order continues. If not, it is sent again, or withdrawn if it is to be cancelled.',
     output: Resolved,
-    answer: 'The order goes on.',
+    answer: 'The order continues.',
     refuses: true,
   },
   params: OrderParams,
@@ -182,22 +182,22 @@ const resolve = operation({
   },
   command: {
     name: 'order resolve',
-    about: 'say what you saw at the POS about an order in doubt: the ticket is there, or it is not',
+    about: 'say whether the POS has the ticket of an order in doubt',
     argument,
     options: [
       {
         flags: '--there',
-        about: 'the POS has the ticket: the order is sent, and the member sees it',
+        about: 'the POS has the ticket: the order counts as sent, and the member is notified',
         conflicts: 'notThere',
       },
       {
         flags: '--pos-id <id>',
-        about: "the ticket's id at the POS, with --there: webhooks that waited for it are applied",
+        about: "the ticket's id at the POS, with --there: webhooks that waited for this id are applied",
         conflicts: 'notThere',
       },
       {
         flags: '--not-there',
-        about: 'the POS has no such ticket: the order is sent again, or fails if it is too late',
+        about: 'the POS does not have the ticket: the order is sent again, or fails if it is too late',
       },
     ],
     examples: [
@@ -222,10 +222,10 @@ const conclude = operation({
   api: {
     tag,
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
-    summary: 'Say what the restaurant said about a cancel on the telephone',
-    description: 'Either it cancelled the order, and the member is notified, or it makes the order anyway.',
+    summary: 'Say whether the restaurant cancelled an order on the telephone',
+    description: 'If it cancelled the order, the member is notified. If not, it makes the order, which continues.',
     output: CancellationConcluded,
-    answer: 'The cancel has ended.',
+    answer: 'The cancellation has ended.',
     refuses: true,
   },
   params: OrderParams,
@@ -233,7 +233,7 @@ const conclude = operation({
   wakes: true,
   run: ({ pool }, { serviceOrderId, cancelled }) => concludeByPhone(pool, serviceOrderId, cancelled),
   print: (_, { serviceOrderId: id, cancelled }) =>
-    cancelled ? `${id} is cancelled, and its member is notified` : `${id} goes on`,
+    cancelled ? `${id} is cancelled, and its member is notified` : `${id} continues`,
 });
 
 const CANCEL = {
@@ -252,9 +252,10 @@ const cancel = operation({
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Cancel an order',
     description:
-      'It is withdrawn (`withdraws`), or its POS is asked, again if needed (`asks_pos`). It is cancelled only when the POS says so.',
+      'An order that was not sent is withdrawn (`withdraws`). Otherwise its POS is asked to cancel it, again if ' +
+      'needed (`asks_pos`), and it is cancelled only when the POS confirms.',
     output: CancellationRequested,
-    answer: 'It is being cancelled.',
+    answer: 'The order is being cancelled.',
     refuses: true,
   },
   params: OrderParams,
@@ -263,12 +264,12 @@ const cancel = operation({
   print: ({ cancel: how }, { serviceOrderId: id }) => `${id} ${CANCEL[how]}; see: expediter order show ${id}`,
   command: {
     name: 'order cancel',
-    about: 'cancel an order at its POS, or say what the restaurant said about that on the telephone',
+    about: 'cancel an order at its POS, or say whether the restaurant cancelled it on the telephone',
     argument,
     options: [
       {
         flags: '--by-phone <said>',
-        about: 'what the restaurant said, if "order show" says by phone; the POS is not asked',
+        about: 'what the restaurant said, if "order show" says by phone. The POS is not asked',
         choices: ['cancelled', 'refused'],
       },
     ],
@@ -293,11 +294,11 @@ const renumber = operation({
   print: ({ floor }) => `live messages are numbered above ${floor} from now on`,
   command: {
     name: 'order renumber',
-    about: 'number the live messages of all orders above every number that readers have seen; after a restore',
+    about: 'after a restore: number all live messages above every number that readers may have seen',
     more: `
-A restored database, or one that lost commits in a failover, would use numbers again that readers have seen. Readers would
-drop those messages as repeats. Run this before the service starts, or next to it as soon as you know. It takes no time and
-changes no stored message. Running it twice does no harm. See docs/recovery.md.
+A database that was restored, or that lost commits in a failover, would use numbers again that readers have already
+seen. Readers would then drop these messages as repeats. Run this before the service starts, or as soon as you notice
+while it runs. It takes no time and changes no stored message. It is safe to run it twice. See docs/recovery.md.
 `,
     examples: ['expediter order renumber'],
   },

@@ -48,7 +48,7 @@ export function orderInWords(shown: ShownOrder): string {
       erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),
       problem: placement.problem,
-      'under way': placement.underWay ? 'a worker has it at this moment' : '',
+      'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
       signalled: time(placement.signalledAt),
       deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
       'next try': asks
@@ -97,7 +97,7 @@ export function orderInWords(shown: ShownOrder): string {
           received: time(each.receivedAt),
           outcome: each.outcome,
           'replay of': each.replayOf,
-          why: each.polled ? 'nobody sent it: the POS was polled' : each.reason,
+          why: each.polled ? 'no webhook came: the POS was polled' : each.reason,
         })),
       ),
     ),
@@ -119,6 +119,6 @@ export function orderInWords(shown: ShownOrder): string {
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {
   if (cancellation === null) return '';
   const { state, requestedBy, requestedAt, problem } = cancellation;
-  const asked = `${state.replace('_', ' ')}, asked for by the ${requestedBy} at ${time(requestedAt)}`;
+  const asked = `${state.replace('_', ' ')}, requested by the ${requestedBy} at ${time(requestedAt)}`;
   return problem === null ? asked : `${asked}: ${problem}`;
 }

@@ -15,13 +15,13 @@ const audit = operation({
   api: {
     tag: 'Audit',
     route: 'GET /audit',
-    summary: 'What operators did, looked into and were refused, newest first',
+    summary: 'What operators did and read, and what was refused, newest first',
     description:
-      'Codes and ids, nothing of a member. An admin of some locations reads the actions at those. Only an admin of all ' +
-      'reads the actions that belong to no location. An action is recorded before it is done: if that fails, it is not ' +
-      'done, and the answer is 503. Rows never change, and are stored for `AUDIT_RETENTION_DAYS`. They hold what staff ' +
-      'typed only where it names them: names of tokens, and addresses and groups with roles. At most a thousand ' +
-      'refusals a minute are recorded for one operator.',
+      'Codes and ids, no member data. An admin of some locations reads the actions at these locations. Only an admin ' +
+      'of all locations reads the actions that belong to no location. An action is recorded before it is done. If it ' +
+      'cannot be recorded, it is not done, and the answer is 503. Rows never change, and are stored for ' +
+      '`AUDIT_RETENTION_DAYS`. The only text in them that staff typed are names of tokens, and addresses and groups ' +
+      'that have roles. At most a thousand refusals a minute are recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },
@@ -30,9 +30,9 @@ const audit = operation({
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     order: Id.optional().meta({
-      description: 'About this order. Replays of its webhooks are in the story of the order.',
+      description: 'About this order. Replays of its webhooks are shown with the order.',
     }),
-    outcome: oneOf(FILTER_OUTCOMES, 'How it ended. `unknown`: it is under way, or its process died.').optional(),
+    outcome: oneOf(FILTER_OUTCOMES, 'How it ended. `unknown`: it still runs, or its process died.').optional(),
     since: When.optional().describe('Begun at this time or later.'),
     until: When.optional().describe('Begun before this time.'),
     ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
@@ -42,7 +42,7 @@ const audit = operation({
   print: ({ actions }) => actsTable(actions, 'No actions match.'),
   command: {
     name: 'audit list',
-    about: 'actions, newest first: who, from where, what, on what, and how it ended',
+    about: 'list actions of operators, newest first: who, from where, what, on what, and how it ended',
     options: [
       { flags: '--actor <name>', about: 'by this operator: the name in the audit, or the id' },
       { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
@@ -53,9 +53,9 @@ const audit = operation({
       ...pagingOptions('auditId'),
     ],
     more: `
-Every command that changes something, or shows what a member wrote, is recorded with the name of the system's user, followed
-by what --as says. A person who may write to Postgres can take any name. Not recorded are "migrate", which runs before
-there is an audit, and "platform check --reveal", which has no database.
+Every command that changes something, or shows what a member wrote, is recorded with the system's user name and the name
+from --as. A person who may write to Postgres can use any name. Two commands are not recorded: "migrate" runs before the
+audit exists, and "platform check --reveal" uses no database.
 `,
     examples: [
       'expediter audit list --action replay --since 1d',
@@ -74,11 +74,11 @@ const traffic = operation({
   api: {
     tag: 'Traffic',
     route: 'GET /traffic',
-    summary: 'What went through in the last hours, by integration',
+    summary: 'Counts of orders and webhooks in the last hours, by integration',
     description:
-      'Counts of all processes together, up to ten seconds ago, also from before the last restart. The last step is ' +
-      'incomplete. Percentiles are estimated from buckets. `unknown` counts webhooks to a URL with an unknown ' +
-      'integration, and orders of a location that is not configured.',
+      'Sums over all processes, up to ten seconds ago. A restart loses none. The last step is incomplete. ' +
+      'Percentiles are estimated from buckets. `unknown` counts webhooks to a URL with an unknown integration, and ' +
+      'orders of a location that is not configured.',
     output: ReadTraffic,
     answer: 'Lists with one value for each step.',
   },
@@ -87,7 +87,7 @@ const traffic = operation({
       .enum(['1', '6', '24'])
       .default('1')
       .transform((hours) => HOURS[hours])
-      .meta({ description: 'How far back.', examples: ['6'] }),
+      .meta({ description: 'How many hours back.', examples: ['6'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     integration: Id.optional().meta({ description: 'Through this integration.' }),
   }),
@@ -104,14 +104,15 @@ const scorecards = operation({
     route: 'GET /scorecards',
     summary: 'How well each vendor worked in the last day and week',
     description:
-      'One for each integration; with `integration` one for each of its locations, with `location` for this one. Operators of ' +
-      `some locations get one for each of these. Counts whole hours, up to ten minutes ago. Most missing webhooks first, at most ${SCORECARDS_MAX}.`,
+      'One scorecard for each integration. With `integration`, one for each of its locations. With `location`, one ' +
+      'for this location. Operators of some locations get one for each of these locations. Counts whole hours, up to ' +
+      `ten minutes ago. The scorecards with most missing webhooks come first, at most ${SCORECARDS_MAX}.`,
     output: Scorecards,
-    answer: 'One for each integration or location.',
+    answer: 'One scorecard for each integration or location.',
   },
   query: z.strictObject({
-    location: Id.optional().meta({ description: 'Of this location.' }),
-    integration: Id.optional().meta({ description: 'Of each location of this integration.' }),
+    location: Id.optional().meta({ description: 'Only this location.' }),
+    integration: Id.optional().meta({ description: 'Each location of this integration.' }),
   }),
   async run({ pool, within }, { location, integration }) {
     return { scorecards: await readScorecards(pool, { integration, locations: within(location) }) };
@@ -128,8 +129,8 @@ const spill = operation({
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',
     description:
-      'As this process sees it: every process counts its own. It is answered while Postgres is away. Without the spill, ' +
-      'none waits.',
+      'Every process reports only what it knows itself. Also answered while Postgres is away. Without a spill, no ' +
+      'webhook waits.',
     output: SpillAnswer,
     answer: 'The state of this process.',
   },
@@ -142,7 +143,7 @@ const spill = operation({
 
 export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
 
-/** One line for each action. @param none the text if there is none */
+/** Formats one line for each action. @param none the text if there are no actions */
 export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
   return table(
     actions.map(

@@ -30,11 +30,11 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     ],
   },
   token: {
-    about: "tokens of a location's webhook URL, each valid only with the location's present integration",
+    about: "tokens in a location's webhook URL. A token is valid only for the integration that it was issued for",
     examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
   },
   audit: {
-    about: 'what operators did, read and were refused',
+    about: 'what operators did and read, and what was refused',
     examples: ['expediter audit list --since 1d'],
   },
   webhook: {
@@ -42,7 +42,7 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
     examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
   },
   provider: {
-    about: 'all integrations, with those of PROVIDER_MODULES, and their POS systems',
+    about: 'integrations, including those of PROVIDER_MODULES, and their POS systems',
     examples: [
       'expediter provider list',
       'expediter provider schema standard',
@@ -57,9 +57,10 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   operator: {
     about: 'permissions: named tokens, the roles of people who sign in, and their sessions',
     more: `
-Roles: viewer reads everything except member data, and is part of each other role; operator retries, resolves, cancels,
-replays and pauses; member-data reads what a member ordered or wrote; admin manages permissions. The last three do not
-include each other. A person with DATABASE_URL may change them, and the audit names the user of the machine.
+Roles: viewer reads everything except member data, and every other role includes it. operator retries, resolves,
+cancels, replays and pauses. member-data reads what a member ordered or wrote. admin manages permissions. operator,
+member-data and admin do not include each other. These commands need only DATABASE_URL and no role. The audit names the
+machine's user.
 `,
     examples: [
       'expediter operator token issue --name nightly-report --role viewer --expires 90d',
@@ -67,11 +68,11 @@ include each other. A person with DATABASE_URL may change them, and the audit na
     ],
   },
   'operator token': {
-    about: 'tokens with a name, for programs, and for people if there is no OIDC',
+    about: 'named tokens, for programs, and for people if there is no sign-in by OIDC',
     examples: ['expediter operator token issue --name anna --role admin', 'expediter operator token list'],
   },
   'operator grant': {
-    about: 'the roles of people who sign in by OIDC: of an address, or of all members of a group',
+    about: 'roles of people who sign in by OIDC, given to an address or to all members of a group',
     examples: [
       'expediter operator grant add --group kitchen-managers --role operator',
       'expediter operator grant list',
@@ -94,18 +95,18 @@ const STREAMS: Readonly<Record<string, Access>> = {
 /** The path of the operator API for programs. The console has the same routes under its own path. */
 export const API_PATH = '/v1';
 
-/** Routes for programs outside this path. The console has none of them. */
+/** Routes for programs that are not below API_PATH. The console does not have them. */
 export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
 };
 
-/** @returns method and path of a route, as programs call it */
+/** @returns method and path of a route with the prefix that programs use */
 export function publicRoute(route: string): string {
   return route in FOR_PROGRAMS ? route : route.replace(' ', ` ${API_PATH}`);
 }
 
-/** Every route of the operator API, without its prefix. The service does not start if a route is missing here. */
+/** The access rules of all routes, by method and path without prefix. The service does not start if one is missing. */
 export const ACCESS: Readonly<Record<string, Access>> = {
   ...Object.fromEntries(
     OPERATIONS.flatMap(({ api, ...operation }) => (api === undefined ? [] : [[api.route, accessOf(operation)]])),

@@ -1,4 +1,4 @@
-/** Input of operators, the same for a request and for a command. */
+/** Schemas of what operators send, used for requests and for commands. */
 import { z } from 'zod';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
@@ -24,7 +24,7 @@ export const whether = (description: string): z.ZodType<boolean> =>
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
   z.enum(values).meta({ description });
 
-/** A query has only text. Text that is no number stays text, for the error message. */
+/** Converts a text of a query to a number. A text that is not a number stays text, so that validation refuses it. */
 const numberOf = (given: unknown): unknown =>
   typeof given === 'string' && !Number.isNaN(Number(given)) ? Number(given) : given;
 
@@ -32,17 +32,17 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
   limit: z
     .preprocess(numberOf, z.int().min(1).max(PAGE_MAX))
     .default(50)
-    .meta({ description: 'The most rows of the page.' }),
+    .meta({ description: 'The maximum number of rows.' }),
   cursor: cursor.optional().meta({ description: 'The `next` of the previous page.' }),
 });
 
 export const LocationParams = z.strictObject({
-  locationId: Id.meta({ description: 'Its id on the ordering platform, percent-encoded.', examples: ['club-1'] }),
+  locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
 
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
-/** The id of something that has a secret, which may be typed in its place by mistake: no error repeats the input. */
+/** Makes the schema of an id. Errors do not repeat the input, because somebody may have typed the secret instead. */
 export const idOf = (thing: 'token' | 'session' | 'grant') => {
   const but = thing === 'token' ? ', never the token itself' : '';
   return z.uuid({ error: `must be the id of a ${thing}, such as ${EXAMPLE_ID}${but}` }).meta({
@@ -53,40 +53,40 @@ export const idOf = (thing: 'token' | 'session' | 'grant') => {
 
 export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
-/** Options of commands for the same fields. @param did the verb, such as `received` */
+/** The options `--since` and `--until` of a command. @param did a participle for the help, such as `received` */
 export const spanOptions = (did: string): CommandOption[] => [
   { flags: '--since <when>', about: `${did} at this time or later`, read: 'past' },
   { flags: '--until <when>', about: `${did} before this time`, read: 'past' },
 ];
 export const pagingOptions = (id: string): CommandOption[] => [
-  { flags: '--limit <count>', about: 'the most rows', read: 'limit' },
-  { flags: `--after <${id}>`, about: 'continue after this one, the last of the previous list' },
+  { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
+  { flags: `--after <${id}>`, about: 'continue after this row, the last of the previous list' },
 ];
 
 export const OrderParams = z.strictObject({
   serviceOrderId: Id.meta({
-    description: 'Its id on the ordering platform, percent-encoded.',
+    description: "The order's id on the ordering platform.",
     examples: ['order-4711'],
   }),
 });
 
 export const OrdersQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
-  state: oneOf(PLACEMENT_STATES, 'Of the placement.').optional(),
+  integration: Id.optional().meta({ description: 'Last sent through this integration.' }),
+  state: oneOf(PLACEMENT_STATES, 'State of the placement.').optional(),
   needs: oneOf(['operator'], 'In doubt until a person says whether the POS has the ticket.').optional(),
-  open: whether('Whether it has not ended yet.').optional(),
+  open: whether('`true`: only orders that have not ended. `false`: only orders that have ended.').optional(),
   status: oneOf(STATUSES, 'The last status that the POS reported.').optional(),
-  memberState: oneOf(MEMBER_STATES, 'As the member sees it.').optional(),
+  memberState: oneOf(MEMBER_STATES, 'The state that the member sees.').optional(),
   since: When.optional().describe('Signalled at this time or later.'),
   until: When.optional().describe('Signalled before this time.'),
   ...paging(Id),
 });
 
 export const OrderQuery = z.strictObject({
-  ordered: whether('With what was ordered and what it costs, without its member.').optional(),
+  ordered: whether('Add what was ordered and its price, without member data.').optional(),
   contents: whether(
-    'With the order as it was fetched. This is member data, and the audit says who read it.',
+    'Add the order as it was fetched. It has member data, and the audit records who reads it.',
   ).optional(),
 });
 
@@ -118,14 +118,14 @@ const webhookFilter = {
 };
 export const WebhooksQuery = z.strictObject({
   ...webhookFilter,
-  oldToken: whether('With `true` only those refused for an old token, with `false` only the others.').optional(),
-  order: Id.optional().meta({ description: "Those in this order's history." }),
+  oldToken: whether('`true`: only webhooks refused for an old token. `false`: only the others.').optional(),
+  order: Id.optional().meta({ description: "Only webhooks in this order's history." }),
   ...paging(WebhookId),
 });
 
 export const WebhookQuery = z.strictObject({
   contents: whether(
-    'With `false` without contents: no `headers`, no `body`, and no `reason` in its events. The audit names only readers of contents.',
+    '`false`: leave out `headers`, `body` and the `reason` of events. The audit then records nothing.',
   ).optional(),
 });
 
@@ -137,7 +137,7 @@ export const Replay = z
       dryRun: z
         .boolean()
         .default(false)
-        .meta({ description: 'Change nothing, and answer what the outcome would be now.' }),
+        .meta({ description: 'Change nothing, and answer with the outcome that a replay would have now.' }),
     }),
   )
   .meta({ examples: [{ dryRun: true }] });
@@ -147,10 +147,10 @@ export const ReplayMany = z
   .strictObject({
     ...webhookFilter,
     oldToken: z.boolean().default(false).meta({
-      description: 'Only those refused for an old token. Without it these are left out.',
+      description: 'Replay only webhooks refused for an old token. By default these are left out.',
     }),
     again: z.boolean().default(false).meta({
-      description: 'Also those whose outcome a replay has already changed.',
+      description: 'Replay also webhooks whose outcome a replay has already changed.',
     }),
     dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }),
     limit: z

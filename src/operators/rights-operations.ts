@@ -36,16 +36,16 @@ const IssueToken = NewOperatorToken.extend({
 }).meta({ examples: [{ name: 'nightly-report', roles: ['viewer'], expiresAt: '2030-01-31T00:00:00Z' }] });
 
 const RIGHT: readonly CommandOption[] = [
-  { flags: '--role <role>', about: `of ${ROLES.join(', ')}; ${LIST}`, read: readList, required: true },
+  { flags: '--role <role>', about: `one of ${ROLES.join(', ')}; ${LIST}`, read: readList, required: true },
   {
     flags: '--locations <ids>',
-    about: `only at these locations; ${LIST}; without it, at all locations`,
+    about: `only at these locations; ${LIST}; by default at all locations`,
     read: readList,
   },
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
-/** Records in the audit who got or lost which roles, and invalidates this process's cache. @returns `given` */
+/** Records in the audit which roles were given or removed, and invalidates this process's cache. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
   action: Pick<Action, 'action' | 'subject'>,
@@ -67,9 +67,9 @@ const listTokens = operation({
     tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
-    description: 'Also expired and revoked ones. Never a token itself.',
+    description: 'Includes expired and revoked tokens. The token itself is never shown.',
     output: z.object({ tokens: z.array(OperatorToken) }),
-    answer: 'All of them.',
+    answer: 'The named tokens.',
   },
   run: async ({ pool, within }) => ({ tokens: await listOperatorTokens(pool, within()) }),
   print: ({ tokens }) =>
@@ -87,7 +87,7 @@ const listTokens = operation({
     ),
   command: {
     name: 'operator token list',
-    about: 'named tokens with their roles, whether they are valid, and when each was last used; never a token itself',
+    about: 'list named tokens with their roles, their state and their last use. The token itself is never shown',
     examples: ['expediter operator token list'],
     rows: 'tokens',
   },
@@ -103,8 +103,8 @@ const issueToken = operation({
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
     description:
-      'The token is only in this answer: only its SHA-256 is stored. No other valid token may have the same name or one ' +
-      'that looks like it. An admin of some locations can make 100 at most.',
+      'Only this answer contains the token, because only its SHA-256 is stored. No other valid token may have the ' +
+      'same name or a name that looks like it. An admin of some locations can make at most 100 tokens.',
     output: OperatorToken.extend({ token: z.string() }).meta({ id: 'IssuedOperatorToken' }),
     answer: 'The token.',
     refuses: true,
@@ -123,11 +123,11 @@ const issueToken = operation({
     facts({ token, tokenId, name, may: rightInWords(right), expires: expiresAt }),
   command: {
     name: 'operator token issue',
-    about: 'make a named token, shown only once: for the operator API as Bearer, and to sign in at the console',
+    about: 'make a named token for the operator API (as Bearer) and for the console. It is shown only once',
     options: [
       {
         flags: '--name <name>',
-        about: 'the name in the audit; no other valid token may have it',
+        about: 'the name in the audit. No other valid token may have this name',
         required: true,
       },
       ...RIGHT,
@@ -183,7 +183,7 @@ const listGrants = operation({
     summary: 'The roles of people who sign in',
     description: 'A person has the roles of their address and of all their groups.',
     output: z.object({ grants: z.array(OperatorGrant) }),
-    answer: 'All of them.',
+    answer: 'The grants.',
   },
   run: async ({ pool, within }) => ({ grants: await listOperatorGrants(pool, within()) }),
   print: ({ grants }) =>
@@ -229,7 +229,7 @@ const addGrant = operation({
   command: {
     name: 'operator grant add',
     about:
-      'give roles to an address, or to all members of a group, within five seconds, also to people who are signed in',
+      'give roles to an address or all members of a group, within five seconds, also if they are signed in already',
     options: [
       { flags: '--email <address>', about: 'an address that the issuer has verified' },
       { flags: '--group <name>', about: 'a group, as the issuer names it' },
@@ -252,8 +252,8 @@ const removeGrant = operation({
   api: {
     tag,
     route: 'POST /operators/grants/:grantId/remove',
-    summary: 'Take roles back, within five seconds',
-    description: 'Sessions of the person go on with the remaining roles. If no role remains, they end.',
+    summary: 'Remove a grant of roles, within five seconds',
+    description: "The person's sessions continue with the remaining roles. They end if no role remains.",
     output: OperatorGrant,
     answer: 'The grant that was removed.',
   },
@@ -265,7 +265,7 @@ const removeGrant = operation({
   print: (removed) => `${givenInWords(removed)}: taken back after five seconds`,
   command: {
     name: 'operator grant remove',
-    about: 'take roles back, within five seconds',
+    about: 'remove a grant of roles, within five seconds',
     argument: { flags: '<grantId>', about: 'see: expediter operator grant list', field: 'grantId' },
     examples: [`expediter operator grant remove ${EXAMPLE_ID}`],
   },
@@ -279,7 +279,7 @@ const listOpen = operation({
     tag,
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
-    description: 'The last seen first. Their roles are those that their token or grants give now.',
+    description: 'Most recently seen first. A session has the roles that its token or grants give now.',
     output: z.object({ sessions: z.array(OpenSession) }),
     answer: 'All open sessions.',
   },
@@ -303,7 +303,7 @@ const listOpen = operation({
     ),
   command: {
     name: 'operator session list',
-    about: 'who is signed in, from where, since when, and when they were last seen',
+    about: 'list who is signed in, from where, since when, and when they were last seen',
     examples: ['expediter operator session list'],
     rows: 'sessions',
   },
@@ -319,7 +319,7 @@ const revokeSession = operation({
     tag,
     route: 'POST /operators/sessions/:sessionId/revoke',
     summary: 'End the session of a browser, within five seconds',
-    description: 'Its open streams end as well. The person may sign in again. Ending it twice does no harm.',
+    description: "The session's open streams end too. The person may sign in again. It is safe to end a session twice.",
     output: z.object({ sessionId: z.string(), revoked: z.literal(true) }),
     answer: 'It is revoked.',
   },
@@ -329,12 +329,12 @@ const revokeSession = operation({
     service?.identify.invalidateCache();
     return { sessionId, revoked: true as const };
   },
-  print: ({ sessionId }) => `${sessionId} is over; it no longer works after five seconds`,
+  print: ({ sessionId }) => `${sessionId} is ended; it no longer works after five seconds`,
   command: {
     name: 'operator session revoke',
     about:
-      'end the session of a browser, within five seconds. The person may sign in again, unless their token is revoked or ' +
-      'their grant is removed',
+      'end the session of a browser, within five seconds. The person may sign in again, unless their token is ' +
+      'revoked or their grant is removed',
     argument: { flags: '<sessionId>', about: 'see: expediter operator session list', field: 'sessionId' },
     examples: [`expediter operator session revoke ${EXAMPLE_ID}`],
   },

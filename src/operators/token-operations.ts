@@ -28,11 +28,11 @@ const issue = operation({
   command: {
     name: 'token issue',
     about:
-      'make a token and its webhook URL, shown only once: only its SHA-256 is stored. Earlier tokens stay valid. ' +
-      'Without PUBLIC_URL the URL is http://localhost:PORT, on this machine',
+      'make a token and its webhook URL. They are shown only once, because only the SHA-256 is stored. Earlier ' +
+      'tokens stay valid. Without PUBLIC_URL the URL begins with http://localhost:PORT',
     options: [
       { flags: '--location <id>', about: 'for this location', required: true },
-      { flags: '--label <text>', about: 'what it is for' },
+      { flags: '--label <text>', about: 'what the token is for' },
       {
         flags: '--expires <when>',
         about: 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)',
@@ -79,8 +79,8 @@ const list = operation({
   command: {
     name: 'token list',
     about:
-      'tokens: valid, expired, revoked, or of an integration that the location had before; when each expires, and when a ' +
-      'webhook last came with it; never a token itself',
+      'list tokens with their state (valid, expired, revoked, or of a previous integration), their expiry, and when ' +
+      'a webhook last used them. The token itself is never shown',
     options: [{ flags: '--location <id>', about: 'only of this location' }],
     examples: ['expediter token list', 'expediter token list --location club-1 --json'],
     rows: 'tokens',

@@ -29,7 +29,7 @@ import {
 import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
 
 const tag = 'Webhooks';
-/** Time for a replay of many in one request, below a usual load balancer's time-out. */
+/** Limit for a request that replays many webhooks. It is shorter than a usual load balancer's time-out. */
 const REPLAY_MS = 20_000;
 const COUNT_MS = 5_000;
 const COUNT_PAGE = 1_000;
@@ -40,10 +40,10 @@ const FILTERS: readonly CommandOption[] = [
   { flags: '--location <id>', about: 'at this location' },
   { flags: '--integration <name>', about: 'through this integration' },
   ...spanOptions('received'),
-  { flags: '--old-token', about: 'refused with 401, because their token is no longer valid' },
+  { flags: '--old-token', about: 'only webhooks refused with 401 because their token is no longer valid' },
 ];
 
-/** A command has no time limit, since no load balancer is in front of it. */
+/** Whether a command runs the operation. A command has no time limit, because no load balancer is in front of it. */
 const isCommand = ({ kind }: Actor): boolean => kind === 'command_line';
 
 const list = operation({
@@ -54,13 +54,13 @@ const list = operation({
     tag,
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
-    description: 'Nothing of their contents. The cost of a page is bounded, whatever the filter.',
+    description: 'Without their contents. The cost of a page is bounded for every filter.',
     output: ListedWebhooks,
     answer: 'A page of webhooks.',
   },
   query: WebhooksQuery,
   async run(caller, { location, order, limit, cursor, ...filter }) {
-    // In the API an empty list must not reveal whether the order is at another location.
+    // Only a command says that an order does not exist. In the API this would reveal orders of other locations.
     if (isCommand(caller.by) && order !== undefined) await mustBeThere(caller.pool, order);
     const locations = caller.within(location);
     const after = await whereFrom(caller, cursor, locations);
@@ -74,10 +74,10 @@ const list = operation({
   print: ({ webhooks }) => webhooksTable(webhooks),
   command: {
     name: 'webhook list',
-    about: 'webhooks, newest first; nothing of their contents',
+    about: 'list webhooks, newest first, without their contents',
     options: [
       ...FILTERS,
-      { flags: '--order <id>', about: "those in this order's history" },
+      { flags: '--order <id>', about: "only webhooks in this order's history" },
       ...pagingOptions('webhookId'),
     ],
     examples: [
@@ -100,9 +100,9 @@ const show = operation({
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
     description:
-      'They may hold what a member wrote, so the audit says who read them. `reason` is a sentence for people and may ' +
-      'change. `cause` is for programs, with a code of a closed list (`DropCause`, `ReplayCause`). `webhookAuth` says ' +
-      'how its POS authenticates.',
+      'Headers and body may contain what a member wrote, so the audit records who reads them. `reason` is a sentence ' +
+      'for people and may change. `cause` is for programs: its code is of a closed list (`DropCause`, ' +
+      '`ReplayCause`). `webhookAuth` says how the POS authenticates.',
     output: ShownWebhook,
     answer: 'The webhook.',
   },
@@ -117,7 +117,7 @@ const show = operation({
   command: {
     name: 'webhook show',
     about:
-      'one webhook with its headers and its body, which may hold what a member wrote, and what a replay would read in it',
+      'show one webhook with its headers and body, which may contain member data, and what a replay would read in it',
     argument: { flags: '<id>', about: 'from the answer to the webhook, or from the list', field: 'webhookId' },
     examples: ['expediter webhook show 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'],
   },
@@ -131,12 +131,13 @@ const replayMany = operation({
   api: {
     tag,
     route: 'POST /webhooks/replay',
-    summary: 'Apply all stored webhooks that match again, oldest first',
+    summary: 'Replay all stored webhooks that match, oldest first',
     description:
-      'Each is a new webhook with its own commit. One that cannot be replayed does not stop the others. Replays are left ' +
-      'out, and so are webhooks whose outcome a replay has already changed. A run ends early after 20 s, and when the ' +
-      'caller leaves. `left` says how many remain, as far as they were counted in 5 s. Send the same request with `next` ' +
-      'as `cursor` until it is null. With the `until` of a dry run it covers the same webhooks. See docs/replay.md.',
+      'Each replay is a new webhook with its own commit. If one webhook cannot be replayed, the others still are. ' +
+      'Replays are left out, and so are webhooks whose outcome a replay has already changed. A run ends early after ' +
+      '20 s, or when the client disconnects. `left` says how many remain, as far as 5 s suffice to count them. ' +
+      'Repeat the request with `next` as `cursor` until `next` is null. Use the `until` of a dry run to cover the ' +
+      'same webhooks. See docs/replay.md.',
     output: ReplayedMany,
     answer: 'The outcome of each.',
   },
@@ -181,7 +182,7 @@ const replayMany = operation({
       }
     } catch (error) {
       note(runInCounts(done));
-      // Webhooks replayed before Postgres became unavailable are committed.
+      // The workers are woken, because the webhooks that were replayed before the error are committed.
       if (!dryRun) caller.wake();
       if (done.replayed.length + done.refused.length === 0) throw error;
       throw new PartlyDone(done, error);
@@ -202,9 +203,9 @@ const replay = operation({
     tag,
     route: 'POST /webhooks/:webhookId/replay',
     summary: 'Apply a stored webhook again',
-    description: "As a new webhook, with today's settings. A repeat changes nothing.",
+    description: "It is applied as a new webhook, with today's settings. A second replay changes nothing.",
     output: Replayed,
-    answer: 'Its outcome.',
+    answer: 'The outcome of the replay.',
     refuses: true,
   },
   params: WebhookParams,
@@ -219,32 +220,32 @@ const replay = operation({
   print: replayInWords,
   command: {
     name: 'webhook replay',
-    about: 'apply stored webhooks again, each as a new webhook: this one, or all that match',
-    argument: { flags: '[id]', about: 'only this one, whatever its outcome', field: 'webhookId' },
+    about: 'apply stored webhooks again, each as a new webhook: one by its id, or all that match the filters',
+    argument: { flags: '[id]', about: 'only this webhook, with any outcome', field: 'webhookId' },
     cannot: 'cannot be replayed',
     options: [
       ...FILTERS,
       {
         flags: '--again',
-        about: 'with filters: also those whose outcome a replay has already changed',
+        about: 'with filters: also webhooks whose outcome a replay has already changed',
       },
-      { flags: '--dry-run', about: 'only say what the outcome of each would be, if it alone were replayed now' },
+      { flags: '--dry-run', about: 'change nothing; say the outcome of each webhook if only it were replayed now' },
     ],
     more: `
-A dropped webhook is verified again with today's settings of the location, at the time when it arrived. A replay does what
-the webhook would do if it arrived now, so a repeat changes nothing.
+A dropped webhook is verified again, with the location's settings of today and the time at which the webhook arrived. A
+replay does what the webhook would do if it arrived now. A second replay changes nothing.
 
-With filters (at least --outcome, --since or --old-token), webhooks are replayed oldest first, each with its own commit. One
-that cannot be replayed does not stop the others. If a run is cut short, repeat it. These are left out:
+With filters (at least --outcome, --since or --old-token), webhooks are replayed oldest first, each with its own commit.
+If one cannot be replayed, the others still are. If a run stops early, repeat it. A run leaves out:
 
 - replays, and webhooks that arrive during the run;
-- webhooks whose outcome a replay has already changed (unless --again); dropped again is no change;
-- webhooks refused for an old token (unless --old-token, which takes only these): if the POS does not sign, only you can
-  tell whether they are its own;
+- webhooks whose outcome a replay has already changed, unless --again (dropped a second time is no change);
+- webhooks refused for an old token, unless --old-token, which replays only these. If the POS does not sign webhooks,
+  only you can tell whether they really came from the POS;
 - webhooks cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and webhooks whose body was erased.
 
-Reads SETTINGS_KEY, PROVIDER_MODULES and PUBLIC_URL, which must be those of the service. See docs/replay.md.
-Exits 1 if one could not be replayed. "dropped" is an outcome.
+Reads SETTINGS_KEY, PROVIDER_MODULES and PUBLIC_URL, which must be the same as the service's. See docs/replay.md. Exits 1
+if a webhook could not be replayed. The outcome "dropped" counts as replayed.
 `,
     examples: [
       'expediter webhook replay 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33 --dry-run',
@@ -255,7 +256,7 @@ Exits 1 if one could not be replayed. "dropped" is an outcome.
       if (webhookId === undefined) {
         const { outcome, since, oldToken } = filter;
         if (!outcome && !since && !oldToken) {
-          throw new NotDone(400, 'Say which webhooks: the id of one, or --outcome, --since or --old-token.');
+          throw new NotDone(400, 'Say which webhooks: an id, or at least --outcome, --since or --old-token.');
         }
         return { operation: replayMany, input: filters };
       }
@@ -269,7 +270,7 @@ Exits 1 if one could not be replayed. "dropped" is an outcome.
 export const WEBHOOK_OPERATIONS: readonly Operation[] = [list, show, replay, replayMany];
 
 async function replayingFor({ pool, by, settings }: Caller, dryRun: boolean): Promise<Replaying> {
-  // If no service has run for a week, there is no partition for today.
+  // A command makes today's partition, because it is missing if no service has run for a week.
   if (isCommand(by)) await ensureWebhookPartitions(pool);
   return { ...settings, pool, dryRun };
 }
@@ -321,7 +322,7 @@ function record(
   done.outcomes[outcome] = (done.outcomes[outcome] ?? 0) + 1;
 }
 
-/** Removes contents and reasons: a POS may quote the member in a reason. */
+/** Removes contents, and the reasons of events, because a POS may quote the member in a reason. */
 function withoutContents({ body: _body, headers: _headers, today, ...about }: ShownWebhook): ShownWebhook {
   if (!('events' in today)) return { ...about, today };
   return { ...about, today: { events: today.events.map(({ reason: _reason, ...event }) => event) } };

@@ -31,7 +31,7 @@ export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean 
     'replay of': replayOf,
     location: locationId,
     integration,
-    'applied with it': redriven > 0 ? `${redriven} events that waited for a POS id` : '',
+    'also applied': redriven > 0 ? `${redriven} parked events` : '',
   });
   const rows = events.map((event) => ({
     status: event.status,
@@ -91,7 +91,7 @@ export function webhookInWords(shown: ShownWebhook): string {
           ? `would read ${describeAvailability(today.pausedUntil) ?? `${today.events.length} events`}`
           : 'dropped' in today
             ? `would be dropped: ${today.dropped}`
-            : `cannot be: ${today.refused}`,
+            : `is not possible: ${today.refused}`,
     }),
     titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
     titled(
@@ -136,7 +136,7 @@ function toText(body: ShownWebhook['body']): { text: string } | { base64: string
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 
-/** The POS availability that a webhook reports. */
+/** Describes the POS's availability, if the webhook reports it. */
 function describeAvailability(pausedUntil: Date | null | undefined): string | undefined {
   if (pausedUntil === undefined) return undefined;
   return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;

@@ -21,19 +21,19 @@ import { observability } from './plugins/observability.ts';
 import { providers } from './plugins/providers.ts';
 import { pubsub } from './plugins/pubsub.ts';
 
-/** Pause between two libraries that are loaded once the process is ready. */
+/** Pause between the libraries that are loaded after the process is ready. */
 const LOAD_EVERY_MS = 100;
 
 export type Server = {
   app: FastifyInstance;
   /** The same as `app` if OPERATOR_PORT is unset or equals PORT. */
   operatorApp: FastifyInstance;
-  /** In the order of their start. */
+  /** The parts of the process, in the order of their start. */
   parts: readonly Part[];
   listen(): Promise<void>;
-  /** Resolves when everything works. @throws WrongSchema if it never can */
+  /** Resolves when everything works. @throws WrongSchema if the database cannot be used until an operator acts */
   start(): Promise<void>;
-  /** Stops accepting requests, finishes the running ones, closes. */
+  /** Stops accepting requests, finishes the running requests, and closes all connections. */
   drain(): Promise<void>;
 };
 
@@ -45,7 +45,7 @@ type About = {
 };
 type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
 
-/** Builds the service, without connecting or listening. */
+/** Builds the service. It does not connect or listen yet. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
   const { registry, log, limits = ANSWER_LIMITS } = about;
   const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
@@ -92,7 +92,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   };
 }
 
-/** The parts in the order of their start. A part may use the parts above it while it stops. */
+/** The parts in the order of their start. They stop in reverse order, so a stopping part may use the parts above it. */
 function partsOf(
   app: FastifyInstance,
   config: Config,
@@ -105,12 +105,12 @@ function partsOf(
   return [
     {
       name: 'database',
-      // Metrics are loaded at the same time: they are scraped even while Postgres is away.
+      // Metrics are loaded at the same time, because Prometheus reads them even while Postgres is away.
       start: (stopping) => Promise.all([database.ready(loadTokens, stopping), observability.load(sources)]),
       stop: database.close,
     },
     { name: 'observability', stop: observability.close },
-    // The largest library, and the relay needs it at once.
+    // Pub/Sub's library is the largest, and the relay needs it as soon as it starts.
     { name: 'Pub/Sub', start: pubsub.load, stop: pubsub.close },
     { name: 'database watch', start: database.watch.check, stop: database.watch.stop },
     webhooks.notStored,
@@ -125,14 +125,14 @@ function partsOf(
       name: 'listeners',
       stop: () => Promise.all([live.members?.streams.drain(config.DRAIN_FINISH_MS / 2), listeners.close()]),
     },
-    // The load balancer must stop sending before connections are refused.
+    // The load balancer must notice that the process is not ready before the listeners refuse connections.
     { name: 'load balancer', stop: () => sleep(config.DRAIN_DELAY_MS) },
     orders.claims,
     ready,
   ];
 }
 
-/** Whether the process is ready, and the part that sets it. */
+/** Makes the readiness of the process, and the part that sets and clears it. */
 function readinessOf({ database, providers, log }: FastifyInstance): { readiness: () => Readiness; part: Part } {
   let isReady = false;
   return {
@@ -151,7 +151,7 @@ function readinessOf({ database, providers, log }: FastifyInstance): { readiness
   };
 }
 
-/** Loads the libraries of the first order, one after the other, so that a request waits for one at most. */
+/** Loads the libraries that the first order needs, one at a time, so that a request waits for at most one of them. */
 async function loadForOrders(log: FastifyBaseLogger, stopping: AbortSignal): Promise<void> {
   for (const load of [loadGraphqlRequest, loadPhones, loadUndici]) {
     await sleep(LOAD_EVERY_MS, undefined, { ref: false });
@@ -170,7 +170,7 @@ async function drain(
   { stop, listeners }: { stop: () => Promise<void>; listeners: Listeners },
 ): Promise<void> {
   log.info('draining');
-  // Abandoned calls are in doubt, and another process resolves them.
+  // Calls to a POS that are still running at the deadline are abandoned. Another process continues their orders.
   const late = sleep(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS, false, { ref: false });
   const inTime = await Promise.race([stop().then(() => true), late]);
   if (!inTime) log.warn('running calls were abandoned at shutdown; another process continues them');

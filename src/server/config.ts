@@ -7,8 +7,8 @@ import { parseKeySource } from '../http/follow/follow-keys.ts';
 
 type Variable = readonly [schema: z.ZodType, about: string, example?: string];
 /**
- * The variables: each with its schema, what docs/configuration.md and .env.example say of it (`npm run docs`), and an
- * example for the error message, unless that is the default.
+ * The variables: each has a schema, a description for docs/configuration.md and .env.example (`npm run docs`), and an
+ * example for error messages. Without an example, error messages show the default.
  */
 export const VARIABLES = {
   DATABASE_URL: [
@@ -21,7 +21,7 @@ export const VARIABLES = {
     'the role that owns the tables, for `expediter migrate` only',
     'postgres://expediter_owner@db.internal:5432/expediter?sslmode=verify-full',
   ],
-  POOL_SIZE: [integer(5, 1000).default(10), 'connections to Postgres, at most, per process'],
+  POOL_SIZE: [integer(5, 1000).default(10), 'maximum connections to Postgres per process'],
 
   HOST: [text().default('0.0.0.0'), 'the address to listen on'],
   PORT: [integer(0, 65_535).default(8080), 'the port for webhooks, pushes and members'],
@@ -34,13 +34,13 @@ export const VARIABLES = {
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
     '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`',
   ],
-  DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), 'milliseconds for which a stopping process serves as not ready'],
-  DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds that it then has to finish its work'],
+  DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), 'milliseconds for which a stopping process serves, but not ready'],
+  DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds in which it must finish its work after that'],
 
   ORDER_API_URL: [httpUrl(), "the ordering platform's GraphQL endpoint", 'https://orders.example.com/graphql'],
-  ORDER_API_TOKEN: [text().optional(), 'its bearer token', '<the bearer token of the ordering platform>'],
-  ORDER_MODULE: [text().optional(), 'a module that maps its orders', '/etc/expediter/map-order.ts'],
-  ORDER_QUERY_FILE: [text().optional(), 'instead, a query whose aliases map them', '/etc/expediter/order.graphql'],
+  ORDER_API_TOKEN: [text().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
+  ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
+  ORDER_QUERY_FILE: [text().optional(), 'or a query whose aliases map the orders', '/etc/expediter/order.graphql'],
 
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
@@ -52,12 +52,12 @@ export const VARIABLES = {
   ],
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
   PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
-  PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account that signs them', 'push@my-project.iam.gserviceaccount.com'],
+  PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account of that token', 'push@my-project.iam.gserviceaccount.com'],
   PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
   FOLLOW_TOKEN_KEYS: [
     parsedBy(parseKeySource).optional(),
-    "the platform's public keys: the URL of a JWK Set, or the JWK Set itself. Opens `GET /follow`",
+    "the platform's public keys: the URL of a JWK Set, or the JWK Set itself. Without it there is no `GET /follow`",
     'https://orders.example.com/jwks.json',
   ],
   FOLLOW_TOKEN_AUDIENCE: [text().optional(), 'the required `aud` of a token', 'https://expediter.example.com/follow'],
@@ -66,7 +66,7 @@ export const VARIABLES = {
     'origins of pages and apps that may read `/follow`, exactly as browsers send them',
     'https://order.example.com,capacitor://localhost',
   ],
-  FOLLOW_STREAMS_MAX: [integer(1, 1_000_000).default(10_000), 'streams to members per process. More get 503'],
+  FOLLOW_STREAMS_MAX: [integer(1, 1_000_000).default(10_000), 'maximum streams to members per process. More get 503'],
 
   SETTINGS_KEY: [
     parsedBy(parseSettingsKeys),
@@ -91,12 +91,12 @@ export const VARIABLES = {
   ],
   OPERATOR_PORT: [
     integer(0, 65_535).optional(),
-    'the private port for operators. The same as `PORT` in a process for operators alone',
+    'the private port for operators. Set it to the value of `PORT` in a process that serves only operators',
     '8081',
   ],
   CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
   OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
-  OIDC_CLIENT_ID: [text().optional(), "the console's client there", '<the client id that the issuer gave the console>'],
+  OIDC_CLIENT_ID: [text().optional(), "the console's client id", '<the client id that the issuer gave the console>'],
   OIDC_CLIENT_SECRET: [text().optional(), "that client's secret, if it has one", '<the secret of that client>'],
   OIDC_SCOPES: [
     text()
@@ -109,7 +109,7 @@ export const VARIABLES = {
   OIDC_ALLOWED_GROUPS: [names(), 'groups that may sign in. Set these or domains', 'platform-team,club-managers'],
   TRUSTED_PROXIES: [
     parsedBy(parseProxies).prefault(''),
-    'addresses and networks of the proxies in front: docs/deploy.md#who-is-in-front',
+    'addresses and networks of the proxies in front of the service: docs/deploy.md#who-is-in-front',
     '35.191.0.0/16, 130.211.0.0/22',
   ],
 
@@ -120,23 +120,23 @@ export const VARIABLES = {
   ],
   OTEL_TRACES_SAMPLER_ARG: [share().default(1), 'the share of orders that is traced, 0 to 1', '0.1'],
 
-  WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), "bytes of one webhook's body"],
+  WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), "maximum bytes of a webhook's body"],
   BODY_BUDGET: [
     integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20),
-    'bytes of all bodies in memory. One location gets a third of what is free. A spilled body counts nearly three times',
+    'bytes of all bodies in memory. One location gets a third of the free bytes. A spilled body counts nearly three times',
   ],
-  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), 'webhooks a second that one location may send in any case'],
-  DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), 'bytes of unverified webhooks a location and day'],
+  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), 'webhooks per second that one location may always send'],
+  DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), 'bytes of unverified webhooks per location and day'],
 
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
 
-  REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: none are'],
+  REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: never'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), "days from an order's end until its member data is erased"],
   AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), 'days for which the audit is stored'],
 } as const satisfies Record<string, Variable>;
 
-/** Variables that may also come from a file, which `NAME_FILE` names. */
+/** The value of these variables may also be in a file. The variable `NAME_FILE` then has the path. */
 export const SECRETS = [
   'DATABASE_URL',
   'OWNER_DATABASE_URL',
@@ -151,11 +151,11 @@ const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]
   [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
 };
 
-/** Checks rules between variables even if a variable is wrong, so that all problems are reported at once. */
+/** Makes a rule between variables. `when` applies it even if a variable is wrong, so that all problems are reported. */
 const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
 
 type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };
-/** Also checked by commands that read only one of the two. */
+/** This rule is also checked by commands that read only some of the variables. */
 const ONE_MAPPING = [
   ({ ORDER_MODULE, ORDER_QUERY_FILE }: OneMapping) => ORDER_MODULE === undefined || ORDER_QUERY_FILE === undefined,
   fault('ORDER_MODULE', 'is set, and so is ORDER_QUERY_FILE: the module has its own query'),
@@ -168,7 +168,7 @@ const Environment = z
     ({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT),
     fault(
       'BODY_BUDGET',
-      'is less than four times WEBHOOK_BODY_LIMIT: one location gets a quarter of it at most, too little for the largest body',
+      'is less than four times WEBHOOK_BODY_LIMIT: one location gets at most a quarter, too little for the largest body',
     ),
   )
   .refine(
@@ -182,7 +182,7 @@ const Environment = z
     ({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8),
     fault(
       'WEBHOOK_RETENTION_DAYS',
-      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait there for 7 days, and would be deleted soon after it is stored',
+      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait in the spill for 7 days, and be deleted too soon',
     ),
   )
   .refine(
@@ -208,7 +208,7 @@ const Environment = z
   )
   .refine(
     ({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined,
-    fault('CONSOLE_URL', 'is required with OIDC_ISSUER, which redirects people to it after sign-in'),
+    fault('CONSOLE_URL', 'is required with OIDC_ISSUER: the issuer redirects people to the console after sign-in'),
   )
   .refine(
     ({ OIDC_ISSUER, OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS }) =>
@@ -241,18 +241,18 @@ const Environment = z
 export type Config = z.infer<typeof Environment>;
 export const CONFIG_NAMES = Object.keys(VARIABLES) as readonly (keyof Config)[];
 
-/** Whether the process has an operators' endpoint: only if somebody could use it. */
+/** Whether the process serves operators. It does so only if somebody could sign in or a port is set for them. */
 export function hasOperators(config: Pick<Config, 'OPERATOR_TOKEN' | 'OPERATOR_PORT' | 'OIDC_ISSUER'>): boolean {
   return (config.OPERATOR_TOKEN ?? config.OPERATOR_PORT ?? config.OIDC_ISSUER) !== undefined;
 }
 
-/** All faults of the environment, one line per variable. */
+/** Some variables are wrong. The message has one line for each wrong variable. */
 export class WrongEnvironment extends Error {
   override readonly name = 'WrongEnvironment';
 }
 
 /**
- * Reads the environment, once, at start. An empty variable counts as unset: compose files and charts write those.
+ * Reads the environment. An empty variable counts as unset, because compose files and charts write empty variables.
  * @throws WrongEnvironment that names every wrong variable, its problem and an example, never its value
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -281,8 +281,8 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: r
 }
 
 /**
- * Reads each secret whose file `NAME_FILE` names, as Docker and Kubernetes mount secrets, into its variable.
- * @returns the faults of the files, one line each
+ * Reads secrets from the files named by `NAME_FILE` variables into `env`. Docker and Kubernetes mount secrets as files.
+ * @returns the problems with the files, one line each
  */
 function readSecretFiles(env: NodeJS.ProcessEnv, names: readonly string[]): string[] {
   return SECRETS.filter((name) => names.includes(name)).flatMap((name) => {
@@ -341,7 +341,7 @@ function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
 }
 
-/** An http URL, without a slash at its end. */
+/** An http or https URL. A slash at its end is removed. */
 function baseUrl(): z.ZodType<string, string> {
   return httpUrl().transform((url) => url.replace(/\/$/, ''));
 }
@@ -353,7 +353,7 @@ function names(): z.ZodType<string[], string | undefined> {
     .transform((text) => text.split(',').flatMap((name) => name.trim() || []));
 }
 
-/** Addresses and networks of the proxies in front, whose X-Forwarded-For is trusted. */
+/** Parses addresses and networks of proxies whose X-Forwarded-For is trusted. */
 function parseProxies(text: string): readonly string[] {
   const proxies = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, proxy] of proxies.entries()) {
@@ -365,7 +365,7 @@ function parseProxies(text: string): readonly string[] {
   return proxies;
 }
 
-/** Origins as a browser or an app sends them, such as `capacitor://localhost`. */
+/** Parses origins. They must be written as browsers and apps send them, such as `capacitor://localhost`. */
 function parseOrigins(text: string): readonly string[] {
   const origins = text.split(',').flatMap((entry) => entry.trim() || []);
   for (const [index, origin] of origins.entries()) {

@@ -24,15 +24,15 @@ const MINUTE = 60_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const SCORE = 10 * MINUTE;
-/** Time from the start to work that may be overdue: a process may never live for an hour. */
+/** Hourly jobs run soon after the start, because some processes stop before they are an hour old. */
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
-/** Times are milliseconds. The first round starts after `first`, by default after one interval. */
+/** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
 type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
 
-/** The work that every process repeats at intervals. */
+/** Makes the part that runs all jobs. Every process runs them. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
   let running: Promise<void>[] = [];
@@ -78,7 +78,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
     { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
-    // After an outage that only this process sees, it refuses tokens that were revoked meanwhile.
+    // The list is read often, so that recent revocations count when only this process loses its connection to Postgres.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
 
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
@@ -92,12 +92,12 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
 }
 
 const retentionMsOf = (config: Config): [Deletion, number][] => [
-  // Stored for longer while they may still match an order.
+  // An unmatched webhook may match an order for an hour. It is stored for two days so that people can read it.
   ['deletion of unmatched webhooks', 2 * DAY],
   ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],
   ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
   ['deletion of old sessions', 30 * DAY],
-  // No known refresh token lives longer without use; see `renewConnections`.
+  // 90 days, because no known refresh token stays valid for longer without use. See `renewConnections`.
   ['deletion of old grants', 90 * DAY],
   ['deletion of old audit', config.AUDIT_RETENTION_DAYS * DAY],
 ];
@@ -134,8 +134,8 @@ async function endAllOrders({ database }: App): Promise<void> {
 
 async function checkPostgres({ database }: App): Promise<void> {
   const { pool, flushPool, watch, clock } = database;
-  // Checks the batch writers' idle connections too, so that no webhook meets a broken one. It also keeps them open: in a
-  // quiet hour each webhook would wait for a new connection and the statement's plan. `watch.check` uses one of them.
+  // The batch writers' idle connections are checked too, except the one that `watch.check` uses. So no webhook gets a
+  // broken connection, and in a quiet hour none waits for a new connection and for planning the statement.
   // guard: kept-connections
   const flushing = Array.from({ length: flushPool.idleCount - 1 }, () => databaseState(flushPool));
   await Promise.all([watch.check(), databaseState(pool), clock.follow().catch(() => {})]);

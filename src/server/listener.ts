@@ -24,7 +24,7 @@ import { operatorEndpoint } from './operators.ts';
 
 export type ListenerOptions = {
   log: FastifyBaseLogger;
-  /** TRUSTED_PROXIES: proxies in front, whose X-Forwarded-For names the source of a request. */
+  /** TRUSTED_PROXIES. The X-Forwarded-For of these proxies names the source of a request. */
   proxies?: readonly string[] | undefined;
   connections: Connections;
   /** Whether this listener serves operators. */
@@ -36,8 +36,8 @@ export type ListenerOptions = {
 export type Endpoints = {
   readiness: () => Readiness;
   /**
-   * The endpoints of the ordering platform, POS systems and members. Undefined for a listener that serves only operators.
-   * Members have no endpoint if no keys of their tokens are configured.
+   * The endpoints of the ordering platform, POS systems and members. Undefined for a listener that serves only
+   * operators. Members have no endpoint if no keys of their tokens are configured.
    */
   outside?:
     | {
@@ -50,16 +50,16 @@ export type Endpoints = {
   operator?: OperatorDeps | undefined;
 };
 
-/** Characters of a route's parameter. Equals Node's limit for a request's head, so that only Node refuses long paths. */
+/** Maximum characters of a path parameter. It equals Node's limit for a head, so only Node refuses long paths. */
 const MAX_PARAM_LENGTH = 16_384;
-/** The time for a whole request. A slower one is cut off. */
+/** A request that takes longer to arrive completely is cut off. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** Time for a first request on a connection once the server closes. */
+/** When the server closes, connections without a request stay open for this long. */
 const UNUSED_MS = 500;
-/** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or they get a reset. */
+/** Idle time-out of a connection. Load balancers (Google's: 600 s) must close first, or their requests may fail. */
 const KEEP_ALIVE_MS = 620_000;
 
-/** Replaces Fastify's own, which would load 150 files. Routes with a schema bring zod's. */
+/** Replaces Fastify's default schema compilers, which load 150 files. Routes with a schema set zod's compilers. */
 const noCompiler = (): never => {
   throw new Error('a route with a schema must set its own compiler');
 };
@@ -76,7 +76,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     // Each endpoint logs its own line at the end of a request.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node applies the larger of the two time-outs to a body, and checks every 30 s by default.
+    // Both time-outs are equal, because Node applies the larger one to a body. By default Node checks only every 30 s.
     http: { headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     clientErrorHandler: (error, socket) => answerUnreadable(error, socket, connections.responseOn(socket)),
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -89,11 +89,11 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   });
   connections.watch(app.server);
   app.addHook('preClose', async () => {
-    // So that no sender reuses its connection. Fastify does the same for later answers.
+    // No sender may reuse its connection. Fastify sets the same header on answers that begin after the close.
     for (const response of connections.responsesOf(app.server)) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
-    // A load balancer opens connections in advance. A request may be on its way on one of them.
+    // A load balancer opens connections in advance, and its request may be on its way on an unused connection.
     setTimeout(() => {
       for (const socket of connections.unusedOf(app.server)) socket.destroy();
     }, UNUSED_MS);
@@ -101,12 +101,12 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   // A request with an unknown Expect header gets its normal answer, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   void app.register(sensible);
-  // Fastify's own handler would write the URL, with the token, to the log and the answer.
+  // Fastify's default handler would write the URL, which may contain a token, to the log and to the answer.
   app.setNotFoundHandler((_request, reply) => reply.notFound());
   return app;
 }
 
-/** Adds the endpoints, each a plugin with its own parsers, hooks and error handler. */
+/** Adds the endpoints. Each is a Fastify plugin with its own parsers, hooks and error handler. */
 export function addEndpoints(
   app: FastifyInstance,
   { readiness, outside, operator }: Endpoints,
@@ -121,7 +121,7 @@ export function addEndpoints(
   if (operator !== undefined) void app.register(operatorEndpoint, { operator, authenticate });
 }
 
-/** Builds a listener with its endpoints. It gets all dependencies, and connects to nothing itself. */
+/** Builds a listener with its endpoints. All dependencies are passed in, so building connects to nothing. */
 export function buildListener({
   log,
   proxies,
@@ -155,15 +155,16 @@ function answerUndecodable(
 }
 
 /**
- * Answers a malformed or incomplete request by its endpoint's contract. A head over Node's 16 kB has no token of ours; any
- * other may have been damaged in transit. Fastify's own handler would log the bytes, including the token.
+ * Answers a malformed or incomplete request with a status that its endpoint allows. A head over Node's limit of 16 kB
+ * cannot have a valid token: 401. Any other request may have been damaged in transit: it may be sent again. Fastify's
+ * default handler would log the bytes of the request, including the token.
  * @param response set if the request's head was read, and only the rest is malformed
  */
 function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {
   const isTooLong = error.code === 'HPE_HEADER_OVERFLOW' && response === undefined;
   const again = response?.req.url?.startsWith(PUSH_PATH) ? '503 Service Unavailable' : '500 Internal Server Error';
   const status = isTooLong ? '401 Unauthorized' : `${again}\r\nRetry-After: 1`;
-  // A stream writes its own head.
+  // A member's stream writes its head itself, so nothing is written into it here.
   const hasAnswer = response?.headersSent === true || response?.req.url?.startsWith(FOLLOW_PATH) === true;
   if (socket.writable && !hasAnswer) {
     socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
@@ -173,12 +174,12 @@ function answerUnreadable(error: ConnectionError, socket: Socket, response: Serv
 
 export type Listeners = {
   listen(): Promise<void>;
-  /** Resolves once the running requests are answered. */
+  /** Stops listening. Resolves when the running requests are answered. */
   close(): Promise<void>;
   cutOff(): void;
 };
 
-/** All endpoints listen at PORT, or those of operators at OPERATOR_PORT, which then serves no others. */
+/** All endpoints listen at PORT. If OPERATOR_PORT differs, the endpoints of operators listen only there. */
 export function listenersOf(
   config: Pick<Config, 'HOST' | 'PORT' | 'OPERATOR_PORT'>,
   [app, operatorApp]: [app: FastifyInstance, operatorApp: FastifyInstance],

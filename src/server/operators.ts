@@ -11,7 +11,7 @@ import type { Webhooks } from './modules/webhooks.ts';
 
 type App = Pick<FastifyInstance, 'database' | 'observability' | 'providers'>;
 
-/** The dependencies of the operators' endpoint. Undefined without operators: then its modules are not loaded. */
+/** The dependencies of the operators' endpoint. Undefined if there are no operators: then its modules are not loaded. */
 export async function operatorDeps(
   app: App,
   config: Config,
@@ -51,7 +51,7 @@ export async function operatorDeps(
   };
 }
 
-/** The operators' endpoint: the API for programs, and the console with the API for people. */
+/** The operators' endpoint: the API for programs, and the console, which has the same API for people. */
 export async function operatorEndpoint(
   scope: FastifyInstance,
   { operator, authenticate }: { operator: OperatorDeps; authenticate: Authenticate },

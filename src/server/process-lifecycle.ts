@@ -3,20 +3,20 @@ import type { Log } from '../core/domain/log.ts';
 /** A component that starts and stops with the process. */
 export type Part = {
   name: string;
-  /** Resolves when the part works and the next one may start. A rejection ends the start. */
+  /** Resolves when the part works. Then the next part starts. A rejection ends the start of the process. */
   start?(stopping: AbortSignal): unknown;
-  /** Resolves when the part has stopped and the previous one may stop. Also called if it was never started. */
+  /** Resolves when the part has stopped. Then the previous part stops. Also called if the part was never started. */
   stop?(): unknown;
 };
 
 export type ProcessLifecycle = {
-  /** Starts the parts one after the other, until all have started or the stop begins. */
+  /** Starts the parts one after the other, until all have started or `stop` is called. */
   start(): Promise<void>;
-  /** Stops the parts in reverse order. Waits first for a part that is still starting. */
+  /** Stops the parts in reverse order. A part that is still starting is stopped after its start. */
   stop(): Promise<void>;
 };
 
-/** Starts parts in list order and stops them in reverse: a part may use earlier parts while it stops. */
+/** Starts parts in the order of the list and stops them in reverse, so a part may use earlier parts while it stops. */
 export function processLifecycle(parts: readonly Part[], log: Pick<Log, 'error'>): ProcessLifecycle {
   const stopping = new AbortController();
   let starting: { part: Part; done: Promise<unknown> } | undefined;

@@ -6,7 +6,7 @@ import { logOutput } from '../observe/log-output.ts';
 import { loadProviders } from '../providers/index.ts';
 import { buildServer } from './build-server.ts';
 
-/** Ends a start that only an operator can correct, with a message and no stack. */
+/** Ends the process with a message and no stack, because only an operator can fix the cause. */
 function refuseToStart(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(1);
@@ -20,7 +20,7 @@ try {
   const log = createLog(config.LOG_LEVEL, output);
   const registry = await loadProviders(config.PROVIDER_MODULES);
   const stop = Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
-  // Node would print the whole error, and Postgres quotes values in its errors.
+  // Without this listener Node would print the whole error, and Postgres quotes values in its errors.
   const crash = new Promise<void>((resolve) => {
     process.on('uncaughtException', (err) => {
       log.fatal({ err }, 'the process ends after an uncaught error');

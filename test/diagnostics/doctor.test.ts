@@ -524,13 +524,13 @@ describe('of the ordering platform', () => {
       failed('query', /which key/),
       failed(
         'shape',
-        /^no order can come of the query: it does not query order\.money\.currency, which every order needs$/,
+        /^the query does not yield an order: it does not query order\.money\.currency, which every order needs$/,
       ),
     ]);
     expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
       failed(
         'shape',
-        /^no order can come of the query: order\.locationId is an object there; .*and \d more$/,
+        /^the query does not yield an order: order\.locationId is an object there; .*and \d more$/,
         /ORDER_MODULE/,
       ),
       warning('shape', /order\.items\.unitPrice is String there, and must be integer/),
@@ -822,7 +822,9 @@ describe('of PUBLIC_URL', () => {
     const page = await serve(
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
     );
-    expect(await wrong('public-url', { PUBLIC_URL: page })).toEqual([failed('readyz', /text\/html: that is not this/)]);
+    expect(await wrong('public-url', { PUBLIC_URL: page })).toEqual([
+      failed('readyz', /text\/html: this is another service/),
+    ]);
     expect(await wrong('public-url', { PUBLIC_URL: nobody })).toEqual([failed('readyz', /no service listens/)]);
     const starting = await serve((_, response) => sendJson(response, 503, { ready: false, database: 'down' }));
     expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
@@ -863,7 +865,7 @@ describe('of operators', () => {
     );
     return url;
   };
-  const noAdmins = failed('admins', /there is none/, /operator token issue .* --role admin/);
+  const noAdmins = failed('admins', /there is no admin/, /operator token issue .* --role admin/);
   const noGrants = warning('grants', /no one can sign in/, /operator grant add .* --role admin/);
 
   it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
@@ -878,8 +880,8 @@ describe('of operators', () => {
 
   it.each<[string, object, RegExp]>([
     ['that says it is another', { issuer: 'https://accounts.google.com' }, /another issuer/],
-    ['without the code flow', { response_types_supported: ['id_token'] }, /without the authorization code flow/],
-    ['without PKCE', { code_challenge_methods_supported: ['plain'] }, /without PKCE with S256/],
+    ['without the code flow', { response_types_supported: ['id_token'] }, /not offer the authorization code flow/],
+    ['without PKCE', { code_challenge_methods_supported: ['plain'] }, /not offer PKCE with S256/],
     ['that is none', { jwks_uri: undefined }, /not as an OpenID issuer/],
   ])('one %s is told', async (_what, change, found) => {
     const OIDC_ISSUER = await issuerSaying(change);
@@ -978,7 +980,9 @@ describe('of the locations', () => {
 
   it('none at all is told', async () => {
     const DATABASE_URL = asService(await createDatabase());
-    expect(await wrong('locations', { DATABASE_URL })).toEqual([warning('any', /there are none/, /location put/)]);
+    expect(await wrong('locations', { DATABASE_URL })).toEqual([
+      warning('any', /there are no locations/, /location put/),
+    ]);
   });
 
   it('those that hang are given up, and when time is up the rest is left out and said to be', async () => {

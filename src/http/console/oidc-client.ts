@@ -7,11 +7,11 @@ import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
 import type { Actor } from '../../core/operators/operator.ts';
 import { seal, type SettingsKeys, unseal } from '../../core/locations/settings-key.ts';
 
-/** Where people sign in, and which of their claims count. */
+/** The issuer where people sign in, and who may sign in. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;
-  /** Undefined for a public client, whose code is protected by PKCE only. */
+  /** Undefined for a public client. Only PKCE protects its authorization code then. */
   clientSecret: string | undefined;
   /** The console's URL, to which the issuer redirects people. */
   consoleUrl: string;
@@ -25,13 +25,13 @@ export type OidcSettings = {
 type Claims = Readonly<Record<string, unknown>> & { iss: string; sub: string };
 
 type OidcClient = {
-  /** Where to redirect the browser to sign in. @throws IssuerAway */
+  /** Returns the issuer's URL where the browser signs in. @throws IssuerAway */
   startUrl(about: { state: string; nonce: string; verifier: string; again: boolean }): Promise<URL>;
   /**
-   * Exchanges the code in the callback's query for claims. It checks that the issuer signed them for this client, recently,
-   * and for this sign-in.
-   * @returns the claims of the ID token, and those of userinfo if the ID token lacks some
-   * @throws IssuerAway, or any error of the library. Its errors quote tokens: never log one
+   * Exchanges the code in the callback's query for claims. It checks that the issuer signed the claims recently, for
+   * this client and for this sign-in.
+   * @returns the claims of the ID token; second, the claims of userinfo, if the ID token lacks the e-mail or the groups
+   * @throws IssuerAway, or any error of the library. Never log an error of the library, because it may quote tokens
    */
   finish(search: string, about: { state: string; nonce: string; verifier: string }): Promise<Claims[]>;
 };
@@ -41,14 +41,14 @@ export class IssuerAway extends Error {
   override readonly name = 'IssuerAway';
 }
 
-/** The URL to which the issuer redirects people. The client is registered with it. */
+/** The URL to which the issuer redirects people. Our client at the issuer must be registered with this URL. */
 export function redirectUri(consoleUrl: string): string {
   return `${consoleUrl}/console/session/callback`;
 }
 
 const TIMEOUT_S = 10;
 
-/** Makes a client of the issuer. The first sign-in loads the library and contacts the issuer. */
+/** Makes a client of the issuer. Only the first sign-in loads the library and contacts the issuer. */
 export function oidcClient(settings: OidcSettings): OidcClient {
   let discovered: Promise<{ library: typeof import('openid-client'); issuer: Configuration }> | undefined;
   const discover = async () => {
@@ -60,7 +60,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
     try {
       return await discovering;
     } catch (error) {
-      // The next sign-in tries again.
+      // The failed discovery is forgotten, so that the next sign-in tries again.
       if (discovered === discovering) discovered = undefined;
       throw new IssuerAway('The issuer of OIDC_ISSUER cannot be reached. Try again later.', { cause: error });
     }
@@ -75,7 +75,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
         nonce,
         code_challenge: await library.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        // With any max_age the issuer must report when the person authenticated (auth_time).
+        // `max_age` has a second effect: the issuer must report when the person authenticated (auth_time).
         ...(again ? { prompt: 'login', max_age: '0' } : { max_age: String(SESSION_S) }),
       });
     },
@@ -115,7 +115,7 @@ async function discoverIssuer(
     ],
   });
   const { issuer: itself, authorization_endpoint: authorize, token_endpoint: exchange } = found.serverMetadata();
-  // The library accepts a vendor's address for many tenants, where anyone may have an account.
+  // The library also accepts a vendor's shared issuer for all its tenants. Anyone may have an account there.
   if (new URL(itself).href !== url.href) throw new Error('its metadata names another issuer');
   if (authorize === undefined || exchange === undefined)
     throw new Error('it does not offer the authorization code flow');
@@ -146,23 +146,23 @@ export type OidcPerson = Actor & {
 };
 
 /**
- * Reads the identity of a person, and whether they may sign in at all. Their address and groups decide their permissions.
+ * Reads the identity of a person, and whether they may sign in. Their address and groups also decide their permissions.
  * @param allClaims the issuer's claims, the most trusted first
  */
 export function readPerson(allClaims: readonly Claims[], settings: OidcSettings): OidcPerson {
   const [{ iss, sub } = { iss: '', sub: '' }] = allClaims;
   const first = (name: string): unknown => allClaims.find((claims) => claims[name] !== undefined)?.[name];
-  // An address counts only if the same claims say that it is verified.
+  // An e-mail address counts only if the same set of claims says that it is verified.
   const withEmail = allClaims.find((claims) => claims['email'] !== undefined);
   const address = withEmail?.['email_verified'] === true ? withEmail['email'] : undefined;
-  // Other alphabets have letters that lower-case to an ASCII letter, which would give another person's address.
+  // ASCII only: some other letters become ASCII letters in lower case, and the result could be somebody else's address.
   const email = isName(address) && /^[\x21-\x7e]+$/.test(address) ? address.toLowerCase() : undefined;
   const groups = [first(settings.groupsClaim)].flat().filter(isName);
   const username = first('preferred_username');
   return {
     kind: 'person',
     id: `${iss} ${sub}`,
-    // People may choose their own username: it must not look like an address.
+    // The id is appended, because people choose their username and could choose somebody's address.
     name: email ?? (isName(username) ? `${username} (${sub})` : sub),
     email,
     groups,
@@ -175,7 +175,8 @@ function isName(text: unknown): text is string {
 }
 
 /**
- * At Google anyone may have an account with an address of any domain. Only `hd` proves that the domain's owner manages it:
+ * Whether the address is of an allowed domain. At Google anyone may have an account with an address of any domain. Only
+ * the claim `hd` proves that the domain's owner manages the account:
  * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
  */
 function isOfDomain(email: string | undefined, hd: unknown, { issuer, domains }: OidcSettings): boolean {
@@ -184,7 +185,7 @@ function isOfDomain(email: string | undefined, hd: unknown, { issuer, domains }:
   return new URL(issuer).origin !== GOOGLE || (typeof hd === 'string' && hd.toLowerCase() === domain);
 }
 
-/** Seconds in which a person must finish signing in at the issuer. */
+/** A person must finish signing in at the issuer within this many seconds. */
 export const FLOW_S = 600;
 
 const Flow = z.object({
@@ -195,17 +196,17 @@ const Flow = z.object({
   startedAt: z.number(),
   /** The console page to open after the sign-in. */
   to: z.string(),
-  /** The id of the session to open. It is fixed, so one sign-in cannot open two. */
+  /** The id of the session to open. The id is chosen at the start, so one sign-in cannot open two sessions. */
   opens: z.uuid(),
-  /** The browser's previous session, which the new one replaces. */
+  /** The id of the browser's previous session, which ends when the new session opens. */
   replaces: z.uuid().optional(),
-  /** Set if an actor signs in again: only this actor may finish, and must authenticate at the issuer. */
+  /** The person's id, if a person who is signed in proves their identity again. Only they may finish this sign-in. */
   again: z.string().optional(),
 });
 /** A sign-in in progress. It is stored only in the browser's cookie, so that any process can finish it. */
 export type Flow = z.infer<typeof Flow>;
 
-/** Binds the encrypted cookie to its use: no other value encrypted with SETTINGS_KEY is accepted as a sign-in. */
+/** Associated data of the encryption: no other value that SETTINGS_KEY encrypts is accepted as a sign-in. */
 const PLACE = 'console/sign-in';
 
 export function sealFlow(keys: SettingsKeys, flow: Flow): Promise<string> {
@@ -220,7 +221,7 @@ export async function openFlow(keys: SettingsKeys, cookie: string | undefined, n
   return data !== undefined && now.getTime() - data.startedAt < FLOW_S * 1000 ? data : undefined;
 }
 
-/** `Lax`, unlike the session's `Strict`: the issuer redirects the browser from another site. */
+/** `Lax`, because a `Strict` cookie would not be sent when the issuer, which is another site, redirects the browser. */
 export function flowCookie(consoleUrl: string): { name: string; attributes: CookieSerializeOptions } {
   const secure = consoleUrl.startsWith('https:');
   const name = secure ? '__Host-expediter_sign_in' : 'expediter_sign_in';
@@ -229,9 +230,9 @@ export function flowCookie(consoleUrl: string): { name: string; attributes: Cook
 
 const TO_MAX = 1_000;
 
-/** The requested page of the console, or the first page if `to` is not a page of the console. */
+/** Returns `to` if it is a page of the console, and the console's first page otherwise. */
 export function consolePath(to: string | undefined): string {
-  // URL parsers treat backslashes as slashes, and ignore line ends.
+  // The pattern excludes backslashes and line ends: URL parsers treat a backslash as a slash and ignore a line end.
   if (to === undefined || !/^\/console(?![^/?#])[\x21-\x5b\x5d-\x7e]*$/.test(to)) return '/console/';
   const { pathname, search, hash } = new URL(to, 'https://console.invalid');
   const path = `${pathname}${search}${hash}`;

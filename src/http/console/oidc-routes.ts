@@ -29,10 +29,10 @@ import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Start = z.object({ to: z.string().optional(), again: z.literal('1').optional() });
 
-/** Milliseconds by which the issuer's clock may differ from ours. */
+/** The issuer's clock may differ from ours by this many milliseconds. */
 const CLOCK_MS = 60_000;
 
-/** The problem that the console shows after a refused sign-in. */
+/** The console explains this problem to the person after a refused sign-in. */
 type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
 /** The exact reason, for the audit and the log. */
 type Why =
@@ -55,17 +55,17 @@ type Deps = {
   settings: OidcSettings;
 };
 
-/** Refused sign-ins of one person that are recorded per hour. */
+/** At most this many refused sign-ins of one person are recorded in the audit per hour. */
 const MOST_REFUSALS = 30;
 
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
  *
- * - `start`: `GET /session/oidc?to=&again=1` `302` to the issuer, `503` while it is unavailable. With `again` a person
- *   who is signed in proves their identity again
- * - `callback`: `GET /session/callback` `303` to the page they wanted, or to `/console/?problem=`
+ * - `start`: `GET /session/oidc?to=&again=1` `302` to the issuer, `503` if the issuer cannot be reached. `again`: a
+ *   person who is signed in must prove their identity again
+ * - `callback`: `GET /session/callback` `303` to the page `to`, or to `/console/?problem=`
  *
- * Only the callback accepts requests from another site. Without the cookie of `start` it does nothing.
+ * Only the callback accepts requests from another site. It refuses a request without the cookie that `start` set.
  */
 export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps): {
   start(scope: FastifyInstance): void;
@@ -110,11 +110,11 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
       scope.get('/session/callback', { exposeHeadRoute: false }, async (request, reply) => {
         const search = /\?.*/s.exec(request.url)?.[0] ?? '';
         const flow = await openFlow(keys, request.cookies[flowName], now());
-        // Any page may send a browser here. Without our cookie it is no failed authentication, and no request to the issuer.
+        // Any page may send a browser here. Without our cookie we contact no issuer and count no failed authentication.
         if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
         if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
         let wrong: [Why, code?: string] = ['not_valid'];
-        // Limits senders of invented codes, since each code costs a request to the issuer.
+        // Throttles senders of invented codes, because each code costs a request to the issuer.
         const finished = await judge(request, 'oidc', [search], async () => {
           try {
             return { said: await client.finish(search, flow) };
@@ -127,7 +127,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
           if (!(error instanceof TooManyFailures)) throw error;
           return 'slowed' as const;
         });
-        // The sign-in cookie stays valid: the code was not checked.
+        // The code was not checked, so the browser keeps its sign-in cookie and may try again.
         if (finished === 'slowed') return refuse(request, reply, 'failed', 'slowed');
         reply.clearCookie(flowName, flowAttributes);
         const { said } = finished ?? {};
@@ -159,7 +159,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
   };
 }
 
-/** @returns the session's cookie; undefined if this sign-in has opened a session before */
+/** Opens the session. @returns its cookie; undefined if this sign-in has opened a session before */
 async function signIn(
   request: FastifyRequest,
   person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
@@ -186,8 +186,8 @@ async function signIn(
 }
 
 /**
- * Makes the function that refuses sign-ins. If the issuer named the person, the refusal is recorded in the audit, up to a
- * limit per hour: anyone may have an account there.
+ * Makes the function that refuses sign-ins. If the issuer named the person, the refusal is recorded in the audit. There
+ * is a limit per hour, because anyone may have an account at the issuer.
  */
 function refuser(pool: Pool) {
   const isWritten = withinBound(MOST_REFUSALS, 60 * 60_000);
@@ -214,10 +214,10 @@ function refuser(pool: Pool) {
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Used where the issuer does not report when the person authenticated. */
+/** The assumed time of authentication if the issuer does not report it. */
 const LONG_AGO = new Date(0);
 
-/** When the person authenticated at the issuer. Not every issuer reports it. */
+/** When the person authenticated at the issuer. Undefined if the issuer does not report it. */
 function timeOf(authTime: unknown): Date | undefined {
   return typeof authTime === 'number' && authTime >= 0 && authTime < 1e11 ? new Date(authTime * 1000) : undefined;
 }
@@ -227,7 +227,7 @@ function isRecent(authTime: unknown, { startedAt }: Flow): boolean {
   return (timeOf(authTime) ?? LONG_AGO).getTime() >= startedAt - CLOCK_MS;
 }
 
-/** The code of a library error or of its cause. The messages may quote tokens. */
+/** The code of a library error or of its cause. It is logged instead of the message, which may quote tokens. */
 function codeOf(error: unknown): string {
   const { code, cause, name } = error as { code?: unknown; cause?: unknown; name?: unknown };
   if (typeof code === 'string') return code;

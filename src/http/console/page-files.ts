@@ -4,12 +4,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import fastifyStatic from '@fastify/static';
 
 /**
- * Whether our own page made the request, by `Sec-Fetch-Site`, which no script can set. An old browser, or one on plain
- * http, sends only `Origin`. Every browser sends one of them with a request that changes something. A request with
- * neither comes from a program and is refused: programs use the API with a bearer token. A read may have neither, but
- * must not come from another page, since pages of a neighbouring subdomain send our cookie too.
- *
- * @param publicOrigin of CONSOLE_URL or else PUBLIC_URL, for a load balancer that changes the Host
+ * Whether our own page made the request. `Sec-Fetch-Site` says it, and no script can set that header. Old browsers, and
+ * browsers on plain http, send only `Origin`. If a request changes something, every browser sends one of the two. A
+ * program sends neither and is refused, because programs use the API with a bearer token. A read without both headers
+ * is allowed. A read from another page is refused, because pages of a neighbouring subdomain send our cookie too.
+ * @param publicOrigin origin of CONSOLE_URL or else PUBLIC_URL, because a load balancer may change the Host header
  */
 export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;
@@ -20,13 +19,12 @@ export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: 
   return from !== null && (from.host === host || from.origin === publicOrigin);
 }
 
-/** The console's paths, existing or not. */
+/** Matches every path of the console, even if nothing has the path. */
 export const CONSOLE_PATHS = /^\/console(?:[/?]|$)/;
 
 /**
- * Headers of every response under `/console`. The page loads and calls only our own URLs, runs no inline script or
- * style, submits no form, and cannot be framed or read by other pages. The load balancer decides whether https is
- * enforced.
+ * Headers of every response under `/console`. They allow the page to load and call only our own URLs, without inline
+ * scripts, inline styles or forms. Other pages can neither frame nor read it. The load balancer may enforce https.
  */
 export const secureHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -52,8 +50,8 @@ export const BUILT = fileURLToPath(new URL('../../../dist/console', import.meta.
 const FILE = /^[\w-]+\.\w+$/;
 
 /**
- * Serves the page and its files. Files with a hash in their name are cached for a year; all others are revalidated. The
- * page routes by path, so any path that names no file gets the page.
+ * Serves the page and its files. Files with a hash in their name are cached for a year. The cache must revalidate all
+ * others. The page does its own routing, so every path that names no file gets the page.
  */
 export async function pageFiles(scope: FastifyInstance, built: string): Promise<void> {
   await scope.register(fastifyStatic, {
@@ -66,7 +64,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
     suppressWarning: true,
   });
 
-  // The redirect has a fixed path, since the request's own may include a host or be encoded.
+  // The path of the redirect is fixed, because the path of the request may include a host or be encoded.
   scope.get('', async ({ url }, reply) => reply.redirect(`/console/${/\?.*/s.exec(url)?.[0] ?? ''}`, 308));
 
   scope.get<{ Params: { '*': string } }>('/*', async (request, reply) => {
@@ -78,7 +76,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
         .send('The console was not built. Run `npm run build:console`. The operator API works without it.\n');
     }
     const name = request.params['*'];
-    // Size and time do not tell versions apart: npm packs every file with the same time.
+    // No ETag or Last-Modified: two versions may have the same size, and npm packs every file with the same time.
     const always = { cacheControl: false, etag: false, lastModified: false };
     return reply.sendFile(FILE.test(name) ? name : 'index.html', built, always);
   });

@@ -12,8 +12,8 @@ import { sessionCookies } from './session-cookie.ts';
 import { sessionRoutes } from './session-routes.ts';
 
 /**
- * Mounts the console: its page, which is public; a session in exchange for a token; and the API again, under `/api`,
- * for a session. The API for programs accepts no session, and this one no bearer token.
+ * Mounts the console: its public page, the routes of sessions, and a second copy of the operator API under `/api`. This
+ * copy accepts only a session's cookie. The API for programs accepts only a bearer token.
  */
 export async function sessionAuth(
   scope: FastifyInstance,
@@ -72,7 +72,7 @@ export async function sessionAuth(
         });
         guardRoutes(api, { pool, now });
         mountApi(api);
-        // Without this route the page would be sent.
+        // Without this route, an unknown path of the API would get the console's page.
         api.get('/*', async () => {
           throw api.httpErrors.notFound(NOTHING_HERE);
         });

@@ -8,23 +8,23 @@ import { openSession, SESSION_S, type SignedIn } from '../../core/operators/oper
 import type { Identify } from '../operator/identify.ts';
 import { actionFrom, addressOf } from '../request.ts';
 
-/** Its prefix makes browsers accept it only from this host over https, so no neighbouring subdomain can set it. */
+/** With the prefix `__Host-`, browsers accept the cookie only from this host over https, not from another subdomain. */
 const NAME = 'expediter_session';
 const SECURE_NAME = `__Host-${NAME}`;
 
-/** @param plain over plain http, where not every browser stores a Secure cookie */
+/** @param plain whether the console is opened over plain http, where some browsers store no Secure cookie */
 export function sessionCookie(plain: boolean): { name: string; attributes: CookieSerializeOptions } {
   const name = plain ? NAME : SECURE_NAME;
   return { name, attributes: { path: '/', httpOnly: true, sameSite: 'strict', secure: !plain } };
 }
 
-/** With more cookies, one request could try many sessions. */
+/** At most this many cookies of a request are tried. Otherwise one request could try many sessions. */
 const MOST = 4;
 const VALUE = /^[\w-]{43}$/;
 
 /**
- * The values that may be a session's. There may be several: a neighbouring subdomain can set the cookie without prefix.
- * That one is accepted only where the browser may use plain http.
+ * Finds the cookie values that may be a session's. There may be several, because a neighbouring subdomain can set a
+ * cookie without prefix. A cookie without prefix is accepted only if the browser may use plain http.
  * @param publicOrigin where people open the console
  */
 export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string | undefined): string[] {
@@ -42,7 +42,7 @@ export function isOwnMachine(at: URL | null): boolean {
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
 
-/** Opens a session for the person who signed in. The browser's previous session ends, whoever it belonged to. */
+/** Opens a session for the person who signed in. The browser's previous session ends, whichever person used it. */
 export async function giveSession(
   { pool, identify, publicOrigin }: GiveSessionDeps,
   request: FastifyRequest,

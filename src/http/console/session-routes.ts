@@ -16,8 +16,8 @@ const Login = z.object({ token: z.string() });
 /**
  * Mounts the routes of a browser's session, and of the operator's other sessions.
  *
- * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named one: `204` and a cookie, `401` wrong token, `403` plain http.
- *   Also to sign in again: the browser's previous session ends
+ * - `POST /session` `{"token"}`, OPERATOR_TOKEN or a named token: `204` and a cookie, `401` wrong token, `403` plain
+ *   http. The browser's previous session ends
  * - `GET /session` `200` the operator, their permissions, the session's end, the service's version; `401` no session
  * - `DELETE /session` `204` the session has ended, and the browser deletes the cookie
  * - `GET /sessions` `200` the operator's open sessions; `DELETE` `204` all of them have ended
@@ -33,12 +33,12 @@ export function sessionRoutes(
   const api = scope.withTypeProvider<ZodTypeProvider>();
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
-    // A proxy may end TLS, so only the browser knows its scheme. It sends it in each POST. Plain http is allowed on the
-    // machine itself, where not every browser stores a Secure cookie, and where PUBLIC_URL is http.
+    // A proxy may end TLS, so only the browser knows whether it uses https. The Origin of each POST shows it. Plain
+    // http is allowed only on this machine, where some browsers store no Secure cookie, and if PUBLIC_URL is http.
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {
-      throw scope.httpErrors.forbidden('A browser keeps no session over plain http. Open the console by https.');
+      throw scope.httpErrors.forbidden('You cannot sign in over plain http. Open the console by https.');
     }
     const { token } = request.body;
     const operator = await judge(request, 'sign_in', [token], () => identify.byToken(token));

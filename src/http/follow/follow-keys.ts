@@ -7,9 +7,9 @@ export type FollowKey = { kid: string | undefined; algorithms: readonly string[]
 /** Where the platform's keys are: at a URL, or given. */
 export type KeySource = { jwksUrl: string } | { keys: readonly FollowKey[] };
 
-/** Minimum for HS256: a shorter secret can be found from a single token. */
+/** Minimum for HS256, because a shorter secret can be found by trying all values on one token. */
 const SECRET_BYTES = 32;
-/** The minimum of jose for RS256. */
+/** The shortest key that jose accepts for RS256. */
 const RSA_BITS = 2048;
 
 /** Reads the URL of a JWK Set, or the JWK Set itself. @throws Error that quotes no key */
@@ -20,13 +20,13 @@ export function parseKeySource(text: string): KeySource {
 }
 
 /**
- * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. The kind of a key decides its algorithm, so
- * that no public key is used as a secret.
- * @throws Error that says which key is wrong, and quotes no key
+ * Reads a JWK Set, `{"keys":[…]}`, of public keys and of secrets for HS256. A key's algorithms follow from its kind,
+ * never from a token, so that no public key is used as a secret.
+ * @throws Error that says which key is wrong, without quoting it
  */
 export function parseFollowKeys(text: string): readonly FollowKey[] {
   const jwks = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
-  if (!Array.isArray(jwks) || jwks.length === 0) throw new Error('is no JWK Set with a key in it: write {"keys":[…]}');
+  if (!Array.isArray(jwks) || jwks.length === 0) throw new Error('is not a JWK Set with keys: write {"keys":[…]}');
   const keys = jwks.map((jwk: unknown, index) => {
     try {
       return readKey((jwk ?? {}) as Record<string, unknown>);
@@ -36,22 +36,22 @@ export function parseFollowKeys(text: string): readonly FollowKey[] {
   });
   const kids = keys.map(({ kid }) => kid);
   const unnamed = kids.findIndex((kid, index) => kids.length > 1 && (kid === undefined || kids.indexOf(kid) < index));
-  if (unnamed >= 0) throw new Error(`key ${unnamed + 1} has no "kid" of its own: of several keys, each needs one`);
+  if (unnamed >= 0) throw new Error(`key ${unnamed + 1} needs a "kid" that no other key has`);
   return keys;
 }
 
 function readKey(jwk: Record<string, unknown>): FollowKey {
   const { kty, use, alg, kid, k, key_ops: operations } = jwk;
   const ofKind = algorithmsOf(jwk);
-  if (ofKind === undefined) throw new Error(`is of none of these kinds: ${KEY_KINDS.join(', ')}`);
-  if ('d' in jwk) throw new Error('is a private key, which the platform alone may have: give its public half');
+  if (ofKind === undefined) throw new Error(`is not of a supported kind: ${KEY_KINDS.join(', ')}`);
+  if ('d' in jwk) throw new Error('is a private key, which only the platform may have: use its public key');
   const algorithms = ofKind.filter((algorithm) => alg === undefined || alg === algorithm);
   if (algorithms.length === 0) throw new Error(`has an "alg" that is not ${ofKind.join(' or ')}`);
   const verifies = operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
   if (!verifies || (use !== undefined && use !== 'sig')) {
-    throw new Error('is not for signatures: its "use" would be "sig", and its "key_ops" would hold "verify"');
+    throw new Error('is not for signatures: "use" must be "sig", and "key_ops" must contain "verify"');
   }
-  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) throw new Error('has a "kid" that is no text');
+  if (kid !== undefined && (typeof kid !== 'string' || kid === '')) throw new Error('has a "kid" that is not a string');
   return { kid, algorithms, key: kty === 'oct' ? secret(k) : publicKey(jwk) };
 }
 
@@ -70,7 +70,7 @@ function publicKey(jwk: JsonWebKeyInput['key']): KeyObject {
   return key;
 }
 
-/** Drops the error: errors about JSON and keys quote their input. */
+/** Returns undefined instead of throwing, because errors about JSON and keys quote their input. */
 function attempt<Value>(work: () => Value): Value | undefined {
   try {
     return work();

@@ -31,10 +31,10 @@ const PREFLIGHT = {
 };
 
 /**
- * The member's endpoint: follows one order as server-sent events, with a token that the platform signed.
+ * The endpoint where a member follows one order by server-sent events, with a token that the platform signed.
  *
  * - `200` the stream: `snapshot`, `orderStatusChanged`, then `end` or `expired`
- * - `204` the order has ended, and `Last-Event-ID` is its last message: an EventSource does not reconnect after it
+ * - `204` the order has ended, and `Last-Event-ID` is its last message. An EventSource does not reconnect after a 204
  * - `401` the token is not valid; the same answer for every reason
  * - `503` too many streams, or the platform's keys cannot be fetched (`Retry-After`)
  */
@@ -60,7 +60,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       });
       return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
     }
-    // For example, the database clock has no time yet.
+    // An error is, for example, that the database clock has no time yet.
     const why = error instanceof CannotVerify ? 'no_keys' : 'error';
     deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
     return tryLater(reply);
@@ -70,7 +70,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
 
   scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
-    // The reader has left, or sent another request on a connection whose response has not ended.
+    // The reader has disconnected, or sent this request before the response to its previous request had ended.
     if (reply.raw.destroyed || reply.raw.socket === null) {
       request.raw.socket.destroy();
       return reply.hijack();
@@ -95,7 +95,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
   });
 }
 
-/** Writes an order's messages into its stream, each once. */
+/** Makes a function that writes an order's messages into a stream, each message once. */
 function writeNews(
   stream: MemberStream,
   last: number | undefined,
@@ -122,7 +122,7 @@ function writeNews(
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
       if (!wasFirst) observe({ what: 'follow', action: 'tell', milliseconds });
     }
-    // At the beginning, and where earlier messages are no longer stored.
+    // A snapshot is sent if the stream starts at the beginning, or if earlier messages are no longer stored.
     if (sent === undefined || snapshot.sequence > sent) {
       sent = snapshot.sequence;
       events += formatEvent({ event: 'snapshot', data: snapshot, id: sent });
@@ -138,7 +138,7 @@ function tokenOf({ headers, query }: FastifyRequest): string | undefined {
   return typeof token === 'string' && token !== '' ? token : undefined;
 }
 
-/** @returns undefined if the id is not one of ours: the stream starts from the beginning */
+/** @returns the `Last-Event-ID`; undefined if it is not one of our ids: then the stream starts from the beginning */
 function lastOf({ headers }: FastifyRequest): number | undefined {
   const last = headers['last-event-id'];
   return typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : undefined;

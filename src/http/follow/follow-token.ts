@@ -20,15 +20,15 @@ export const NO_TOKEN = 'no token';
 /** Allowed difference between the platform's clock and ours. */
 const TOLERANCE_S = 30;
 const LIFETIME_S = 24 * 3600;
-/** Many times the length of a real token. Longer ones are not parsed. */
+/** Longer tokens are not parsed. A real token is many times shorter. */
 const TOKEN_MAX = 4096;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-/** The algorithms for an issuer's keys. Those keys are public, so HS256 is never one of them. */
+/** The algorithms for keys that are fetched from the issuer. HS256 is excluded, because these keys are public. */
 export const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
 
 /**
- * Makes a verifier of follow tokens, with which a platform lets a member follow an order. It checks signature, audience,
- * order and time. It throws BadFollowToken or CannotVerify, neither with any part of the token.
+ * Makes a verifier of follow tokens, with which a platform lets a member follow an order: signature, audience, order id
+ * and expiry. It throws BadFollowToken or CannotVerify. Neither error contains any part of the token.
  */
 export function createFollowTokenVerifier(settings: FollowTokenSettings, now: Now): VerifyFollowToken {
   const [keys, algorithms] =
@@ -41,7 +41,7 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
     const currentDate = now();
     const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
-    // A token with several audiences is not for us alone.
+    // A token with several audiences is also meant for others.
     // guard: follow-audience
     if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
     if (exp > currentDate.getTime() / 1000 + LIFETIME_S + TOLERANCE_S) {
@@ -67,7 +67,7 @@ async function verify(
   }
 }
 
-/** Selects the one key for a token, by its algorithm and, if it has one, its `kid`. */
+/** Selects the only key that fits a token's algorithm and, if the token has one, its `kid`. */
 function keysAtHand(keys: readonly FollowKey[]): JWTVerifyGetKey {
   return ({ alg, kid }) => {
     const [key, another] = keys.filter(

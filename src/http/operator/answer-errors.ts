@@ -7,12 +7,12 @@ import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts'
 import { TooManyFailures } from '../throttle-failures.ts';
 import { PROBLEMS, sendProblem, type ProblemStatus } from '../problem.ts';
 
-/** Errors of the client library, which carry no code. */
+/** Messages of errors that carry no code: ours about the clock, and those of the `pg` library. */
 const LOST =
   /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
 
-/** True if Postgres is unavailable or overloaded: the same request may succeed later. */
+/** True if Postgres is unavailable or overloaded, so that the same request may succeed later. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
   if (!(error instanceof Error)) return false;
@@ -21,10 +21,10 @@ export function isDatabaseAway(error: unknown): boolean {
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }
 
-/** Maximum body, in bytes. No operator needs more. */
+/** Maximum body, in bytes. */
 export const BODY_LIMIT = 64 * 1024;
 
-/** Makes a scope accept JSON of a modest size, or no body. */
+/** Makes a scope accept a JSON body of at most `BODY_LIMIT` bytes, or no body. */
 export function takeJson(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const parse = scope.getDefaultJsonParser('error', 'error');
@@ -39,10 +39,10 @@ export function takeJson(scope: FastifyInstance): void {
   );
 }
 
-/** Our sentences for errors of Fastify, whose own messages may change. */
+/** Our sentences for errors of Fastify. We do not use Fastify's messages, because they may change. */
 const SENTENCES: Record<string, string> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from its Content-Length.',
   FST_ERR_CTP_BODY_TOO_LARGE: `The body is larger than ${BODY_LIMIT} bytes. Send a smaller one.`,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
 };
@@ -59,7 +59,7 @@ class WrongFields extends Error {
   }
 }
 
-/** Parses requests with zod. Its errors name the wrong fields, without their values. */
+/** Parses requests with zod. Errors name the wrong fields, but do not quote their values. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema }) =>
   (data) => {
@@ -69,7 +69,7 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
 
 const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 'query' };
 
-/** Answers errors as problems. Errors of the request are explained; internal errors are not. */
+/** Answers errors as problems. The answer explains what is wrong with a request, but gives no details of our faults. */
 export function answerErrors(scope: FastifyInstance): void {
   scope.setErrorHandler<FastifyError>((error, request, reply) => {
     if (error instanceof WrongFields) {
@@ -78,7 +78,7 @@ export function answerErrors(scope: FastifyInstance): void {
       return sendProblem(reply, 400, `The request is not valid: ${issues.map(issueInWords).join('; ')}.`, { issues });
     }
     if (error instanceof TooManyFailures) {
-      // The body may still be arriving, and will not be read.
+      // The connection is closed, because the body may still be arriving and will not be read.
       reply.headers({ 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' });
       return sendProblem(reply, 429, error.message);
     }

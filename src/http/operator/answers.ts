@@ -21,18 +21,18 @@ export const Problem = z
   .object({
     type: z
       .string()
-      .meta({ description: 'Which problem it is, as a URI that stays the same. It is only an identifier.' }),
+      .meta({ description: 'Identifies the problem. A URI that never changes. There is no page at this URI.' }),
     title: z.string().meta({ description: 'The same for every problem of this type.' }),
     status: z.int().meta({ description: 'The status of the answer.' }),
     detail: z.string().meta({ description: 'What happened and what to do, in a sentence for people. It may change.' }),
     issues: z
       .array(ShapeIssue)
       .exactOptional()
-      .meta({ description: 'Of a 400: the wrong fields, ten at most, each once.' }),
+      .meta({ description: 'With 400: the wrong fields, at most ten, each once.' }),
     cause: z
       .union([ReplayCause, RefusalCause, AccessCause])
       .exactOptional()
-      .meta({ description: 'Of a 403 and a 409: why, as data.' }),
+      .meta({ description: 'With 403 and 409: the reason, for programs.' }),
   })
   .meta({
     id: 'Problem',
@@ -49,7 +49,7 @@ export function json<Schema extends z.ZodType>(
 type Described = { description: string; content: { [PROBLEM_JSON]: { schema: typeof Problem } } };
 const ALWAYS = [400, 401, 403, 429, 500, 503] as const;
 
-/** Describes a route's problems: the common ones and those given. */
+/** Describes the problems of a route: those in `ALWAYS` and the given ones. */
 export function failures<Also extends ProblemStatus>(
   ...also: Also[]
 ): Record<Also | (typeof ALWAYS)[number], Described> {

@@ -11,7 +11,7 @@ import type { OperatorDeps } from './operator-deps.ts';
 import { openapiRoute } from './openapi-route.ts';
 import { sendProblem } from '../problem.ts';
 
-/** Refuses every request without an operator's token before its body is read. The 401 never says why. */
+/** Refuses a request without a valid operator token before its body is read. The 401 does not say what is wrong. */
 export function bearerGate(
   { identify, judge }: { identify: Identify; judge: JudgeSlowly },
   authenticate: Authenticate,
@@ -31,7 +31,7 @@ const WRONG = {
   Cookie: 'You are not signed in, or the token is not valid. Sign in again.',
 };
 
-/** Answers 401 and closes the connection, since the body may still be arriving and will not be read. */
+/** Answers 401 and closes the connection, because the body may still be arriving and will not be read. */
 export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Cookie'): FastifyReply {
   reply.headers({
     'www-authenticate': `${scheme} realm="expediter"`,
@@ -41,7 +41,7 @@ export function unauthorized(reply: FastifyReply, scheme: 'Bearer' | 'Cookie'): 
   return sendProblem(reply, 401, WRONG[scheme]);
 }
 
-/** Mounts the operator API for programs. Every route takes a token as `Authorization: Bearer`. */
+/** Mounts the operator API for programs. Every route needs a token as `Authorization: Bearer`. */
 export async function bearerAuth(
   scope: FastifyInstance,
   deps: OperatorDeps,

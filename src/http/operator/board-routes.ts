@@ -23,13 +23,13 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
       schema: {
         operationId: 'followBoard',
         tags: ['Orders'],
-        summary: 'The board: all orders and what needs attention, as they change',
+        summary: 'The board: all current orders and everything that needs attention, updated live',
         description:
-          'Server-sent events without ids: after a reconnect you get the whole board again. `reset`: forget what you have. ' +
-          '`orders`, some at a time: each replaces what you have of its `serviceOrderId`. `complete`, once: you have the ' +
-          'whole board. `attention`: what a person should look at, as a whole, whenever it changed. The board has the ' +
-          'orders that have not ended (at most 20,000) and those that ended within 24 hours (the newest 2,000, without ' +
-          'those whose member was erased). Nothing about members. An order that leaves your filter is sent once more.',
+          'Server-sent events without ids. A reconnect sends the whole board again. `reset`: discard all orders. ' +
+          '`orders`: some orders; each replaces an earlier one with its `serviceOrderId`. `complete`, once: you have ' +
+          'the whole board. `attention`: the full list of what a person should check, sent when it changes. The ' +
+          'board has orders that have not ended (at most 20,000) and orders that ended within 24 hours (the newest ' +
+          '2,000, without erased members). It has no member data. An order that leaves your filter is sent once more.',
         querystring: LiveQuery,
         response: {
           200: {

@@ -19,8 +19,8 @@ import { version } from '../../core/domain/version.ts';
 import type { Access } from '../../operators/operation.ts';
 
 /**
- * Shapes of the core that the document names. They are not named where they are defined: a provider's own copy of the
- * kit defines them again, and zod's registry allows a name only once per process.
+ * Shapes of the core that have a name in the document. They get it here, not where they are defined: a provider package
+ * may bring a second copy of these definitions, and zod's registry allows each name once per process.
  */
 const WORDS: Record<string, z.ZodType> = {
   Status,
@@ -39,46 +39,46 @@ export const TAGS = [
   { name: 'Orders', description: 'Orders on their way to a POS and back.' },
   { name: 'Webhooks', description: 'Webhooks as they arrived, and replaying them.' },
   { name: 'Operators', description: 'Permissions of operators, and their sessions.' },
-  { name: 'Audit', description: 'What operators did and read, and what they were refused.' },
+  { name: 'Audit', description: 'What operators did and read, and which requests were refused.' },
   { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
   { name: 'Traffic', description: 'Counts of the last day.' },
   { name: 'Process', description: 'This process, and this description.' },
 ];
 
 const ABOUT = `The API of operators: people on call, and their programs. Every request carries a token as
-\`Authorization: Bearer\`. A token has roles, at all locations or at some. Each route says which role it needs, and where
-(\`x-role\`, \`x-of\`). Things at other locations are answered as if they did not exist. Ids in a path are percent-encoded.
+\`Authorization: Bearer\`. A token has roles at all locations or at some. Each route says which role it needs, and where
+(\`x-role\`, \`x-of\`). Data of other locations is treated as if it did not exist. Ids in a path are percent-encoded.
 Times are RFC 3339. Every error answer is a \`Problem\` (RFC 9457). Every change, and every read of member data, is recorded
 in the audit with its operator.`;
 
-/** Where a caller needs the route's role. */
+/** At which locations a caller needs the route's role, by `Access.of`. */
 const WHERE: Record<Access['of'], string> = {
   order: "at the order's location",
   webhook: "at the webhook's location",
   location: 'at the location',
-  list: 'at any location, and answers only about locations where you have it',
-  given: 'at each of the `locations` that are sent, or at all locations if none are',
+  list: 'at one location or more. The answer covers only the locations where you have this role',
+  given: 'at each location in `locations`, or at all locations if the request names none',
   all: 'at all locations',
-  none: 'at any location',
+  none: 'at one location or more',
 };
 
-/** A route's schema, with the role that it needs. */
+/** Returns a route's schema. Its description then says which role the route needs. */
 function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
   const access = config?.access;
   if (access === undefined) return schema;
   const { role, of, reveals } = access;
-  const also = reveals === undefined ? '' : ' Member data needs the role `member-data` there as well.';
+  const also = reveals === undefined ? '' : ' To get member data you also need the role `member-data` there.';
   const description = `${schema.description ?? ''} Needs the role \`${role}\` ${WHERE[of]}.${also}`.trim();
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 
-/** Makes the OpenAPI 3.1 document of the routes. The generator is imported only here, since it would slow the start. */
+/** Makes the OpenAPI 3.1 document. The generator is imported only if it is needed, because it would slow the start. */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger');
   name(Contents, z.toJSONSchema(CanonicalOrder, { io: 'input' }));
   for (const [id, word] of Object.entries(WORDS)) name(word, { ...z.globalRegistry.get(word), id });
 
-  // The generator reads an application's routes, so they are mounted on an application that is never called.
+  // The generator reads the routes of an application, so we mount them on an application that gets no requests.
   const described = fastify({ exposeHeadRoutes: false });
   described.setValidatorCompiler(validatorCompiler);
   described.setSerializerCompiler(serializerCompiler);
@@ -113,7 +113,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
   return document;
 }
 
-/** Names a shape that has no name itself. */
+/** Names a shape that has no name yet. */
 function name(shape: z.ZodType, about: z.core.GlobalMeta): void {
   if (z.globalRegistry.get(shape)?.id === undefined) z.globalRegistry.add(shape, about);
 }

@@ -12,20 +12,20 @@ import type { Attention } from '../../core/orders/sample-attention.ts';
 export type EventStream = {
   readonly body: Readable;
   send(event: { id?: number; event: string; data: unknown }): void;
-  /** True if the reader is slow: more events would only wait in memory. */
+  /** True if the reader is slow, so that further events would wait in memory. */
   isBehind(): boolean;
-  /** Calls back whenever a slow reader has caught up. */
+  /** Calls `drained` whenever a slow reader has caught up. */
   onDrain(drained: () => void): void;
-  /** Ends the stream. A reader that does not read the rest is cut off soon. */
+  /** Ends the stream. The connection is destroyed if the reader does not read the last events within `FLUSH_MS`. */
   end(): void;
   cutOff(): void;
-  /** Calls back once, whatever closed the stream. */
+  /** Calls `closed` once, for any reason that the stream closes. */
   onClose(closed: () => void): void;
 };
 
-/** State that both mounts of the API share, so that each limit applies to them together. */
+/** State that the API for programs and the console's API share, so that one limit applies to both together. */
 export type Shared = {
-  /** Aborts at the end of a drain, when the load balancer sends reconnecting readers to other processes. */
+  /** Aborts at the end of a drain. The load balancer then sends reconnecting readers to other processes. */
   closing: AbortSignal;
   now: Now;
   streams: Map<EventStream, Operator>;
@@ -34,18 +34,18 @@ export type Shared = {
 /** Time after which a reader reconnects. */
 const RETRY_MS = 2_000;
 const HEARTBEAT_MS = 15_000;
-/** Maximum age of a stream. A reader whose machine died is never noticed, and would hold its stream for hours. */
+/** Maximum age of a stream. Without a maximum, the stream of a reader whose machine died would stay open for hours. */
 const MAX_AGE_MS = 15 * 60_000;
-/** Time for the reader to read the rest. */
+/** How long the reader of an ended stream may read the last events. */
 const FLUSH_MS = 10_000;
 
 /**
- * Makes a stream of server-sent events, with a regular comment that stops proxies from closing it. Every stream ends at
- * its maximum age: its reader reconnects and misses nothing.
+ * Makes a stream of server-sent events. A comment is sent regularly, so that proxies do not close the stream as idle.
+ * The stream ends at its maximum age. Its reader then reconnects without a gap.
  */
 export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   const body = new PassThrough();
-  // The close event reports a reader that has left.
+  // Errors are ignored here, because the close event also reports a reader that has disconnected.
   body.on('error', () => {});
   const write = (text: string): void => {
     if (body.writable) body.write(text);
@@ -79,17 +79,17 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
   };
 }
 
-/** Streams of one process. Each holds a connection, and the board's some 200 kB if its reader is slow. */
+/** Maximum streams of a process. Each uses a connection. A board stream takes some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
-/** Streams of all operators who have only some locations, and of a single one of them. The rest is for the others. */
+/** Maximum streams of all operators with roles at only some locations together, and of each one of them. */
 const OF_SOME_MAX = STREAMS_MAX / 2;
 const OF_ONE_MAX = 40;
 
-/** Pause between two checks of a reader's permissions: a reader who lost them is cut off within five seconds. */
+/** Interval of checking a reader's permissions. A reader who lost them is cut off within five seconds. */
 const RECHECK_MS = 2_000;
 
 /**
- * Opens a stream, by token or session. It ends when the reader's present permissions change, or with the session.
+ * Opens a stream for the operator of the request. It ends when their permissions change, or when their session expires.
  * @throws 503 if there are too many
  */
 export function openStream(
@@ -106,7 +106,7 @@ export function openStream(
   const stream = eventStream();
   streams.set(stream, reader);
   const recheck = async (): Promise<void> => {
-    // If the reader cannot be identified any more, the stream ends.
+    // If the reader can no longer be identified, `operator` is undefined and the stream is cut off.
     const operator = await request.identifyAgain().catch(() => undefined);
     if (!isDeepStrictEqual(operator?.rights, reader.rights)) stream.cutOff();
   };
@@ -118,23 +118,23 @@ export function openStream(
     clearInterval(rechecking);
     clearTimeout(expiry);
   });
-  // A stream requested before the shutdown is opened and ended: after a refusal an EventSource would not reconnect.
+  // At a shutdown the stream is opened and ended at once. If it were refused, an EventSource would not reconnect.
   if (closing.aborted) setImmediate(() => stream.end());
   return stream;
 }
 
-/** Orders per event. Small, so that little waits for a slow reader. */
+/** Orders per event. The number is small, so that little data waits in memory for a slow reader. */
 const ORDERS_MAX = 200;
-/** Waiting orders at which a reader is cut off. It reconnects and gets the whole board again. */
+/** A reader is cut off when more orders wait for it. It reconnects and gets the whole board again. */
 const BEHIND_MAX = 50_000;
 
 /**
- * Writes the board's events into a stream, as fast as its reader reads. For a slow reader only the newest state of each
- * order and the newest attention list wait.
+ * Writes the board's events into a stream, as fast as its reader reads. For a slow reader we store only the newest
+ * state of each order and the newest attention list.
  */
 export function writeBoardEvents(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
-  /** Orders of the whole board, sent before later changes. An array, since a Map per reader would be large. */
+  /** Orders of the whole board that are not sent yet. They go before changes. A Map for each reader would be larger. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
   let attention: Attention | undefined;

@@ -12,31 +12,31 @@ import type { AccessCause } from './answers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set once the request is authenticated. */
+    /** Set when the request is authenticated. */
     operator: Operator | undefined;
-    /** Authenticates the operator again: undefined once they have no permissions any more. */
+    /** Authenticates the operator again. Undefined if the credential is no longer valid, or gives no role any more. */
     identifyAgain: () => Promise<Operator | undefined>;
-    /** The action in progress, which the audit has recorded. A route may add how it ended. */
+    /** The action in progress, which is already recorded in the audit. A route may set `after`, the action's result. */
     action: (Action & { id: string; after?: string }) | undefined;
   }
   interface FastifyContextConfig {
-    /** Undefined for an unknown path, which needs no permission. */
+    /** The permission that the route needs. Undefined for unknown paths, which need no permission. */
     access?: (Access & { route: string }) | undefined;
-    /** More about a request's action, from its body. */
+    /** Returns further fields of the audit action, read from the request's body. */
     about?: (request: FastifyRequest) => Promise<Partial<Action>>;
   }
 }
 
-/** How long after proving their identity a person may change permissions in a browser. */
+/** A person may change permissions in a browser for this long after proving their identity. */
 const PROVED_MS = 15 * 60_000;
-/** How long a session may read member data. After that it needs a new sign-in. */
+/** A session may read member data for this long. After that, the person must sign in again. */
 const READS_MEMBER_DATA_MS = 60 * 60_000;
-/** Refusals of one operator, token or person, that are recorded per minute. */
+/** At most this many refusals of one token or person are recorded in the audit per minute. */
 const MOST_REFUSALS = 1_000;
 
 /**
- * Checks each request against the permissions in `ACCESS`, and records actions and refusals in the audit. A hook must set
- * `request.operator` before.
+ * Checks each request against the permissions in `ACCESS`, and records actions and refusals in the audit. Another hook
+ * must have set `request.operator`.
  */
 export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool; now: Now }): void {
   scope.addHook('onRoute', (route) => {
@@ -89,7 +89,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     }
     const action = await actionOfRequest(pool, request);
     if (action === undefined) return;
-    // The body may have taken long to arrive.
+    // The permissions are read again, because the body may have taken long to arrive.
     const again = await request.identifyAgain();
     if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
       throw scope.httpErrors.forbidden('Your permissions changed while this request was running. Try again.');
@@ -113,7 +113,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     may: boolean,
     request: FastifyRequest,
     roles: readonly Role[],
-    /** Location of the request's subject, if the subject exists. */
+    /** Location of the order or webhook in the path; undefined if it was not found or the path names none. */
     locationId?: string | null,
   ): Promise<void> {
     const operator = operatorOf(request);
@@ -124,7 +124,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
     if (may && !isProofOld && !isSessionOld) return;
     const subject = request.routeOptions.config.access?.route;
-    // If the subject does not exist, the audit gets none of the ids that were typed.
+    // If the subject was not found, its id is not recorded: it could be any text.
     const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
     const action = { action: 'be refused', subject, ...about };
     if (isWritten(operator.id))
@@ -134,13 +134,13 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
       });
     }
-    throw Object.assign(scope.httpErrors.forbidden(`This request needs the role ${roles.join(' and ')} there.`), {
+    throw Object.assign(scope.httpErrors.forbidden(`You need the role ${roles.join(' and ')} for this request.`), {
       cause: { code: 'role_missing', roles: [...roles] } satisfies AccessCause,
     });
   }
 }
 
-/** Limits events per id and time, so that repeated forbidden requests do not fill the audit. */
+/** Makes a function that returns whether an id has had at most `most` events in the current period of `whileMs`. */
 export function withinBound(most: number, whileMs: number): (id: string) => boolean {
   const counts = new Map<string, number>();
   let current = 0;
@@ -160,19 +160,18 @@ export function operatorOf({ operator }: FastifyRequest): Operator {
 }
 
 /**
- * The locations that an answer may cover.
- * @param asked the requested `location`, in the query or the body of a `list` route
- * @returns undefined for all locations
+ * Returns the locations that an answer may cover; undefined means all locations.
+ * @param asked the `location` in the query or the body of a `list` route
  */
 export function locationsWithin(request: FastifyRequest, asked?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
   if (asked === undefined) return locationsOf(operator, role) ?? undefined;
-  // The guard has refused other locations.
+  // A location where the operator lacks the role was already refused in guardRoutes.
   return has(operator, role, asked) ? [asked] : [];
 }
 
-/** The requested location of a list; the locations where a permission is given, null for all. */
+/** The requested location of a list, or the locations of a new permission. null means all locations. */
 function askedOf(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
   if (of === 'given') return (body as { locations: Right['locations'] }).locations ?? [null];
   const asked = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
@@ -202,11 +201,11 @@ function isAnywhere(operator: Operator, role: Role): boolean {
   return locationsOf(operator, role)?.length !== 0;
 }
 
-/** The action of a request that the audit must record. */
+/** Returns the action that the audit must record for a request; undefined if it records none. */
 async function actionOfRequest(pool: Pool, request: FastifyRequest): Promise<Action | undefined> {
   const { access, about } = request.routeOptions.config;
   if (access === undefined) return undefined;
-  // On a route that takes no body, a body has no meaning.
+  // A body counts only if the route takes one.
   const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (request.body ?? {})) as Options;
   const action = await actOf(
     pool,

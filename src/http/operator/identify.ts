@@ -1,39 +1,39 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-// The key of a credential here. The credentials themselves are not stored.
+// This digest is the key of a credential in the cache, so that no credential stays in memory.
 import { digest as keyOf, mayBeToken } from '../../core/domain/make-token.ts';
 import { digest, findBySession, findByToken, isAnyoneAdmin } from '../../core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './answer-errors.ts';
 
-/** Authenticates an operator by a credential. Undefined if that fails, whatever the reason. */
+/** Authenticates an operator by a credential. The result is undefined if the credential is not valid for any reason. */
 export type Identify = {
   /** By OPERATOR_TOKEN or a named token. */
   byToken(given: string | undefined): Promise<Operator | undefined>;
-  /** By a session's cookie. There may be several of that name: the first valid one counts. */
+  /** By a session's cookie. A request may have several cookies with this name. The first valid one counts. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
-  /** Invalidates the cache, after this process has changed permissions. */
+  /** Call this after this process has changed permissions. */
   invalidateCache(): void;
 };
 
-/** How long a result is reused. Together with an open stream's `RECHECK_MS` it is below five seconds. */
+/** How long a result is reused. With `RECHECK_MS` of event-stream.ts, a lost permission ends a stream within 5 s. */
 const FRESH_MS = 2_000;
-/** How long a known credential stays valid while Postgres is unavailable. It can only read metrics then. */
+/** While Postgres is unavailable, a known credential stays valid for this long, but only for reading metrics. */
 const KNOWN_MS = 24 * 60 * 60_000;
-/** Maximum number of known credentials. The newest stay. */
+/** Maximum number of known credentials. The least recently used ones are dropped. */
 const KNOWN_MAX = 1_000;
 
 type Known = { operator: Operator; checkedAt: number };
 
 /**
- * @param operatorToken OPERATOR_TOKEN. The comparison takes the same time whatever differs
- * @param hasIssuer whether people sign in by OIDC: then OPERATOR_TOKEN is refused once one of them is an admin
+ * @param operatorToken OPERATOR_TOKEN. The duration of its comparison reveals nothing about it
+ * @param hasIssuer whether people sign in by OIDC. If so, OPERATOR_TOKEN is refused as soon as one of them is an admin
  */
 export function identifier(pool: Pool, operatorToken: string | undefined, now: Now, hasIssuer = false): Identify {
   const ours = operatorToken === undefined ? undefined : digest(operatorToken);
-  // Only valid credentials are stored, so failed authentications take no memory.
+  // Only valid credentials are cached, so failed authentications take no memory.
   const known = new LRUCache<string, Known>({
     max: KNOWN_MAX,
     ttl: KNOWN_MS,

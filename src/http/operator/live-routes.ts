@@ -16,7 +16,7 @@ const Resume = z.looseObject({
     .regex(/^\d{1,9}$/, { error: 'must be the `id` of an event' })
     .transform(Number)
     .optional()
-    .meta({ description: 'The last event that you have: the stream continues after it.', examples: ['3'] }),
+    .meta({ description: 'The `id` of the last event you received. The stream continues after it.', examples: ['3'] }),
 });
 
 /** Mounts `GET /orders/:serviceOrderId/live`: an order's live messages as server-sent events, of all processes. */
@@ -30,9 +30,9 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
         tags: ['Orders'],
         summary: "An order's live messages, as they happen",
         description:
-          'Server-sent events: each `orderStatusChanged` has the sequence as its `id` and a LiveMessage as its `data`, ' +
-          'as on the status topic, without `reason`. Begins with the first, or after `Last-Event-ID`. After the last comes ' +
-          '`end`, and the stream is closed.',
+          'Server-sent events. Each `orderStatusChanged` has the sequence as its `id`. Its `data` is a LiveMessage ' +
+          'as on the status topic, but without `reason`. The stream begins with the first message, or after ' +
+          '`Last-Event-ID`. After the last message, `end` is sent and the stream closes.',
         params: OrderParams,
         headers: Resume,
         response: {
@@ -48,7 +48,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
           },
           204: z
             .undefined()
-            .describe('The order has ended, and you have all of it. An EventSource does not come back after this.'),
+            .describe('The order has ended, and you have all its messages. An EventSource will not reconnect.'),
           ...failures(404),
         },
       },
@@ -65,7 +65,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       let sent = last ?? 0;
       const send = ({ messages, ended }: { messages: LiveMessage[]; ended: boolean }): void => {
         for (const message of messages) {
-          // An order that was not sent yet may move to another location.
+          // An order that was not sent to a POS yet may have moved to a location that the reader may not see.
           if (locations?.includes(message.locationId ?? '') === false) return stream.cutOff();
           sent = message.sequence;
           const { reason: _ofThePos, ...data } = message;

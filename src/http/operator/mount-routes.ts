@@ -10,9 +10,9 @@ import type { OperatorDeps } from './operator-deps.ts';
 import { sendProblem } from '../problem.ts';
 
 /**
- * The operator API, for programs and the console. The caller authenticates requests and chooses the prefix. Every error
- * answer is one of `PROBLEMS`.
- * @returns a function that mounts the routes on an authenticated scope with its own prefix
+ * Prepares the operator API, which is mounted twice: for programs and for the console. Every error answer is one of
+ * `PROBLEMS`.
+ * @returns a function that mounts the routes on a scope. The scope must authenticate requests, and may have a prefix
  */
 export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: FastifyInstance) => void {
   const ending = new AbortController();

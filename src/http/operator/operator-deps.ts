@@ -15,9 +15,9 @@ import type { RenderMetrics } from './metrics-route.ts';
 export type OperatorDeps = {
   identify: Identify;
   judge: JudgeSlowly;
-  /** OPERATOR_TOKEN. A session stores whether it opened the session. */
+  /** OPERATOR_TOKEN. A session that was opened with it ends when OPERATOR_TOKEN changes. */
   operatorToken: string | undefined;
-  /** CONSOLE_URL, if people open the console elsewhere than at PUBLIC_URL. */
+  /** CONSOLE_URL, if the console's URL differs from PUBLIC_URL. */
   consoleUrl: string | undefined;
   /** Undefined without sign-in by OIDC. */
   oidc: OidcSettings | undefined;
@@ -29,7 +29,6 @@ export type OperatorDeps = {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
-  /** Seconds for which an event with an unknown POS id waits for its order. */
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;

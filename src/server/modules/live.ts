@@ -11,7 +11,7 @@ type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'
 
 export type Live = Awaited<ReturnType<typeof liveModule>>;
 
-/** Brings committed changes to their readers. @param most the most streams of members that the process can hold */
+/** Publishes committed changes to the topic, members and the board. @param most maximum streams of members */
 export async function liveModule(app: App, config: Config, most: number) {
   const { log, pubsub, observability } = app;
   const { pool } = app.database;
@@ -21,13 +21,13 @@ export async function liveModule(app: App, config: Config, most: number) {
   });
   const relay = publishLive({ pool, publish: topic.publish, log, observe: observability.observe });
   const feed = orderFeed({ pool, log });
-  // Modules for operators are not loaded if they have no endpoint.
+  // The board is loaded only if operators have an endpoint.
   const board = hasOperators(config)
     ? (await import('../../core/orders/board-feed.ts')).boardFeed({ pool, log })
     : undefined;
   const members = membersOf(app, config, { feed, most });
   return {
-    /** Signals a commit to the relay, to followers of orders and to watchers of the board. */
+    /** Call this after a commit: it wakes the relay, the followers of orders and the watchers of the board. */
     notify() {
       relay.wake();
       feed.wake();
@@ -39,14 +39,14 @@ export async function liveModule(app: App, config: Config, most: number) {
     /** Undefined if members cannot follow orders. */
     members,
     relay: { name: 'relay', start: relay.start, stop: relay.stop },
-    /** Removes the record of followed orders. If that fails, it expires. */
+    /** Removes this process's record of followed orders. If this fails, the record expires. */
     followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },
-    /** The loops that poll for news while somebody reads. */
+    /** The loops that poll Postgres for changes while somebody follows an order or the board. */
     feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
   };
 }
 
-/** The members' endpoint and its streams. Undefined, and so missing, if no keys of their tokens are configured. */
+/** The members' endpoint and its streams. Undefined if no keys are configured: then there is no endpoint. */
 function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; most: number }) {
   const { FOLLOW_TOKEN_KEYS: source, FOLLOW_TOKEN_AUDIENCE: audience } = config;
   if (audience === undefined || source === undefined) return undefined;

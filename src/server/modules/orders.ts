@@ -47,7 +47,7 @@ export async function ordersModule(
     onAwaited: (posIds) => void webhooks.redrive(posIds),
   });
   const cancellations = workCancellations(forward);
-  /** Makes the workers check at once for changes by an operator or a timer. */
+  /** Wakes the workers after a change by an operator or a timer. */
   const wake = (): void => {
     placements.wakeForAll();
     cancellations.wake();
@@ -72,11 +72,10 @@ export async function ordersModule(
     breaker,
     /** Polls the status of overdue orders. */
     poller: statusPoller({ ...calling, registry: providers.registry, onApplied: webhooks.onApplied }),
-    /** Its stop ends the claims, without waiting for running calls. */
+    /** Its `stop` ends the claiming of new orders, and does not wait for running calls. `calls` waits for them. */
     claims: {
       name: 'claims',
       async start() {
-        // After a failure they are retried within half a minute anyway.
         await retryUnread(pool).catch((error: unknown) =>
           log.warn({ err: error }, 'held orders could not be retried at start; they are retried within half a minute'),
         );

@@ -17,15 +17,15 @@ type Spill = {
   list: TokenList;
   put: SpillWebhook;
   state(): SpillState;
-  /** Reads the spill only while Postgres takes writes. */
+  /** Starts reading the spill when Postgres takes writes, and stops reading when it is away. */
   onDatabase(isAway: boolean): void;
   stop(): Promise<void>;
 };
 
-/** Seconds for which known tokens count while Postgres is away. One that is revoked meanwhile is accepted for as long. */
+/** While Postgres is away, known tokens are accepted for this many seconds, even if they are revoked meanwhile. */
 const TOKEN_AGE_S = 3_600;
 
-/** Builds the spill: the tokens in memory, the writer and the reader. Undefined while SPILL_TOPIC is unset. */
+/** Builds the spill: the list of tokens in memory, the writer and the reader. Undefined if SPILL_TOPIC is unset. */
 export function spillModule(
   config: Pick<Config, 'SPILL_TOPIC'>,
   deps: StoreDeps &
@@ -47,7 +47,7 @@ export function spillModule(
   const spill = webhookSpiller({ keys: deps.keys, publish: pubsub.publish });
   const drain = drainSpill(deps);
   let reading: ReturnType<typeof pubsub.read> | undefined;
-  /** The webhooks spilled in the present outage. */
+  /** The webhooks that this process has spilled in the current outage. */
   let spilled = NONE_WAITING;
 
   return {

@@ -63,7 +63,7 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
       perSecond: config.WEBHOOK_SHARE,
       limits,
     },
-    /** Undefined while SPILL_TOPIC is unset. */
+    /** Undefined if SPILL_TOPIC is unset. */
     spill,
     writeNotStored: quotas.write,
     notStored: {
@@ -79,13 +79,13 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
 }
 
 type Effects = {
-  /** Applies the parked events of these POS ids. Logs failures, and never rejects. */
+  /** Applies the parked events of these POS ids. It logs failures, and its promise never rejects. */
   redrive(posIds: readonly PosId[]): Promise<void>;
-  /** Reports what was applied, and re-drives the events that waited for it. */
+  /** Call this after webhooks were applied: it reports conflicts, notifies readers and redrives parked events. */
   onApplied(applied: Applied): void;
 };
 
-/** The actions after a webhook's commit. */
+/** Makes the actions that follow a webhook's commit. */
 function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pubsub'>, live: Notify): Effects {
   const { observe } = observability;
   const redrive = async (posIds: readonly PosId[]): Promise<void> => {
@@ -112,12 +112,12 @@ function effectsOf({ database, observability, log }: Omit<App, 'providers' | 'pu
   };
 }
 
-/** Copies fields one by one: this is logged, and other fields of an event may contain member data. */
+/** Copies only these fields, because the result is logged and other fields of an event may contain member data. */
 function toObserved({ webhookId, locationId, integration, serviceOrderId, event: { status } }: Conflict): Observed {
   return { what: 'conflict', webhookId, locationId, integration, serviceOrderId, status };
 }
 
-/** Batches of arriving webhooks. Spilled and refused ones have their own, so that no webhook waits behind them. */
+/** Makes the batches. Spilled and refused webhooks have their own, so that no arriving webhook waits behind them. */
 function batchesOf(
   { database, observability, log }: App,
   { onApplied }: Effects,
@@ -136,13 +136,13 @@ function batchesOf(
   return {
     arrived: batchWebhooks({ ...batching, writers: BATCH_WRITERS }),
     drained: batchWebhooks({ ...batching, writers: 1 }),
-    // Uses no connection of the accepted webhooks.
+    // Refused webhooks use `pool`, so that they take no connection from accepted webhooks.
     refused: batchWebhooks({ ...batching, pool: database.pool, writers: 1 }),
   };
 }
 type Batching = Parameters<typeof batchWebhooks>[0];
 
-/** Limits on the unproven webhooks that are stored for one location. */
+/** Makes the limits on webhooks that are stored for one location although nothing proves that the POS sent them. */
 function quotasOf(
   { database, log }: App,
   config: Config,
@@ -155,7 +155,7 @@ function quotasOf(
     onSpent: (locationId) =>
       log.error(
         { locationId },
-        'webhooks that nothing proves to be of the POS are beyond DROPPED_QUOTA: they are no longer stored today',
+        'dropped webhooks exceed DROPPED_QUOTA, and nothing proves that the POS sent them: no more are stored today',
       ),
   });
   const refused = dropQuota(pool, {
@@ -163,7 +163,7 @@ function quotasOf(
     bytes: REFUSED_QUOTA,
     now: clock.now,
     onSpent: (locationId) =>
-      log.warn({ locationId }, 'too many webhooks are refused for an old token: they are no longer stored today'),
+      log.warn({ locationId }, 'too many webhooks were refused for an old token: no more of them are stored today'),
   });
   return {
     dropped,

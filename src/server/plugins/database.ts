@@ -11,7 +11,7 @@ import { openDatabase } from '../../database/open-database.ts';
 import { explainDatabaseError } from '../../database/explain-database-error.ts';
 
 const RETRY_MS = 1_000;
-/** Interval of the log line while the start waits for Postgres. */
+/** The reason is logged again at this interval while the start waits for Postgres. */
 const REPORT_AGAIN_MS = 60_000;
 
 export type Database = {
@@ -20,11 +20,11 @@ export type Database = {
   flushPool: Pool;
   clock: DatabaseClock;
   watch: DatabaseWatch;
-  /** Registers a listener for when Postgres is first reached, becomes unavailable, or is back. */
+  /** Registers a listener. It is called when Postgres is first reached, becomes unavailable, or is available again. */
   onChange(listener: (isAway: boolean) => void): void;
   /**
-   * Resolves once Postgres can be used and `load` has read from it. Until then it logs the reason.
-   * @throws WrongSchema, which waiting cannot change
+   * Resolves when Postgres can be used and `load` has read from it. Until then it logs why Postgres cannot be used.
+   * @throws WrongSchema, because waiting does not help then
    */
   ready(load: () => Promise<unknown>, stopping: AbortSignal): Promise<void>;
   close(): Promise<unknown>;
@@ -36,7 +36,7 @@ declare module 'fastify' {
   }
 }
 
-/** Opens the pools. Nothing connects before the first query. */
+/** Opens the pools. They connect at the first query. */
 export const database = fp(
   async (app: FastifyInstance, config: Pick<Config, 'DATABASE_URL' | 'POOL_SIZE'>) => {
     const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
@@ -59,7 +59,7 @@ export const database = fp(
   { name: 'database' },
 );
 
-/** Waits for Postgres without limit. Logs the reason at once, when it changes, and periodically. */
+/** Waits for Postgres without a time limit. Logs the reason at once, when it changes, and then periodically. */
 async function databaseReady(
   { pool, clock, load }: { pool: Pool; clock: DatabaseClock; load: () => Promise<unknown> },
   log: FastifyBaseLogger,

@@ -9,7 +9,7 @@ declare module 'fastify' {
   }
 }
 
-/** The readers of events: log, last-seen times, traffic; metrics and traces once they are loaded. */
+/** The readers of events: log, last-seen times and traffic. Metrics and traces are added when they are loaded. */
 export const observability = fp(
   async (app: FastifyInstance, config: Config) => {
     const { pool, flushPool, clock } = app.database;

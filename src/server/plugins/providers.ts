@@ -11,7 +11,7 @@ export type Providers = {
   registry: Registry;
   open: OpenSettings;
   credentialsFor: (integration: string) => Credentials;
-  /** Calls a POS, at hosts that a location may name. */
+  /** Calls a POS. It refuses hosts that a location's settings must not name. */
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
 };
@@ -22,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-/** The integrations, and the dependencies of every call to a POS. */
+/** The integrations, and what every call to a POS needs. */
 export const providers = fp(
   async (app: FastifyInstance, { config, registry }: { config: Config; registry: Registry }) => {
     const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;

@@ -5,16 +5,16 @@ import type { Config } from '../config.ts';
 import { loadPubsub } from '../pubsub/load-pubsub.ts';
 
 export type PubsubClient = {
-  /** The library's client. It resolves the address of Pub/Sub or of an emulator, and full names. */
+  /** The library's client. It knows the address of Pub/Sub or of an emulator, and the full names of topics. */
   pubsub: PubSub;
-  /** The client generated from Pub/Sub's interface. */
+  /** The low-level client, which the library generates from Pub/Sub's interface. */
   publisher: v1.PublisherClient;
 };
 
 export type PubsubConnection = {
-  /** Loads the library (300 ms, which would delay the start), and begins to search for credentials. */
+  /** Loads the library, which takes 300 ms, and begins to search for credentials. */
   load(): Promise<void>;
-  /** @throws if there are no credentials; a later call searches again */
+  /** Returns the clients. @throws Error if there are no credentials. A later call searches again */
   client(): Promise<PubsubClient>;
   close(): Promise<void>;
 };
@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-/** The process's one connection to Pub/Sub, opened when it is first needed. */
+/** The only connection of the process to Pub/Sub. It is opened when it is first needed. */
 export const pubsub = fp(
   async (app: FastifyInstance, { GOOGLE_CLOUD_PROJECT }: Pick<Config, 'GOOGLE_CLOUD_PROJECT'>) => {
     app.decorate('pubsub', pubsubConnection(GOOGLE_CLOUD_PROJECT));
@@ -38,18 +38,18 @@ function pubsubConnection(project: string): PubsubConnection {
     const { PubSub, v1 } = await loadPubsub();
     const options: ClientConfig & Record<string, unknown> = {
       projectId: project,
-      // After an outage the default would wait up to two minutes before it reconnects.
+      // With the defaults, the library would wait up to two minutes before it reconnects after an outage.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 1_000,
     };
     const pubsub = new PubSub(options);
     const publisher = new v1.PublisherClient({ ...(await pubsub.getClientConfig()) });
-    // Searches for credentials here: a failure in the client's first call could not be caught, and would end the process.
+    // Searches for credentials now. A failure in the client's first call could not be caught and would end the process.
     await publisher.initialize();
     return { pubsub, publisher };
   };
   let opened: Promise<PubsubClient> | undefined;
-  /** A client without credentials never finds any later, so the next call makes a new client. */
+  /** A client that found no credentials never searches again, so the next call makes a new client. */
   const client = (): Promise<PubsubClient> =>
     (opened ??= open().catch((error: unknown) => {
       opened = undefined;
@@ -58,7 +58,7 @@ function pubsubConnection(project: string): PubsubConnection {
   return {
     client,
     async load() {
-      // Called early, because it blocks the process for 80 ms. The first message reports a failure.
+      // The client is made early, because this blocks the process for 80 ms. The first message reports a failure.
       client().catch(() => {});
       await loadPubsub();
     },

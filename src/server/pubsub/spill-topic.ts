@@ -3,26 +3,26 @@ import type { SpillMessage } from '../../core/spill/drain-spill.ts';
 import { loadPubsub } from './load-pubsub.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-/** The time for a request: that of a webhook's answer, in case Postgres used none of it. No sender waits for longer. */
+/** Limit for a request: the time in which a webhook must be answered. No sender waits longer for its answer. */
 const CALL = { timeout: 1_400, retry: null };
-/** Time for which messages are gathered into one request. */
+/** Messages are collected for this long and sent in one request. */
 const GATHER_MS = 3;
-/** Messages and bytes of a request. Pub/Sub takes 1,000 and 10 MB, including its own overhead. */
+/** Maximum messages and bytes of a request. Pub/Sub's limits are 1,000 and 10 MB, including its own overhead. */
 const MOST = { messages: 500, bytes: 9_000_000 };
 
-/** Unacknowledged messages and bytes held at a time. */
+/** Maximum unacknowledged messages and bytes in memory. */
 const HELD = { maxMessages: 1_000, maxBytes: 16 * 2 ** 20, allowExcessMessages: false };
-/** Time for which acknowledgements are gathered. The library's default of 100 ms would make the drain wait for messages. */
+/** Acknowledgements are collected for this long. With the library's 100 ms, the drain would wait for new messages. */
 const ACK_MS = 20;
-/** Time for the last acknowledgements when the subscription is closed. */
+/** When the subscription is closed, the last acknowledgements may take this long. */
 const CLOSE_S = 2;
-/** Time until a subscription that failed is read again. */
+/** A subscription that failed is opened again after this time. */
 const AGAIN_MS = 5_000;
 
 export type SpillTopic = {
   /** Resolves when Pub/Sub has acknowledged the message. @throws if it does not, or if the message is too large */
   publish(data: Buffer): Promise<void>;
-  /** Reads the subscription until it is stopped. Then all unacknowledged messages return to Pub/Sub. */
+  /** Reads the subscription until `stop` is called. Pub/Sub then delivers all unacknowledged messages again. */
   read(receive: (message: SpillMessage) => void): { stop(): Promise<void> };
 };
 
@@ -31,7 +31,7 @@ type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
 /** The name of the subscription that reads a spill topic. */
 export const drainOf = (topic: string): string => `${topic}-drain`;
 
-/** The topic that holds webhooks while Postgres is away, and the subscription that reads them. */
+/** The topic that stores webhooks while Postgres is away, and the subscription from which they are read. */
 export function spillTopic(
   { client }: PubsubConnection,
   about: { topic: string; onError: (error: unknown) => void },
@@ -49,7 +49,7 @@ export function spillTopic(
     try {
       const { pubsub, publisher } = await client();
       const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ data }) => ({ data })) };
-      await publisher.publish(request, { ...CALL }); // A copy, because it changes the options.
+      await publisher.publish(request, { ...CALL }); // A copy, because `publish` changes its options.
       for (const { resolve } of batch) resolve();
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -100,7 +100,7 @@ export function spillTopic(
       const begin = (): void => {
         reading = open(receive).then(
           (subscription) => {
-            // A subscription with an error has closed itself.
+            // After an error the subscription is already closed.
             subscription.on('error', fail);
             if (isStopped) void subscription.close();
             return subscription;

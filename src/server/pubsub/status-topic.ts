@@ -3,13 +3,13 @@ import type { LiveMessage } from '../../core/domain/live-message.ts';
 import type { Publish } from '../../core/live/publish-live.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-/** The type of the event, with the version of its payload. docs/decisions/19-cloudevents.md has the rules for changes. */
+/** The event's type, with the version of its payload. docs/decisions/19-cloudevents.md has the rules for changes. */
 export const EVENT_TYPE = 'expediter.order.status-changed.v1';
-/** The `$id` of docs/live-message.schema.json: a name, not an address. */
+/** The `$id` of docs/live-message.schema.json. It is a name, and nothing can be fetched there. */
 export const DATA_SCHEMA = 'urn:expediter:live-message:v1';
-/** Digits of the largest sequence, an integer of Postgres. */
+/** The largest sequence, a 4-byte integer of Postgres, has this many digits. */
 const DIGITS = 10;
-/** Characters that a CloudEvent's text must not contain. An order's id may. */
+/** Characters that the text of a CloudEvent must not contain, but an order's id may contain. */
 const NO_TEXT = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 
 /**
@@ -17,10 +17,10 @@ const NO_TEXT = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
  * (https://github.com/googleapis/google-cloudevents/blob/main/docs/spec/pubsub.md). An order's id has at most 255
  * characters of three bytes, so `ce-id` is below Pub/Sub's limit of 1,024 bytes for a value.
  *
- * The binding's text has the media type in `content-type`; its examples and CloudEvents' own library for Go have it in
- * `ce-datacontenttype`. There is no `ce-sequencetype`, because numbers are skipped after a restore.
+ * The media type is in two attributes: the text of the binding says `content-type`, but its examples and CloudEvents'
+ * Go library use `ce-datacontenttype`. There is no `ce-sequencetype`, because numbers are skipped after a restore.
  * @param about.source the publisher, a URI reference
- * @param about.traceparent the span of the publishing; undefined if nothing is traced
+ * @param about.traceparent the span of the publish call; undefined if tracing is off
  */
 function cloudEvent(
   { serviceOrderId, sequence, appliedAt }: LiveMessage,
@@ -42,15 +42,15 @@ function cloudEvent(
   };
 }
 
-/** Options of a call. The outbox retries: the library's own retries would delay a message silently for minutes. */
+/** Options of a call. The library's retries are off, because they would silently delay a message. The relay retries. */
 const CALL = { timeout: 3_000, retry: null };
 
 /**
- * The topic that members' clients read.
+ * The topic for live messages.
  *
- * The client generated from Pub/Sub's interface sends the messages. The library's `Topic` batches messages by a timer,
- * queues them by ordering key and stops a key at its first failure. The relay does all of that, and a request has one
- * ordering key, so `Topic` would only cost half as much CPU time again, and a millisecond.
+ * The low-level client sends the messages, not the library's `Topic`. A `Topic` batches messages by a timer, queues
+ * them by ordering key and stops a key at its first failure. The relay does all of this itself, so a `Topic` would only
+ * add half of the CPU time and a millisecond.
  * @param about.tracedShare the share of orders that is traced; undefined if there are no traces
  */
 export function statusTopic(
@@ -66,7 +66,7 @@ export function statusTopic(
       const { pubsub, publisher } = await client();
       if (topic === undefined) {
         topic = pubsub.topic(name).name;
-        // The topic's full name at Google: unique to an installation, and independent of its endpoints' addresses.
+        // The topic's full name at Google is unique to an installation, and does not depend on the service's addresses.
         source = `//pubsub.googleapis.com/${encodeURI(topic)}`;
       }
       const attributes = {

@@ -99,10 +99,11 @@ describe('busy mode', () => {
     await untilSent(serviceOrderId);
     expect(pos.tickets.map((ticket) => ticket.serviceOrderId)).toEqual([serviceOrderId]);
     expect(await shown()).toMatchObject({ pausedAt: null, pausedUntil: null });
+    const message = 'POS paused or resumed a location';
     expect(saidOf('pause')).toEqual([
-      expect.objectContaining({ by: 'deliverect', until: pausedUntil, webhookId: expect.any(String), message: 'POS' }),
+      expect.objectContaining({ by: 'deliverect', until: pausedUntil, webhookId: expect.any(String), message }),
     ]);
-    expect(saidOf('resume')).toEqual([expect.objectContaining({ by: 'deliverect', message: 'POS' })]);
+    expect(saidOf('resume')).toEqual([expect.objectContaining({ by: 'deliverect', message })]);
   });
 
   it('ends by itself if nobody says that the kitchen is open again', async () => {

@@ -158,7 +158,7 @@ it('an order goes on without what it can do without, and all who read about it a
   expect(story.order?.leftOut).toEqual(leftOut);
   expect(story.timeline.find(({ what }) => what === 'fetched')?.details).toMatchObject({ leftOut });
   expect((await runCli(system.env, ['order', 'show', id])).out).toContain('member.phone (phone unusable)');
-  const line = system.logged.find((each) => each.includes('order read without') && each.includes(id));
+  const line = system.logged.find((each) => each.includes('parts of an order were left out') && each.includes(id));
   expect(JSON.parse(line ?? '')).toMatchObject({ serviceOrderId: id, leftOut });
   const order = (await readBoard(system.pool)).orders.find((each) => each.serviceOrderId === id);
   if (order === undefined) throw new Error('it is not on the board');

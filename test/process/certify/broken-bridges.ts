@@ -69,7 +69,7 @@ export const BROKEN: Record<string, Broken> = {
     names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId, id: randomUUID() }),
     check: 'ticket id',
     found: /webhooks named the order by \d ids: "/,
-    toDo: /whether the kitchen has two tickets of it/,
+    toDo: /whether the kitchen has two tickets for it/,
   },
   'does not look at the signature of an order': {
     trusts: true,
@@ -101,7 +101,7 @@ export const BROKEN: Record<string, Broken> = {
     names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId }),
     check: 'ticket id',
     found: /neither the answer to the order nor a webhook named the id/,
-    toDo: /answer the order with it/,
+    toDo: /return the ticket's id in the answer/,
     request: /answered 200 in \d+ ms: no JSON$/,
   },
   'names a ticket by an id that it never told': {
@@ -121,7 +121,7 @@ export const BROKEN: Record<string, Broken> = {
   'leaves a status out': {
     does: (status) => (status === 'RECEIVED' ? ['IN_PROGRESS'] : [status]),
     check: 'received',
-    found: /never came, and IN_PROGRESS did: the member was never notified/,
+    found: /never came, but IN_PROGRESS did: the member was never notified/,
     toDo: /--without received/,
   },
   'sends statuses in the wrong order': {
@@ -134,7 +134,7 @@ export const BROKEN: Record<string, Broken> = {
   'has words of its own': {
     does: (status) => [status === 'IN_PROGRESS' ? 'COOKING' : status],
     check: 'in_progress',
-    found: /was ignored: its status, or its kind of event, is unknown/,
+    found: /was ignored, because its status or kind of event is unknown/,
     toDo: /one of these as "status": RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, FAILED, CANCELLED$/,
     request: /with \{"eventType":"order.status".*"status":"COOKING"/,
   },
@@ -200,7 +200,7 @@ export const BROKEN: Record<string, Broken> = {
     write: (event) => flat({ ...event, eventType: 'order.updated' }),
     does: (status) => (status === 'RECEIVED' ? [status] : []),
     check: 'received',
-    found: /was ignored: its status, or its kind of event/,
+    found: /was ignored, because its status or kind of event/,
     toDo: /write "eventType": "order.status"/,
     request: /^the last webhook: POST /,
     also: ['in_progress'],

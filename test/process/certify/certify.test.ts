@@ -207,7 +207,7 @@ it.concurrent('a bridge fails that gives the id of a ticket to another one', asy
   expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
   const certified = await certifyBridge('numbered', numbered);
   expect(failed(certified)).toEqual(['ticket id']);
-  expect(certified.checks.at(-2)?.found).toBe(`the id "No. 1" is another order's, which this POS had before`);
+  expect(certified.checks.at(-2)?.found).toBe(`the id "No. 1" already belongs to an earlier order at this POS`);
   expect(certified.checks.at(-2)?.toDo).toMatch(/If your test database was emptied: delete \.certify, or use --dir$/);
 });
 
@@ -234,7 +234,7 @@ describe.concurrent('a POS that can be asked', () => {
   ] as const)('what became of the order, and says $answer: $state', async ({ answer, state }) => {
     const certified = await certifyBridge(`asked-${answer}`, {}, { integration: `asked-${answer}` });
     expect(certified.checks.at(-1)).toMatchObject({
-      check: 'can be asked',
+      check: 'can be polled',
       state,
       found: `polled for the order, it reports ${answer}`,
     });
@@ -242,7 +242,7 @@ describe.concurrent('a POS that can be asked', () => {
 
   it('is not asked where its settings name nobody', async () => {
     const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked-nobody' });
-    expect(briefly(certified)).not.toContain(expect.stringContaining('can be asked'));
+    expect(briefly(certified)).not.toContain(expect.stringContaining('can be polled'));
     expect(failed(certified)).toEqual([]);
   });
 
@@ -268,7 +268,7 @@ describe.concurrent('a POS that can be asked', () => {
     const certified = await certifyBridge(locationId, { does });
     expect(failed(certified)).toEqual(['received']);
     const { found } = certified.checks.find(({ check }) => check === 'received') ?? {};
-    expect(found).toBe('no webhook brought it: the service had to poll the POS, which reported OPEN');
+    expect(found).toBe('no webhook reported it: the service had to poll the POS, which reported OPEN');
   });
 });
 
