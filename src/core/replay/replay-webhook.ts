@@ -15,7 +15,6 @@ import { redriveParked } from '../statuses/redrive-parked.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
 
 export type Replaying = RetranslateDeps & {
-  /** Seconds for which an event stays parked under an unknown POS id. */
   /** True to store nothing and only return the outcome. */
   dryRun: boolean;
 };
