@@ -77,7 +77,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dt>Orders</dt>
             <dd>
               {pausedAt === null ? (
-                <Badge tone="good">taken</Badge>
+                <Badge tone="good">accepted</Badge>
               ) : (
                 <>
                   <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
