@@ -17,7 +17,7 @@ export async function seedOrders(
   );
 }
 
-/** Inserts old orders with all that is kept of them: contents, histories, webhooks of three days. */
+/** Inserts old orders with all their stored data: contents, histories, and webhooks of three days. */
 export async function seedPast(pool: pg.Pool, count: number): Promise<void> {
   await pool.query(
     `WITH past AS (

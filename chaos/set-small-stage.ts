@@ -24,17 +24,17 @@ export type SmallStage = {
   databaseUrl: string;
   pool: pg.Pool;
   platform: OrderingPlatform;
-  /** The POS of all locations but the first, and the first one's. */
+  /** The POS of all locations except the first, and the POS of the first. */
   pos: Pos;
   firstPos: Pos;
-  /** URLs by location, the first one's first. */
+  /** Webhook URLs in the order of the locations. */
   webhookUrls: string[];
   locationIds: string[];
   url: string;
   signal(serviceOrderId: string): Promise<void>;
-  /** Stops reading the process's log, or goes on. */
+  /** Stops or resumes reading the log of the process. */
   readLog(isRead: boolean): void;
-  /** Sends from a process of its own. */
+  /** Sends from another process. */
   offer(load: Load): Promise<Offered>;
   offerFlood(flood: Omit<Flood, 'port'>): Promise<Record<string, number>>;
   offerHostility(about: { perSecond: number; seconds: number }): Promise<Record<string, number>>;
@@ -49,7 +49,7 @@ const OFFER_STRANGERS = new URL('./offer-strangers.ts', import.meta.url);
 const OFFER_HOSTILITY = new URL('./offer-hostility.ts', import.meta.url);
 
 /**
- * @param about.firstSigns whether the first location's POS signs
+ * @param about.firstSigns true if the first location's POS signs its webhooks
  * @param about.prepare gets the database, migrated and empty, before the service starts
  */
 export async function setSmallStage(
