@@ -32,7 +32,7 @@ const WEBHOOKS = PER_SECOND * TURN_S;
 /** The flood begins this long before the webhooks, so that its connections are open. */
 const WARM_UP_S = 1;
 const SIGN_INS = 10;
-/** Linux has all of 127.0.0.0/8. */
+/** Another source address. On Linux, all of 127.0.0.0/8 is this machine. */
 const ELSEWHERE = '127.0.0.2';
 
 type Turn = { p99Ms: number; judged: number; signInMs: number; spent: string };

@@ -11,7 +11,7 @@ export type LiveMeasurement = {
   sustainedEventsPerSecond: number;
   /** The rate at which a service that has just started publishes a backlog. */
   drainPerSecond: number;
-  /** From a commit to its receipt by a subscriber. */
+  /** From the commit of a change to the arrival of its live message at a subscriber. */
   liveLagP50Ms: number;
   liveLagP99Ms: number;
 };
@@ -19,7 +19,7 @@ export type LiveMeasurement = {
 export type LiveLengths = {
   /** Seconds of each tried rate. */
   stepS: number;
-  /** Rows that wait when the service starts. */
+  /** Rows in the outbox when the service starts. */
   backlog: number;
   /** Seconds of the measurement of lags, after its warm-up. */
   lagS: number;

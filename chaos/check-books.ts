@@ -226,7 +226,7 @@ function divergence(
   return why;
 }
 
-/** Checks the messages as a reader who drops repeats. First occurrences must rise without gaps to the order's last. */
+/** Checks messages as a reader who drops repeats. Sequences must rise without gaps, up to the last of the order. */
 function checkLive(order: OrderRow, messages: readonly Message[], history: readonly EventRow[], breaks: Breaks): void {
   const seen = new Map<number, LiveMessage>();
   for (const { data, attributes } of messages) {

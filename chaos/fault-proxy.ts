@@ -37,7 +37,7 @@ const PORT_PATIENCE_MS = 5000;
 
 /**
  * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. It makes no random choices;
- * callers may, see `cutSometimes`. A Postgres that is down shows as a reset.
+ * callers may, see `cutSometimes`. If Postgres is down, clients see a reset.
  */
 export async function startFaultProxy(about: { targetPort: number }): Promise<FaultProxy> {
   let { targetPort } = about;

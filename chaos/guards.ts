@@ -7,7 +7,7 @@ export type Mutation = {
 };
 type Edit = readonly [from: RegExp, to: string];
 
-/** All marks in a text. Their comments are lines of their own. */
+/** Finds all marks in a text. The comment of a mark is on its own line. */
 export const marksIn = (text: string): string[] =>
   Array.from(text.matchAll(/^ *(?:\/\/|--) guard: (.*)$/gm), ([, mark = '']) => mark);
 

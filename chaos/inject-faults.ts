@@ -267,7 +267,7 @@ function platformFault(
   return pick(['down', 'hang', { errors }, undefined] as const, chance(seed, 'platform', id, request));
 }
 
-/** A platform whose replica lags after an outage: it denies once that it has an order that was waiting. */
+/** A platform whose replica lags after an outage: its first answer for each waiting order is "no such order". */
 function replicaThatLags(): (id: string, underWay: ReadonlyMap<TimedKind, Fault>) => PlatformFault | undefined {
   const waiting = new Set<string>();
   const denied = new Set<string>();

@@ -112,14 +112,14 @@ export const KINDS: readonly Kind[] = [
 
 /** How often POS systems drop answers in a round of their lane. This is the most common fault on a real platform. */
 const DROPPED_ANSWERS = 2;
-/** Seconds between two faults of a lane. The database's are far enough apart to see the service recover. */
+/** Seconds between two faults of a lane. Between faults of the database, there is time to see the service recover. */
 const GAPS: Record<Lane, readonly [number, number]> = {
   processes: [2, 4],
   database: [5, 7],
   others: [1, 3],
   lasting: [1, 3],
 };
-/** The longest share of a run that a fault may take, unless it is the only kind. */
+/** The longest share of a run that a fault may take, except in a run whose only fault is `away`. */
 const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, others: 1 / 8, lasting: 1 / 3 };
 const FIRST_AT = 2;
 

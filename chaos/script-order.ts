@@ -73,7 +73,7 @@ export function scriptOrder(
   const doing = (about: 'cancel' | 'change'): Doing => {
     const when = drawn(about, 1);
     const afterMs = DOING_MS * drawn(about, 2);
-    // Some are cancelled or changed before the first signal. Others are while the POS makes the ticket.
+    // With `afterMs` 0, it happens before the first signal (`order`), or while the POS makes the ticket (`ticket`).
     if (when < 0.2) return { from: 'order', afterMs: 0 };
     if (when < 0.4) return { from: 'order', afterMs };
     return { from: 'ticket', afterMs: when < 0.6 ? 0 : afterMs };

@@ -1,4 +1,4 @@
-/** The orders of a small stage, of now and of the past. */
+/** Inserts the orders of a small stage: current and old ones. */
 import type pg from 'pg';
 import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
 

@@ -49,7 +49,7 @@ export const MEMBER = {
   email: 'planted@example.com',
   phone: '+4930999999',
 };
-/** The member's text. It must never appear either. */
+/** The member's text. It must never appear in a log either. */
 export const NOTES = 'planted notes';
 export const CANCEL_REASON = 'planted reason';
 /** What a member's change adds to the notes. */
@@ -59,7 +59,7 @@ const PUBLISH_AGAIN_MS = 500;
 const EARLY_MS = 1_500;
 /** The time that a POS takes to make a ticket, if the member cancels or changes the order meanwhile. */
 const MAKING_MS = 400;
-/** Time until a POS that cancels later says so. */
+/** Time until a POS with the answer `later` reports that it has cancelled. */
 const LATER_MS = 1_500;
 /** An order with one of these statuses is cooked and cannot be cancelled any more. */
 export const COOKED = ['ready', 'en_route', 'completed'];

@@ -19,7 +19,7 @@ import type { Load, Offered } from './offer-load.ts';
 import type { Flood } from './offer-anonymous.ts';
 import { signalOrder } from './signal-order.ts';
 
-/** One process of the service with quiet parts around it, for one round of a measurement. */
+/** One process of the service, with a platform, POS systems and Pub/Sub without faults, for one measured round. */
 export type SmallStage = {
   databaseUrl: string;
   pool: pg.Pool;

@@ -35,7 +35,7 @@ export type CommitWatch = {
   rest(): Buffer[];
 };
 
-/** A message or batch of the client's that Postgres answers with one ReadyForQuery. */
+/** A message of the client, or a batch of messages, that Postgres answers with one ReadyForQuery. */
 type Request = {
   cut?: Cut;
   /** True if Postgres answered that a statement was completed. */

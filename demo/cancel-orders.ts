@@ -80,7 +80,7 @@ export async function cancelOrders(about: {
   });
 }
 
-/** @returns the broken promise, or undefined */
+/** @returns a sentence that names the broken promise, or undefined */
 export function checkCancelled(cancelled: readonly Cancelled[]): string | undefined {
   for (const [nth, { when, ...expected }] of EXPECTED.entries()) {
     const { memberStates, ticketsAtPos, cancelledAtPos } = cancelled[nth] ?? { memberStates: [] };

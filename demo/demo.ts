@@ -227,7 +227,7 @@ async function travel(demo: Demo, withOutage: boolean, signal: AbortSignal): Pro
   const all = async (come: 'sent' | 'ended'): Promise<void> => {
     const coming = orders.map((order) => demo.live[come](order.serviceOrderId, AbortSignal.any([signal, late])));
     await Promise.all(coming).catch((error: unknown) => {
-      // At the limit, the orders' progress shows what is wrong.
+      // At the time limit, nothing is thrown here, because `checkJourney` reports the incomplete orders.
       if (error !== late.reason) throw error;
     });
   };

@@ -96,7 +96,7 @@ function shortId({ name }: Topic | Subscription): string {
 }
 
 function pushEnv(standIn: Pubsub | undefined): Record<string, string> {
-  // The official emulator signs nothing.
+  // The official emulator does not sign its pushes.
   if (standIn === undefined) return { PUSH_AUTH: 'off' };
   return {
     PUSH_AUTH: 'oidc',

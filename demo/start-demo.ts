@@ -56,7 +56,7 @@ export type Demo = {
   /** The token for the console. */
   operatorToken: string;
   logFile: string;
-  /** The file that makes `expediter` the command line of this demo, for a shell. */
+  /** The path of a file for a shell, which makes `expediter` the command line of this demo. */
   shell: string;
   /** More actions. Undefined with the user's own platform. */
   sample: Sample | undefined;
@@ -76,7 +76,7 @@ const HURRY = 600;
 
 /**
  * Starts all parts, each before those that need it, and registers their ends with `endings`.
- * @param about.stopping aborted to give up; aborted here if a part fails later
+ * @param about.stopping its abort ends the start; it is aborted here if a part fails later
  */
 export async function startDemo(about: {
   dir: string;
