@@ -6,8 +6,8 @@ import type { StatusEvent } from '../src/core/domain/order.ts';
 
 /**
  * Takes a webhook in the obvious way: a transaction of five statements, with the decisions in JavaScript. Statements
- * have parameters but no names, so Postgres does not keep them prepared. It writes the service's rows for an event that
- * names an order of ours; rare cases are left out.
+ * have parameters but no names, so Postgres plans them each time. It writes the same rows as the service for an event
+ * that names an order of ours. It does not handle rare cases.
  */
 export function acceptNaively(pool: Pool): (webhook: TranslatedWebhook) => Promise<WebhookOutcome> {
   return (webhook) =>

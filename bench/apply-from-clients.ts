@@ -1,6 +1,6 @@
 /**
- * Runs the service's own statement from plain database clients, an event and a commit at a time, without HTTP, in a
- * process of its own. Each message is a load, answered with its result; ends when its parent disconnects.
+ * Runs the service's statement from plain database clients, one event per commit, without HTTP, in its own process.
+ * Each message is a `ClientLoad` and is answered with the result. The process ends when its parent disconnects.
  */
 import pg from 'pg';
 import { uuidV7 } from '../src/core/domain/uuid-v7.ts';
@@ -21,7 +21,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
       const options = '-c synchronous_commit=on -c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
       const client = new pg.Client({ connectionString: load.databaseUrl, options });
       await client.connect();
-      // An empty call plans the statement, as the service's connections have long done.
+      // An empty call plans the statement. The service's connections have done that long before a measurement.
       await applyWebhooks(client, []);
       return client;
     }),
@@ -43,7 +43,7 @@ async function applyFromClients(load: ClientLoad): Promise<Measured> {
   return summarize(latencies, milliseconds, { 200: latencies.length });
 }
 
-/** Makes what the service would make of the g-th request. */
+/** Translates the g-th request as the service would. */
 function translateRequest({ senders, plan, orders, from }: ClientLoad, g: number): TranslatedWebhook {
   const { body, headers } = chooseRequest(senders, plan, orders, from + g);
   const { order } = JSON.parse(body) as { order: { thirdPartyReference: string; id: string; status: 'received' } };

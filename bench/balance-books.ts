@@ -4,12 +4,12 @@ import { countPoison, type Plan } from './choose-request.ts';
 type Books = Record<'webhooks' | 'dropped' | 'history' | 'applied' | 'outbox' | 'steps', number>;
 
 /**
- * Compares the database after a load with the answers. Every answer is 200, every webhook is stored, all but poison are
- * in the history, every step of an order waits in the outbox, and unless the load is hot, each webhook was a step.
- * @param about.steps of all orders, before the load
- * @param about.history events of all orders, before the load, none of which is counted as applied
- * @param about.from the number of its first request among all about these orders
- * @throws if anything is missing or too much
+ * Compares the database after a load with the answers. Every answer must be 200, and every webhook stored. All except
+ * poison must be in the history. Every step of an order must be in the outbox. Unless the load is hot, each webhook
+ * must be a step. @param about.steps the steps of all orders before the load
+ * @param about.history the number of events before the load, none of which is `applied`
+ * @param about.from the number of the first request, counted over all loads on these orders
+ * @throws Error if anything is missing or too much
  */
 export async function balanceBooks(
   databaseUrl: string,
@@ -36,7 +36,7 @@ export async function balanceBooks(
   if (!isBalanced) throw new Error(`the books do not balance: ${JSON.stringify({ ...about, books })}`);
 }
 
-/** Empties the tables that a load fills, except orders. @returns the steps that the orders have taken so far */
+/** Empties the tables that a load fills, except orders. @returns the number of steps of all orders so far */
 export async function emptyBooks(databaseUrl: string): Promise<{ steps: number }> {
   const client = new pg.Client(databaseUrl);
   await client.connect();

@@ -2,13 +2,13 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Sender } from './prepare-bench-database.ts';
 
-/** Writes a webhook, before it is answered. */
+/** Stores a webhook before it is answered. */
 export type Keep = (webhook: { locationId: string; webhookId: string; payload: object }) => Promise<unknown>;
 
 /**
- * The fastest possible Fastify: it finds the token's hash, verifies the body's signature, answers. It queries no
- * database and writes no log.
- * @param keep gets what is rightly signed, parsed; without it nothing is parsed
+ * The fastest possible Fastify: finds the token's hash, verifies the body's signature, and answers. Queries no database
+ * and writes no log.
+ * @param keep gets each parsed webhook with a valid signature; without `keep`, nothing is parsed
  */
 export function bareFastify(senders: readonly Sender[], keep?: Keep): FastifyInstance {
   const known = new Map(

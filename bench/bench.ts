@@ -21,7 +21,7 @@ import { startContest, type Contest } from './start-contest.ts';
 import { median } from './summarize.ts';
 import { writeTables } from './write-tables.ts';
 
-// Outside Google's machines the search for their metadata server only takes time.
+// Without this, Google's client searches for a metadata server, which only exists on Google's machines.
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
 endBySignal();
@@ -40,7 +40,7 @@ try {
   machine = await describeMachine(postgres.url);
   say(machine);
   if (args.only.includes('compare')) {
-    say('ways to take a webhook, in turn; the relay is off in all of them');
+    say('ways to take a webhook, in turn, all without the relay');
     const about = { rounds: args.rounds, seconds: args.quick ? 1 : 4, quick: args.quick, tenMillion: args.tenMillion };
     compared = await contend((contest) => compareVariants(contest, about, say));
   }
@@ -53,7 +53,7 @@ try {
     Object.assign(measured, await measurePlacements(postgres, { stepS: 20, latencyS: 20 }, say));
   }
   if (args.only.includes('claims')) {
-    say('claims beside locations with nothing due');
+    say('claims with many locations that have nothing due');
     Object.assign(measured, await measureClaims(postgres, { rounds: 8 * args.rounds }, say));
   }
   if (args.only.includes('memory')) {
@@ -65,7 +65,7 @@ try {
     Object.assign(measured, await measureStart(postgres, { times: 5 }, say));
   }
   if (args.only.includes('spill')) {
-    say('the spill, while Postgres is away and after it');
+    say('the spill, during and after an outage of Postgres');
     Object.assign(measured, await measureSpill(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('parked')) {
@@ -73,7 +73,7 @@ try {
     Object.assign(measured, await measureParked(postgres, { rounds: 30, many: 5_000_000 }, say));
   }
   if (args.only.includes('grow')) {
-    say('locations, bodies and histories that grow, in turn with those that do not');
+    say('many locations, large bodies and long histories, in turn with small ones');
     grown = await contend((contest) => measureGrow(contest, { rounds: args.rounds }, say));
   }
   if (args.only.includes('members')) {
@@ -81,7 +81,7 @@ try {
     Object.assign(measured, await measureMembers(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('guesses')) {
-    say('webhooks beside wrong sign-ins');
+    say('webhooks during wrong sign-ins');
     Object.assign(measured, await measureGuesses(postgres, { rounds: args.rounds }, say));
   }
 } finally {

@@ -4,16 +4,16 @@ import { orderId } from './seed-orders.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 
 /**
- * Kinds of load. `spread`: each webhook moves an order, never the same twice in a row. `hot`: nine of ten are about one
- * order. `poison`: one of a hundred holds what Postgres cannot store.
+ * Kinds of load. `spread`: each webhook moves an order, and consecutive webhooks are about different orders. `hot`:
+ * nine of ten webhooks are about one order. `poison`: one of a hundred has a value that Postgres cannot store.
  */
 export const PLANS = ['spread', 'hot', 'poison'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** Requests per poison one in the plan `poison`. It is in their middle. */
+/** One of this many requests is poison in the plan `poison`. It is in the middle of them. */
 export const POISON_EVERY = 100;
 
-/** The step from order to order. A prime, so that every order gets its turn, far from the one before. */
+/** The step from one order to the next. It is a prime, so that every order gets its turn, far from the previous one. */
 const STRIDE = 611_953;
 const POISONS = [
   { thirdPartyReference: `${orderId(0)}\0` },
@@ -24,7 +24,7 @@ const POISONS = [
 
 /**
  * Returns the g-th request of a load on `orders` orders.
- * @param bodyBytes of the order that is sent whole, about; 0 if only what the service reads is sent
+ * @param bodyBytes the approximate size of a whole order in the body; 0 sends only the fields that the service reads
  */
 export function chooseRequest(
   senders: readonly Sender[],
@@ -42,7 +42,7 @@ export function chooseRequest(
   return signRequest(senders, nth, move, bodyBytes === 0 ? {} : fillOrder(g, bodyBytes));
 }
 
-/** Counts the poison among `requests` requests from the `from`-th on. */
+/** Counts the poison in `requests` requests, beginning with number `from`. */
 export function countPoison(plan: Plan, from: number, requests: number): number {
   if (plan !== 'poison') return 0;
   const before = (g: number): number => Math.floor((g + POISON_EVERY / 2 - 1) / POISON_EVERY);

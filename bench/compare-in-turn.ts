@@ -4,14 +4,14 @@ import { LOCATIONS, ORDERS, type Cell, type Contest, type Measurement } from './
 export type Comparison<Name extends string = FigureName> = {
   figure: Name;
   of: Cell;
-  /** Without it, the figure is a value and not a ratio. */
+  /** The figure is the ratio of `of` to this cell; without it, the value of `of`. */
   against?: Cell;
   by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs' | 'postgresUs';
   /** Derives the figure from the ratio. */
   value?: (ratio: number) => number;
 };
 
-/** @returns each round's ratio, by figure, and each cell's measurements */
+/** The ratios of all rounds by figure, and the measurements of each cell. */
 export type Compared<Name extends string = FigureName> = {
   ratios: Map<Name, number[]>;
   cells: Map<string, { cell: Cell; rounds: Measurement[] }>;
@@ -33,9 +33,8 @@ export function cell(variant: Cell['variant'], connections: number, about: Parti
 const LARGE_WARM_S = 20;
 
 /**
- * Measures every cell in turn, round by round, so that a drift of the machine's speed affects all, and compares within
- * each round.
- * @param about.seconds of each measurement
+ * Measures every cell in turn, round by round, and compares cells only within a round. So a change of the machine's
+ * speed affects all cells. @param about.seconds the length of each measurement
  */
 export async function compareInTurn<Name extends string>(
   contest: Contest,
@@ -51,12 +50,12 @@ export async function compareInTurn<Name extends string>(
   say('warming up');
   for (const { cell } of cells.values()) {
     await contest.measure(cell, 1);
-    // The pages of a large table come into the cache one by one, and so do locations.
+    // Large tables and many locations need longer until all of them are in the caches.
     if (cell.orders > ORDERS || cell.locations > LOCATIONS) await contest.measure(cell, LARGE_WARM_S);
   }
   for (let round = 1; round <= about.rounds; round += 1) {
     say(`round ${round} of ${about.rounds}`);
-    // Forwards and backwards, so that no variant always follows the same one.
+    // The direction alternates, so that no variant always follows the same other variant.
     const inTurn = round % 2 === 0 ? [...cells.values()].toReversed() : [...cells.values()];
     for (const { cell, rounds } of inTurn) {
       const measured = await contest.measure(cell, about.seconds);

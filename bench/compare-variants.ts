@@ -6,7 +6,7 @@ type OfVariants = Comparison & {
   quick?: true;
 };
 
-/** The comparisons in order: those that should differ least follow each other directly. */
+/** The comparisons in the order of measurement. Cells that should differ least are measured next to each other. */
 const COMPARISONS: readonly OfVariants[] = [
   {
     figure: 'orders1mVs50k',
@@ -73,8 +73,8 @@ const COMPARISONS: readonly OfVariants[] = [
 
 /**
  * Compares the service with other ways to do the same.
- * @param about.seconds of each measurement
- * @param about.quick leaves out all but the essential ones
+ * @param about.seconds the length of each measurement
+ * @param about.quick measures only the essential comparisons
  */
 export function compareVariants(
   contest: Contest,

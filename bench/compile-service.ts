@@ -9,8 +9,8 @@ const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 let compiled: Promise<string> | undefined;
 
 /**
- * Bundles the service, as in production, into a directory that is deleted at exit, with its dependencies. Only once.
- * @returns the file to run
+ * Bundles the service with its dependencies, as in production, into a directory that is deleted at exit. Later calls
+ * return the same bundle. @returns the file to run
  */
 export function compileService(): Promise<string> {
   return (compiled ??= compile());

@@ -35,7 +35,7 @@ const TOP = 34;
 
 /**
  * Draws webhooks a second by connections.
- * @param valueOf undefined leaves out a bar
+ * @param valueOf returns a measured value; undefined leaves out the bar
  * @returns an SVG for light and dark backgrounds
  */
 export function drawBars(valueOf: (figure: FigureName) => number | undefined): string {

@@ -1,7 +1,7 @@
-/** A measured figure. `FIGURES` has them in the order of the report. */
+/** A measured figure. `FIGURES` lists all of them in the order of the report. */
 export type Figure = {
   what: string;
-  /** Absent for a figure that tells about the machine as much as about the service. */
+  /** Absent for a figure that depends on the machine as much as on the service. */
   goal?: { atLeast: number } | { atMost: number };
   /** Absent for a ratio or a count. */
   unit?: string;
@@ -83,7 +83,7 @@ export const FIGURES = {
     unit: ' ms',
   },
   claimManyVsFew: {
-    what: 'a claim of 200 due, beside 50,000 locations with open orders that are not, against alone',
+    what: 'a claim of 200 due orders, with 50,000 locations whose orders are not due, against without',
     goal: { atMost: 2 },
   },
   spilledPerSecond: {
@@ -92,24 +92,24 @@ export const FIGURES = {
     unit: '/s',
   },
   spillDrainedPerSecond: {
-    what: 'webhooks a second applied from the spill, beside 200 live ones',
+    what: 'webhooks a second applied from the spill, with 200 live webhooks a second',
     goal: { atLeast: 3_000 },
     unit: '/s',
   },
-  spillLiveP99: { what: 'p99 of live webhooks beside the drain, against without', goal: { atMost: 1.25 } },
+  spillLiveP99: { what: 'p99 of live webhooks while the spill is drained, against without', goal: { atMost: 1.25 } },
   spillOnVsOff: { what: 'throughput with the spill on against off, 64 connections', goal: { atLeast: 0.98 } },
   rssMb: { what: 'resident memory under load, 256 connections', goal: { atMost: 220 }, unit: ' MB' },
   eveningP99: { what: 'p99 of an evening, its last third against its first', goal: { atMost: 1.2 } },
   eveningMemory: { what: 'resident memory of an evening, its last third against its first', goal: { atMost: 1.1 } },
-  eveningBloat: { what: 'bytes a row of an evening, the worst table or index, likewise', goal: { atMost: 1.1 } },
-  parkedSweepVs10k: { what: 'sweep beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
-  parkedRedriveVs10k: { what: 're-drive beside 5 million sales of tills against 10,000', goal: { atMost: 2 } },
+  eveningBloat: { what: 'bytes per row of the worst table or index, end against start', goal: { atMost: 1.1 } },
+  parkedSweepVs10k: { what: 'sweep with 5 million parked sales of tills against 10,000', goal: { atMost: 2 } },
+  parkedRedriveVs10k: { what: 'redrive with 5 million parked sales of tills against 10,000', goal: { atMost: 2 } },
   memberStreams: {
-    what: 'streams of members that one process holds, all with their messages',
+    what: 'streams of members that one process holds, all of which got their messages',
     goal: { atLeast: 15_000 },
   },
   memberStreamKb: {
-    what: 'resident memory of a stream, 10,000 of them beside 500 webhooks a second',
+    what: 'resident memory per stream, with 10,000 streams and 500 webhooks a second',
     goal: { atMost: 24 },
     unit: ' kB',
   },
@@ -124,20 +124,20 @@ export const FIGURES = {
     unit: ' ms',
   },
   memberCost: {
-    what: 'throughput beside 10,000 streams of orders that rest, against without',
+    what: 'throughput with 10,000 streams of orders that do not change, against without',
     goal: { atLeast: 0.97 },
   },
   guessP99: {
-    what: 'p99 of webhooks beside 1,000 wrong sign-ins a second of one source, against without',
+    what: 'p99 of webhooks during 1,000 wrong sign-ins a second from one source, against without',
     goal: { atMost: 1.25 },
   },
   guessSamePortP99: { what: 'the same, with operators at the port of webhooks', goal: { atMost: 1.25 } },
-  guessesJudged: { what: 'of them judged a second', goal: { atMost: 5 }, unit: '/s' },
-  guessSignIn: { what: 'a right sign-in from elsewhere, beside them, against without', goal: { atMost: 1.25 } },
+  guessesJudged: { what: 'wrong sign-ins that are checked a second', goal: { atMost: 5 }, unit: '/s' },
+  guessSignIn: { what: 'a right sign-in from another address during them, against without', goal: { atMost: 1.25 } },
   startMs: { what: 'from the start to listening', goal: { atMost: 250 }, unit: ' ms' },
   readyMs: { what: 'from the start to ready', goal: { atMost: 400 }, unit: ' ms' },
-  idleMb: { what: 'resident memory of a process that has just started and rests', goal: { atMost: 105 }, unit: ' MB' },
-  idleCpuMs: { what: 'processor time of a process that rests, a second', goal: { atMost: 3 }, unit: ' ms' },
+  idleMb: { what: 'resident memory of an idle process after its start', goal: { atMost: 105 }, unit: ' MB' },
+  idleCpuMs: { what: 'processor time of an idle process, a second', goal: { atMost: 3 }, unit: ' ms' },
 } as const satisfies Record<string, Figure>;
 
 export type FigureName = keyof typeof FIGURES;
@@ -145,7 +145,7 @@ export type FigureName = keyof typeof FIGURES;
 /** The results. `null` means not measured. */
 export type Results = Record<FigureName, number | null>;
 
-/** Makes all results. A figure is `null` if it was not asked for or could not be computed. */
+/** Makes all results. A figure is `null` if it was not measured or could not be computed. */
 export function toResults(measured: Partial<Record<FigureName, number>>): Results {
   const names = Object.keys(FIGURES) as FigureName[];
   const all = names.map((name) => [name, Number.isFinite(measured[name]) ? measured[name] : null]);

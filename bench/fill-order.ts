@@ -27,7 +27,7 @@ const onCard = (name: string): object => ({ catalogObjectId: randomUUID(), name 
 const MENU = DISHES.map(onCard);
 const EXTRAS_OF_MENU = EXTRAS.map(onCard);
 
-/** What a till sells, each with ids and prices of its own: more than an order holds, so that none comes twice in one. */
+/** The items of a till, with different ids and prices. There are more than fit into an order, so none repeats in it. */
 const SOLD = Array.from({ length: 1_024 }, (_, nth) => {
   const price = 350 + ((nth * 379) % 1_900);
   const quantity = 1 + (nth % 3);
@@ -52,8 +52,8 @@ const SOLD = Array.from({ length: 1_024 }, (_, nth) => {
 });
 
 /**
- * Makes what a POS that sends the whole order puts beside its status: about so many bytes of JSON, other ones for each
- * `nth`. As compressible as theirs: names and fields come again, ids do not.
+ * Makes the contents that a POS adds to a status if it sends whole orders: about `bytes` bytes of JSON, different for
+ * each `nth`. They are as compressible as real ones: names and fields repeat, ids do not.
  */
 export function fillOrder(nth: number, bytes: number): object {
   const items: object[] = [];
@@ -73,7 +73,7 @@ export function fillOrder(nth: number, bytes: number): object {
   let size = JSON.stringify(contents).length;
   for (let place = nth * 131; ; place += 1) {
     const sold = pick(SOLD, place);
-    // Half of an item too much is as near as half of one too little.
+    // The size may be half an item too large or too small.
     if (size + sold.bytes / 2 > bytes) return contents;
     items.push(sold.item);
     size += sold.bytes;

@@ -1,6 +1,6 @@
 /**
- * Finds the highest sustained rate a second: goes up in coarse steps while they hold, then bisects.
- * @param holds tries a rate
+ * Finds the highest sustained rate per second: goes up in coarse steps while they hold, then bisects.
+ * @param holds tries a rate, and returns true if the service sustains it
  */
 export async function findSustained(
   holds: (perSecond: number) => Promise<boolean>,

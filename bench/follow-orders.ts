@@ -1,7 +1,7 @@
 /**
- * Follows orders from a process of its own, as their members' phones do, each over a connection of its own. Every
- * message says how many streams to hold and how many live messages to wait for, and is answered with what was heard
- * since the last answer. Ends when its parent disconnects.
+ * Follows orders from its own process, as members' phones do, with one connection for each order. A message says how
+ * many streams to hold and how many live messages to wait for. The answer counts the live messages since the last
+ * answer. The process ends when its parent disconnects.
  */
 import { sign } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
@@ -12,16 +12,16 @@ import { percentile } from './summarize.ts';
 
 export type Following = {
   port: number;
-  /** What signs the follow tokens, by ES256, as PEM. */
+  /** The private key, as PEM, that signs the follow tokens with ES256. */
   key: string;
   audience: string;
-  /** Streams to hold, of as many orders. Those beyond are cut. */
+  /** The number of streams to hold, each of another order. More open streams are cut. */
   streams: number;
   /** The first of these orders; 0 by default. */
   from?: number;
   /** Live messages to wait for; 0 by default. */
   messages?: number;
-  /** Seconds until it waits no longer. */
+  /** The longest wait for the messages, in seconds. */
   withinS?: number;
 };
 
@@ -29,13 +29,13 @@ export type Heard = {
   /** Streams that are open. */
   open: number;
   messages: number;
-  /** Messages that came twice, or before another one. */
+  /** Messages that came twice or out of order. */
   wrong: number;
   /** From the start of the transaction that moved an order to the receipt of its message. */
   p50Ms: number;
   p99Ms: number;
   worstMs: number;
-  /** By how much this process itself was late, at the 99th percentile. */
+  /** The delay of this process's own event loop, 99th percentile. */
   lateMs: number;
 };
 
@@ -49,14 +49,14 @@ const LOOK_EVERY_MS = 10;
 const EVENT = /^id: (\d+)\nevent: (snapshot|orderStatusChanged)\ndata: .*?"appliedAt":"([^"]+)"/gm;
 
 const streams = new Map<number, Stream>();
-/** One for all: what comes is read at once. */
+/** One buffer for all streams is enough, because its contents are copied at once. */
 const buffer = Buffer.alloc(65_536);
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 delay.enable();
 let lags: number[] = [];
 let wrong = 0;
 
-/** Resolves with the first snapshot. */
+/** Opens a stream. Resolves when the first snapshot has arrived. */
 function open(nth: number, { port, key, audience, from = 0 }: Following): Promise<void> {
   return new Promise((opened, failed) => {
     const socket = connect({
@@ -87,7 +87,7 @@ function open(nth: number, { port, key, audience, from = 0 }: Following): Promis
   });
 }
 
-/** Reads the whole events of what came. Not more of them than it needs: ten thousand phones have as many processors. */
+/** Reads the complete events of a stream, as little of each as possible: real phones have ten thousand processors. */
 function read(stream: Stream): void {
   const end = stream.rest.lastIndexOf('\n\n');
   if (end === -1) return;
@@ -116,7 +116,7 @@ async function follow(about: Following): Promise<Heard> {
   for (const [nth, { socket }] of streams) {
     if (nth < about.streams) continue;
     streams.delete(nth);
-    // Without the rest that TCP takes after a connection: its port is wanted again.
+    // A reset leaves no TIME_WAIT state, so the port can be used again at once.
     socket.resetAndDestroy();
   }
   let next = streams.size;

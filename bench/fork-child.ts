@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { END_WITH_PARENT } from './end-with-parent.ts';
 
-/** A program of this directory in a process of its own, which answers each message. */
+/** A program of this directory in its own process. It answers each message. */
 export type Child = {
   ask<Answer>(message: object): Promise<Answer>;
   pid: number;
@@ -10,9 +10,9 @@ export type Child = {
 };
 
 /**
- * Starts a child. Its output is discarded, its errors are ours. It ends with us.
- * @param args for its command line
- * @param env added to ours
+ * Starts a child. Its standard output is discarded, its standard error is ours. It ends when we end.
+ * @param args its command-line arguments
+ * @param env variables in addition to ours
  */
 export function forkChild(file: string, args: readonly string[] = [], env: Record<string, string> = {}): Child {
   const child = fork(new URL(file, import.meta.url), args, {

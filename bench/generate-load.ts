@@ -1,6 +1,6 @@
 /**
- * Generates a closed loop of webhooks, in a process of its own. Each message is a load, answered with its result; ends
- * when its parent disconnects.
+ * Generates a closed loop of webhooks in its own process. Each message is a `Load` and is answered with the result. The
+ * process ends when its parent disconnects.
  */
 import { once } from 'node:events';
 import autocannon from 'autocannon';
@@ -12,24 +12,24 @@ export type Load = {
   senders: readonly Sender[];
   port: number;
   connections: number;
-  /** The total, in equal shares per connection, so that every request is answered. */
+  /** The total number, a multiple of `connections`, so that every request is answered. */
   requests: number;
-  /** The number of the first request among all about these orders. */
+  /** The number of the first request, counted over all loads on these orders. */
   from: number;
   plan: Plan;
-  /** A multiple of `connections`, so that an order's moves use one connection, one after the other. */
+  /** A multiple of `connections`, so that all moves of an order use the same connection, one after the other. */
   orders: number;
   bodyBytes?: number;
 };
 
-/** `senderUs`: what a request costs here while they are sent, in microseconds of processor time. */
+/** `senderUs`: the processor time of this process per request while it sends, in microseconds. */
 export type Generated = Measured & { senderUs: number };
 
 async function generateLoad(load: Load): Promise<Generated> {
   const { senders, port, connections, requests, from, plan, orders, bodyBytes } = load;
   const answers: Record<string, number> = {};
   const latencies: number[] = [];
-  // Before anything connects: large ones take longer to build than a connection may wait for its first request.
+  // Built before anything connects, because large requests take longer than a connection may wait for its first one.
   const byConnection = Array.from({ length: connections }, (_, connection) => {
     const mine = [];
     for (let g = connection; g < requests; g += connections)
@@ -47,7 +47,7 @@ async function generateLoad(load: Load): Promise<Generated> {
     sampleInt: 100,
     setupClient(client) {
       client.setRequests(byConnection.pop() ?? []);
-      // All are set up before the first of them sends.
+      // All clients are set up before the first one sends, so the last call sets the beginning.
       began = performance.now();
       before = process.cpuUsage();
     },

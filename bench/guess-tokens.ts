@@ -1,4 +1,4 @@
-/** Signs in with wrong tokens at a pace, from a process of its own. */
+/** Signs in with wrong tokens at a steady pace, from its own process. */
 import { randomBytes } from 'node:crypto';
 import { OWN_PAGE } from '../test/support/log-in.ts';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
@@ -10,7 +10,7 @@ export type Guessing = {
   seconds: number;
 };
 
-/** What became of them, and how long that took. */
+/** The answers by status, and how long all sign-ins took. */
 export type Guessed = { answers: Answers; tookS: number };
 
 process.on('message', ({ url, perSecond, seconds }: Guessing) => {

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 let environment: Record<string, string> | undefined;
 
 /**
- * The Dockerfile's environment for the service, so that the measurement is of production. Without its allocator if this
- * machine lacks it, since every process would complain.
+ * The Dockerfile's environment for the service, so that the measurement is like production. Leaves out LD_PRELOAD if
+ * this machine lacks the allocator, because every process would print an error.
  */
 export function imageEnvironment(): Record<string, string> {
   environment ??= readEnvironment();
@@ -21,7 +21,7 @@ function readEnvironment(): Record<string, string> {
   return isLoadable(LD_PRELOAD) ? { ...others, LD_PRELOAD } : others;
 }
 
-/** Tests a library. Without it the loader still runs the program, but complains. */
+/** Tests if a library can be loaded. If it cannot, the loader runs the program anyway, but prints an error. */
 function isLoadable(library: string): boolean {
   if (process.platform !== 'linux') return false;
   return spawnSync(process.execPath, ['--version'], { env: { LD_PRELOAD: library } }).stderr.length === 0;

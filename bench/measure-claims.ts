@@ -7,7 +7,7 @@ import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { median } from './summarize.ts';
 
 export type ClaimMeasurement = {
-  /** A claim of what is due beside many locations with open orders, against the same without them. */
+  /** The time of a claim with many locations whose orders are not due, against the time without these locations. */
   claimManyVsFew: number;
 };
 
@@ -27,9 +27,9 @@ const ROOM = {
 };
 
 /**
- * Measures what a process that has just started takes to claim what is due at 200 locations, alone and beside 50,000
- * locations with an open order that is not due yet, in turn.
- * @param postgres a running one, with fsync
+ * Measures how long a process that has just started takes to claim the due orders of 200 locations, with and without
+ * 50,000 other locations that each have an open order that is not due, in turn.
+ * @param postgres a running Postgres with fsync
  */
 export async function measureClaims(
   postgres: { url: string },
@@ -49,7 +49,7 @@ export async function measureClaims(
       times.many.push(await claimAll(many));
     }
     const [fewMs, manyMs] = [median(times.few), median(times.many)];
-    say(`  ${DUE} due: ${fewMs.toFixed(1)} ms; beside ${LOCATIONS} that are not: ${manyMs.toFixed(1)} ms`);
+    say(`  ${DUE} due: ${fewMs.toFixed(1)} ms; with ${LOCATIONS} more that are not due: ${manyMs.toFixed(1)} ms`);
     return { claimManyVsFew: manyMs / fewMs };
   } finally {
     await Promise.all([few.end(), many.end()]);

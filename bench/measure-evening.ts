@@ -13,31 +13,31 @@ import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
 export type EveningMeasurement = {
-  /** Of a webhook's p99, and of the median resident memory: the last third of the time against the first. */
+  /** The last third of the time against the first third: the p99 of webhooks, and the median resident memory. */
   eveningP99: number;
   eveningMemory: number;
-  /** The worst ratio of a table's or index's bytes a row, likewise. */
+  /** The bytes per row at the end against the first third, of the table or index that grew most. */
   eveningBloat: number;
 };
 
 const LOCATIONS = 50;
 const ORDERS_PER_SECOND = 20;
 const WEBHOOKS_PER_SECOND = 300;
-/** The clock moves ahead before the hourly work of an hour's run, so that it finds partitions to drop. */
+/** Postgres's clock is moved ahead in the middle of the run, so that the next hourly work finds partitions to drop. */
 const JUMP = { after: 0.5, days: 4 };
 const KEPT_DAYS = '2';
 const SAMPLE_EVERY_MS = 10_000;
-/** Smaller relations do not count: a page more is a tenth of them. */
+/** Smaller relations do not count, because a few more pages would already be a large share of them. */
 const LEAST_BYTES = 4 * 2 ** 20;
-/** A queue that is mostly empty counts as if it had so many rows. */
+/** A relation counts as if it had at least this many rows, because a queue is mostly empty. */
 const LEAST_ROWS = 1_000;
 
 type Relation = { name: string; bytes: number; rows: number };
 
 /**
- * Watches one process of the service and its Postgres through an even evening: orders and their webhooks, tills, early
- * webhooks that are re-driven, and retention, whose days are made to pass.
- * @param about.minutes 90 or more, for the hourly work to come twice
+ * Watches one process of the service and its Postgres during an evening with a steady load: orders and their webhooks,
+ * sales of tills, early webhooks that are redriven, and retention, for which the clock is moved.
+ * @param about.minutes 90 or more, so that the hourly work runs twice
  */
 export async function measureEvening(
   about: { minutes: number },
@@ -45,7 +45,7 @@ export async function measureEvening(
 ): Promise<EveningMeasurement> {
   const seconds = about.minutes * 60;
   const main = await compileService();
-  // With checkpoints and autovacuum as they come, unlike the other parts.
+  // Checkpoints and autovacuum run as usual here, unlike in the other parts.
   const postgres = await startPostgres({
     settings: { fsync: 'on', max_connections: '100', shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB` },
   });
@@ -121,7 +121,7 @@ export async function measureEvening(
   }
 }
 
-/** Keeps each relation's latest size, and the most rows it ever had: what a deletion freed is not bloat if it is used again. */
+/** Stores each relation's latest size and highest number of rows. Freed space is no bloat if it is used again. */
 function watchSizes(): { note(relations: readonly Relation[]): void; bytesPerRow(): Map<string, number> } {
   const known = new Map<string, { bytes: number; rows: number }>();
   return {
@@ -137,7 +137,7 @@ function watchSizes(): { note(relations: readonly Relation[]): void; bytesPerRow
   };
 }
 
-/** Tables and indexes with their rows; the partitions of a table count as one. */
+/** Reads the sizes and rows of tables and indexes. The partitions of a table count as one. */
 async function relationsOf(client: pg.Client): Promise<Relation[]> {
   const { rows } = await client.query<Relation>(
     `SELECT regexp_replace(c.relname, '_\\d{8}', '') AS name,

@@ -1,7 +1,7 @@
 import { cell, compareInTurn, type Compared, type Comparison } from './compare-in-turn.ts';
 import type { Cell, Contest } from './start-contest.ts';
 
-/** Enough for each of 20,000 locations to have one, and few enough to make 50 events of each before every measurement. */
+/** Enough for an order at each of 20,000 locations, but few enough to insert 50 events of each before a measurement. */
 const ORDERS = 25_600;
 const SECONDS = 4;
 
@@ -18,7 +18,7 @@ const COMPARISONS: readonly Comparison[] = [
   { figure: 'body200kP99Ms', of: LARGE, by: 'p99Ms' },
 ];
 
-/** Measures the service where the work grows, in turn with 20 locations, bodies of 0.2 kB and orders without a history. */
+/** Measures many locations, large bodies and long histories, in turn with 20 locations, 0.2 kB and no history. */
 export function measureGrow(
   contest: Contest,
   about: { rounds: number },

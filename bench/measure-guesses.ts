@@ -13,31 +13,31 @@ import { setLiveStage, type LiveStage } from './set-live-stage.ts';
 import { median } from './summarize.ts';
 
 export type GuessMeasurement = {
-  /** The p99 of webhooks beside wrong sign-ins at OPERATOR_PORT, against without. */
+  /** The p99 of webhooks during wrong sign-ins at OPERATOR_PORT, against the p99 without them. */
   guessP99: number;
-  /** The same where operators are at the webhooks' port. */
+  /** The same if operators use the port of the webhooks. */
   guessSamePortP99: number;
-  /** Wrong sign-ins of one source that were judged, a second. */
+  /** How many wrong sign-ins of one source were checked per second; the others were throttled. */
   guessesJudged: number;
-  /** The time of a right sign-in from another address, beside them, against without. */
+  /** The time of a right sign-in from another address during wrong ones, against the time without them. */
   guessSignIn: number;
 };
 
 const GUESSES_PER_SECOND = 1_000;
 const PER_SECOND = 300;
-/** Short, so that what else the machine does meets both of a pair. */
+/** A turn is short, so that other work of the machine affects both turns of a pair. */
 const TURN_S = 4;
 const PAIRS_A_ROUND = 4;
 const WEBHOOKS = PER_SECOND * TURN_S;
-/** Time in which the flood and the connections are there before the webhooks are. */
+/** The flood begins this long before the webhooks, so that its connections are open. */
 const WARM_UP_S = 1;
 const SIGN_INS = 10;
-/** Linux has all of 127.0.0.0/8. */
+/** Another source address. On Linux, all of 127.0.0.0/8 is this machine. */
 const ELSEWHERE = '127.0.0.2';
 
 type Turn = { p99Ms: number; judged: number; signInMs: number; spent: string };
 
-/** Measures what one source that guesses costs the webhooks of the same process, and who signs in from elsewhere. */
+/** Measures what wrong sign-ins of one source cost the webhooks of the same process, and sign-ins from elsewhere. */
 export async function measureGuesses(
   postgres: { url: string },
   about: { rounds: number },
@@ -72,7 +72,7 @@ async function compare(
   const url = operatorPort === undefined ? service.url : `http://127.0.0.1:${operatorPort}`;
   const guesser = await stage.start('guess-tokens');
   const turns: { quiet: Turn; beside: Turn }[] = [];
-  // The first one warms up. The order alternates, so that the machine's drift counts for both.
+  // The first pair warms up. The order alternates, so that a change of the machine's speed affects both.
   for (let nth = 0; nth <= rounds * PAIRS_A_ROUND; nth += 1) {
     const turn: Partial<Record<'quiet' | 'beside', Turn>> = {};
     for (const kind of nth % 2 === 0 ? (['quiet', 'beside'] as const) : (['beside', 'quiet'] as const)) {
@@ -107,13 +107,13 @@ async function take(stage: LiveStage, url: string, guesser: Child | undefined): 
   const processors = stage.watchProcessors();
   const [{ answers, p99Ms }, signInMs] = await Promise.all([begin(), signIn(stage, url)]);
   const spent = processors();
-  if (answers['200'] !== WEBHOOKS) throw new Error(`not all webhooks were taken: ${JSON.stringify(answers)}`);
+  if (answers['200'] !== WEBHOOKS) throw new Error(`not all webhooks got 200: ${JSON.stringify(answers)}`);
   const guessed = await guessing;
   const judged = guessed === undefined ? 0 : (guessed.answers['401'] ?? 0) / guessed.tookS;
   return { p99Ms, signInMs, judged, spent };
 }
 
-/** Signs in with tokens that the process has not met. @returns the median of their times, in milliseconds */
+/** Signs in with new tokens, which the process has not cached. @returns the median time in milliseconds */
 async function signIn({ client }: LiveStage, url: string): Promise<number> {
   const times: number[] = [];
   const agent = new Agent({ localAddress: ELSEWHERE });

@@ -11,7 +11,7 @@ export type LiveMeasurement = {
   sustainedEventsPerSecond: number;
   /** The rate at which a service that has just started publishes a backlog. */
   drainPerSecond: number;
-  /** From a commit to its receipt by a subscriber. */
+  /** From the commit of a change to the arrival of its live message at a subscriber. */
   liveLagP50Ms: number;
   liveLagP99Ms: number;
 };
@@ -19,7 +19,7 @@ export type LiveMeasurement = {
 export type LiveLengths = {
   /** Seconds of each tried rate. */
   stepS: number;
-  /** Rows that wait when the service starts. */
+  /** Rows in the outbox when the service starts. */
   backlog: number;
   /** Seconds of the measurement of lags, after its warm-up. */
   lagS: number;
@@ -28,17 +28,17 @@ export type LiveLengths = {
 const STEPS = { coarse: 500, fine: 125 };
 const WARM_UP_S = 5;
 const LAG_PER_SECOND = 1_000;
-/** Share of a second's rows that may be in the outbox at the end: they are under way. */
+/** The share of one second's rows that may be in the outbox at the end, because they are being published. */
 const UNDER_WAY_S = 0.25;
-/** Share of the rate by which the outbox may seem to grow: what is under way fluctuates. */
+/** The share of the rate by which the outbox may seem to grow, because the number of unpublished rows fluctuates. */
 const SLOPE = 0.02;
 /** Delay above which a sender does not keep its pace. */
 const LATE_MS = 100;
 const SETTLED_WITHIN_S = 60;
 
 /**
- * Measures the relay on one process of the service with a Pub/Sub of its own.
- * @param postgres a running one, with fsync
+ * Measures the relay of one process of the service, with its own Pub/Sub.
+ * @param postgres a running Postgres with fsync
  */
 export async function measureLive(
   postgres: { url: string },
@@ -81,7 +81,7 @@ async function tryRate(
 
   const sent = answers['200'] ?? 0;
   const { repeats } = await settle(stage, before, sent);
-  // During the first second the work under way builds up.
+  // The first second is left out, because the outbox fills to its normal level then.
   const slope = slopeOf(sizes.slice(1));
   const isFlat =
     sent === webhooks &&
@@ -100,7 +100,7 @@ async function tryRate(
 /** @returns rows a second, from the first row published to the last */
 async function measureDrain(stage: LiveStage, rows: number, say: (line: string) => void): Promise<number> {
   await seedOrders(stage.databaseUrl, stage.senders, rows);
-  // Rows as webhooks leave them while nobody publishes.
+  // These are the rows that webhooks leave while no process publishes.
   await stage.client.query(
     `WITH moved AS (
        UPDATE orders SET rank = ${rankOf('received')}, sequence = sequence + 1, updated_at = now()
@@ -187,7 +187,7 @@ async function sampleEachSecond(during: Promise<unknown>, sample: () => Promise<
 }
 
 async function untilEmpty({ client }: LiveStage): Promise<void> {
-  // Not a count: repeated so often, it would take Postgres a good part of a processor.
+  // Not a count: a count that often would use a large part of a processor in Postgres.
   await until(async () => (await client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, SETTLED_WITHIN_S * 1_000);
 }
 

@@ -11,14 +11,14 @@ import { setLiveStage, type LiveStage } from './set-live-stage.ts';
 import { median, type Measured } from './summarize.ts';
 
 export type MemberMeasurement = {
-  /** Streams held by one process, each of another order, all of which got their messages. */
+  /** The number of streams of one process, each of another order, that all got their messages. */
   memberStreams: number;
-  /** Resident memory of each of 10,000, against the process without any. */
+  /** Resident memory per stream, with 10,000 streams, compared with the process without streams. */
   memberStreamKb: number;
-  /** From a commit of another process to its receipt by a phone. */
+  /** From a commit in another process to the arrival of the message at a phone. */
   memberLagP50Ms: number;
   memberLagP99Ms: number;
-  /** Throughput of webhooks beside 10,000 streams of orders that rest, against without. */
+  /** Throughput of webhooks with 10,000 streams of orders that do not change, against without streams. */
   memberCost: number;
 };
 
@@ -32,7 +32,7 @@ const LAG_S = 20;
 const CONNECTIONS = 64;
 /** Webhooks of one turn. */
 const COMPARED = 320 * CONNECTIONS;
-/** Time in which V8 gives back what a load took. */
+/** Time in which V8 frees the memory of a load. */
 const SETTLE_MS = 10_000;
 const SAMPLES = 5;
 const WITHIN_S = 60;
@@ -48,8 +48,8 @@ const ENVIRONMENT = {
 type Hold = (about: Pick<Following, 'streams' | 'messages' | 'from'>) => Promise<Heard>;
 
 /**
- * Measures the streams of members: what one costs in memory, when it tells, and what it costs the webhooks.
- * @param postgres a running one, with fsync
+ * Measures the streams of members: their memory, their delay, and what they cost the webhooks.
+ * @param postgres a running Postgres with fsync
  */
 export async function measureMembers(
   postgres: { url: string },
@@ -101,7 +101,7 @@ async function measureHeld(
   };
 }
 
-/** The streams are one process's; the other one applies. */
+/** Measures the delay between two processes: one has the streams, the other applies the webhooks. */
 async function measureLags(
   stage: LiveStage,
   say: (line: string) => void,
@@ -117,7 +117,7 @@ async function measureLags(
   const [{ answers, lateMs }, warm] = await Promise.all([begin(), warming]);
   const spent = processors();
   await settled(stage);
-  // On a machine that is too busy some are not taken, and some overtaken.
+  // On a busy machine, some webhooks are refused and some are stale, so the applied ones are counted.
   const { rows } = await stage.client.query<{ applied: number }>(
     "SELECT count(*)::int AS applied FROM status_events WHERE outcome = 'applied'",
   );
@@ -125,11 +125,11 @@ async function measureLags(
   const heard = await hold({ streams: STREAMS, messages });
   await stage.stopService('other');
   if (heard.messages !== messages || warm.wrong + heard.wrong > 0 || heard.open !== STREAMS) {
-    throw new Error(`${messages} messages were to come: ${JSON.stringify({ warm, heard, answers })}`);
+    throw new Error(`${messages} messages were expected: ${JSON.stringify({ warm, heard, answers })}`);
   }
   say(
     `  lag at ${LAG_PER_SECOND} a second, ${STREAMS} streams: p50 ${heard.p50Ms} ms, p99 ${heard.p99Ms} ms, ` +
-      `worst ${heard.worstMs} ms, of ${messages}; the phones were ${heard.lateMs.toFixed(0)} ms late themselves; ` +
+      `worst ${heard.worstMs} ms, of ${messages}; the phones' own delay was ${heard.lateMs.toFixed(0)} ms; ` +
       `sent ${lateMs.toFixed(0)} ms late, ${JSON.stringify(answers)}; ${spent}`,
   );
   return { memberLagP50Ms: heard.p50Ms, memberLagP99Ms: heard.p99Ms };
@@ -140,16 +140,16 @@ async function measureCost(stage: LiveStage, rounds: number, say: (line: string)
   const generator = await stage.start('generate-load');
   const load = { senders: stage.senders, port: portOf(url), connections: CONNECTIONS, plan: 'spread' } as const;
   const ratios: number[] = [];
-  // The first one warms up. The order alternates, so that the machine's drift counts for both.
+  // The first pair warms up. The order alternates, so that a change of the machine's speed affects both.
   for (let nth = 0; nth <= rounds; nth += 1) {
     const rates = new Map<number, number>();
     for (const streams of nth % 2 === 0 ? [0, STREAMS] : [STREAMS, 0]) {
-      // The first ones move; the others rest and may be followed.
+      // The first COMPARED orders move. The others do not change and are followed.
       await seedFollowed(stage, COMPARED + STREAMS);
       await hold({ streams, from: COMPARED });
       const about = { requests: COMPARED, from: 0, orders: COMPARED };
       const { answers, perSecond } = await generator.ask<Measured>({ ...load, ...about } satisfies Load);
-      if (answers['200'] !== COMPARED) throw new Error(`not all were taken: ${JSON.stringify(answers)}`);
+      if (answers['200'] !== COMPARED) throw new Error(`not all were answered 200: ${JSON.stringify(answers)}`);
       const { open, messages } = await hold({ streams });
       if (open !== streams || messages > 0) throw new Error(`${open} streams of ${streams} heard ${messages} messages`);
       rates.set(streams, perSecond);
@@ -158,12 +158,12 @@ async function measureCost(stage: LiveStage, rounds: number, say: (line: string)
     }
     const [beside = Number.NaN, alone = Number.NaN] = [rates.get(STREAMS), rates.get(0)];
     ratios.push(beside / alone);
-    say(`  beside ${STREAMS} streams ${beside.toFixed(0)}, without ${alone.toFixed(0)} webhooks a second`);
+    say(`  with ${STREAMS} streams ${beside.toFixed(0)}, without ${alone.toFixed(0)} webhooks a second`);
   }
   return median(ratios.slice(1));
 }
 
-/** Starts a process of the service, and one with phones. */
+/** Starts a process of the service, and a process with phones. */
 async function startFollowed(stage: LiveStage): Promise<{ url: string; pid: number; hold: Hold }> {
   const { url, pid } = await stage.startService('service', ENVIRONMENT);
   const phones: Child = await stage.start('follow-orders');
@@ -171,7 +171,7 @@ async function startFollowed(stage: LiveStage): Promise<{ url: string; pid: numb
   return { url, pid, hold: (more) => phones.ask<Heard>({ ...about, ...more } satisfies Following) };
 }
 
-/** Seeds orders as their placement left them: `placed` and `sent` are told. */
+/** Seeds orders in their state after the placement: the messages `placed` and `sent` are published. */
 async function seedFollowed(stage: LiveStage, count: number): Promise<void> {
   await seedOrders(stage.databaseUrl, stage.senders, count);
   await stage.client.query(`

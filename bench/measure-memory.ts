@@ -21,7 +21,7 @@ export type MemoryMeasurement = {
 
 const LOCATIONS = 200;
 const CONNECTIONS = 256;
-/** The rate, within what the relay publishes: the measurement is of a service without a backlog. */
+/** The rate. The relay keeps up with it, so that the service has no backlog. */
 const PER_SECOND = 1_500;
 const FIRST_S = 60;
 const GROWTH = 1.05;
@@ -60,8 +60,8 @@ export async function measureMemory(
       say(
         `  ${rssMb.toFixed(0)} MB at most, ${atStart.toFixed(0)} at the start; ${isFlat ? 'flat' : 'not flat'}: median ` +
           `${second.toFixed(0)} MB in the second third, ${last.toFixed(0)} in the last; ${CONNECTIONS} connections, ` +
-          `${Math.round(answers.sent / seconds)} webhooks a second (not more than ${PER_SECOND}, which the relay keeps up ` +
-          `with), answered ${JSON.stringify(answers.by)}; ${left} rows in the outbox at the end`,
+          `${Math.round(answers.sent / seconds)} webhooks a second (at most ${PER_SECOND}, so that the relay keeps ` +
+          `up), answered ${JSON.stringify(answers.by)}; ${left} rows in the outbox at the end`,
       );
       return { rssMb, isFlat };
     } finally {

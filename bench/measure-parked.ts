@@ -6,9 +6,9 @@ import { median } from './summarize.ts';
 
 export type ParkedMeasurement = { parkedSweepVs10k: number; parkedRedriveVs10k: number };
 
-/** Till sales that wait for nothing, each under a POS id of its own, so that none is merged with another. */
+/** Parked sales of tills that never become ours. Each has its own POS id, so that no two are merged. */
 const FEW = 10_000;
-/** Orders of a round, whose events wait while their POS ids are learnt. */
+/** Orders of a round. Their events are parked until their POS ids become known. */
 const ORDERS = 20;
 const WARM_UP_ROUNDS = 5;
 
@@ -20,8 +20,8 @@ type Parked = {
 };
 
 /**
- * Measures the sweep and the re-drive of a chain whose tills send all their own sales, against one that hardly has any.
- * @param postgres a running one, with fsync
+ * Measures the sweep and the redrive of a chain whose tills send all their own sales, against a chain with few of them.
+ * @param postgres a running Postgres with fsync
  */
 export async function measureParked(
   postgres: { url: string },
@@ -32,7 +32,7 @@ export async function measureParked(
   const many = await layParked(postgres.url, 'bench_parked_many', about.many);
   try {
     for (let round = 0; round < WARM_UP_ROUNDS + about.rounds; round += 1) {
-      // The order alternates, so that the machine's drift counts for both.
+      // The order alternates, so that a change of the machine's speed affects both.
       for (const each of round % 2 === 0 ? [few, many] : [many, few]) {
         const { sweepMs, redriveMs } = await playRound(each.pool, round);
         if (round < WARM_UP_ROUNDS) continue;
@@ -48,7 +48,7 @@ export async function measureParked(
     [FEW, few],
     [about.many, many],
   ] as const) {
-    say(`  ${rows} wait: a sweep ${median(sweeps).toFixed(2)} ms, a re-drive ${median(redrives).toFixed(2)} ms`);
+    say(`  ${rows} parked: a sweep ${median(sweeps).toFixed(2)} ms, a redrive ${median(redrives).toFixed(2)} ms`);
   }
   return { parkedSweepVs10k: figure('sweeps'), parkedRedriveVs10k: figure('redrives') };
 }
@@ -56,7 +56,7 @@ export async function measureParked(
 async function layParked(serverUrl: string, name: string, rows: number): Promise<Parked> {
   const { databaseUrl } = await prepareBenchDatabase(serverUrl, { name, locations: 1 });
   const { pool, flushPool } = openDatabase(databaseUrl, 4, () => {});
-  // Without the service's time-outs.
+  // Another client, because the pool has the service's time-outs.
   const client = new pg.Client(databaseUrl);
   await client.connect();
   await client.query(
@@ -79,7 +79,7 @@ async function layParked(serverUrl: string, name: string, rows: number): Promise
   };
 }
 
-/** As processes leave it that die after they learnt a POS id: the sweep finds all of them. */
+/** Leaves the state of processes that died after they stored a POS id, and measures how the sweep finds all of them. */
 async function playRound(pool: Parked['pool'], round: number): Promise<{ sweepMs: number; redriveMs: number }> {
   await pool.query(
     `WITH o AS (

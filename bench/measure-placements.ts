@@ -11,7 +11,7 @@ import { startService } from './start-service.ts';
 import { percentile } from './summarize.ts';
 
 export type PlacementMeasurement = {
-  /** The highest rate of signals at which the orders under way do not increase. */
+  /** The highest rate of signals at which the number of unsent orders does not increase. */
   placementsPerSecond: number;
   /** From a push to the request at the POS. */
   placementP50Ms: number;
@@ -31,7 +31,7 @@ type Stage = {
   url: string;
   client: pg.Client;
   world: Child;
-  /** Orders so far, and the number of the next one. */
+  /** The number of orders so far, which is also the number of the next one. */
   pushed: number;
 };
 
@@ -50,17 +50,17 @@ const LOCATIONS = 200;
 const STEPS = { coarse: 100, fine: 25 };
 const WARM_UP_S = 3;
 const LATENCY_PER_SECOND = 20;
-/** Share of a second's orders that may be under way at the end. */
+/** The share of one second's orders that may be unsent at the end. */
 const UNDER_WAY_S = 0.25;
-/** Share of a second's orders by which those under way may increase each second. */
+/** The share of one second's orders by which the unsent orders may increase each second. */
 const SLOPE = 0.02;
-/** Moments in each fifth of a step at which the orders under way are counted. */
+/** The unsent orders are counted at this many moments in each fifth of a step. */
 const MOMENTS = 20;
 const SETTLED_WITHIN_MS = 120_000;
 
 /**
- * Measures how fast one process of the service places orders at two hundred locations whose POS takes 50 ms.
- * @param postgres a running one, with fsync
+ * Measures how fast one process of the service places orders at 200 locations whose POS answers after 50 ms.
+ * @param postgres a running Postgres with fsync
  */
 export async function measurePlacements(
   postgres: { url: string },
@@ -109,7 +109,7 @@ async function measureLatencies(
   return { placementP50Ms: p50, placementP99Ms: p99 };
 }
 
-/** Cancels the orders of the first pass, which their platform cancels once they are signalled again. */
+/** Signals the orders of the first pass again. The platform returns them as cancelled then. */
 async function measureCancels(
   stage: Stage,
   seconds: number,
@@ -132,7 +132,7 @@ async function measureCancels(
   return { cancelP99Ms: p99 };
 }
 
-/** @returns whether the service keeps up */
+/** @returns true if the service keeps up with the rate */
 async function tryRate(
   stage: Stage,
   perSecond: number,
@@ -143,7 +143,7 @@ async function tryRate(
   const began = sentAt[0] ?? Number.NaN;
   const end = sentAt.at(-1) ?? Number.NaN;
   const underWay = (at: number): number => countUntil(sentAt, at) - countUntil(ticketAt, at);
-  // The mean of a fifth of the step: a single moment is chance.
+  // The mean over a fifth of the step, because the count at a single moment is random.
   const inFifth = (nth: number): number =>
     meanOf(
       Array.from({ length: MOMENTS }, (_, moment) => underWay(began + ((nth + moment / MOMENTS) / 5) * (end - began))),
@@ -158,14 +158,14 @@ async function tryRate(
   say(
     `  ${perSecond} a second: ${isFlat ? 'sustained' : 'not sustained'}; under way ${middle.toFixed(0)} in the middle, ` +
       `${last.toFixed(0)} in the last fifth, ${underWay(end)} at the end; ${JSON.stringify(answers)}, ${requests - sentAt.length} repeats, ` +
-      `all there after ${((Math.max(...ticketAt) - end) / 1_000).toFixed(2)} s; the outside world ${percent(cpu)}`,
+      `all at the POS after ${((Math.max(...ticketAt) - end) / 1_000).toFixed(2)} s; the outside world ${percent(cpu)}`,
   );
   return isFlat;
 }
 
 /**
  * Pushes signals and waits until the service has nothing left to do.
- * @throws if an order has no ticket or two, is not known as sent, or lacks one of its two live messages
+ * @throws Error if an order has no ticket or two, is not stored as sent, or lacks one of its two live messages
  */
 async function pass(stage: Stage, perSecond: number, seconds: number): Promise<Pass> {
   const first = stage.pushed;
@@ -193,7 +193,7 @@ async function pass(stage: Stage, perSecond: number, seconds: number): Promise<P
   return { sentAt, ticketAt, answers, requests: sum((each) => each.requests), cpu: happened[0]?.cpu ?? Number.NaN };
 }
 
-/** Waits until there is nothing left to place, to look at, to cancel and to tell. */
+/** Waits until the service has nothing left to place, to refresh, to cancel and to publish. */
 async function settled(client: pg.Client): Promise<void> {
   await until(async () => {
     await sleep(200);

@@ -13,13 +13,13 @@ import { startService, type Service } from './start-service.ts';
 import { median, type Measured } from './summarize.ts';
 
 export type SpillMeasurement = {
-  /** Webhooks a second answered 200 while Postgres is away. */
+  /** Webhooks per second that are answered 200 while Postgres is down. */
   spilledPerSecond: number;
-  /** Webhooks a second applied from the spill, beside live ones. */
+  /** Webhooks per second that are applied from the spill while live webhooks arrive. */
   spillDrainedPerSecond: number;
-  /** The p99 of live webhooks beside the drain, against without. */
+  /** The p99 of live webhooks while the spill is drained, against the p99 without a drain. */
   spillLiveP99: number;
-  /** Throughput with the spill on against off, Postgres there. */
+  /** Throughput with the spill configured against without it, while Postgres is available. */
   spillOnVsOff: number;
 };
 
@@ -38,12 +38,12 @@ const COMPARED = 320 * CONNECTIONS;
 const WARM_UP_MS = 1_500;
 const AWAY_WITHIN_MS = 10_000;
 const DRAINED_WITHIN_MS = 120_000;
-/** It counts, which takes Postgres a while. */
+/** The pause is long, because each look counts rows, which takes Postgres some time. */
 const LOOK_EVERY_MS = 500;
 
 type Stage = { databaseUrl: string; senders: Sender[]; server: pg.Client; client: pg.Client; generator: Child };
 
-/** Measures one process of the service, with a Pub/Sub of its own, while Postgres goes away and comes back. */
+/** Measures one process of the service, with its own Pub/Sub, during and after outages of Postgres. */
 export async function measureSpill(
   postgres: { url: string },
   about: { rounds: number },
@@ -73,7 +73,7 @@ export async function measureSpill(
     try {
       const rounds: Omit<SpillMeasurement, 'spillOnVsOff'>[] = [];
       for (let nth = 0; nth <= about.rounds; nth += 1) rounds.push(await playOutage(stage, on, say));
-      // The first one warms up.
+      // The first round warms up.
       const counted = rounds.slice(1);
       const off = await startService(main, env);
       try {
@@ -120,12 +120,13 @@ async function playOutage(
   await until(async () => (await healthOf(url)) === 'up', AWAY_WITHIN_MS);
 
   const began = performance.now();
-  // Connections that are new, with plans to be made, cost every return as much, with a drain or without.
+  // After an outage, connections are opened and statements are planned. That costs the same with or without a drain, so
+  // it is not measured.
   const live = sleep(WARM_UP_MS).then(begin);
   const accepted = spilled.answers['200'] ?? 0;
-  // Those that were spilled alone are told when they came. One that was answered 500 may have been taken all the same.
+  // Only spilled webhooks have `first_received_at`. A webhook that was answered 500 may have been spilled anyway.
   for (let drained = 0; drained < accepted;) {
-    if (performance.now() - began > DRAINED_WITHIN_MS) throw new Error(`only ${drained} were drained`);
+    if (performance.now() - began > DRAINED_WITHIN_MS) throw new Error(`only ${drained} webhooks were drained`);
     await sleep(LOOK_EVERY_MS);
     const { rows } = await stage.client.query<{ count: number }>(
       'SELECT count(*)::int AS count FROM webhooks WHERE first_received_at IS NOT NULL',
@@ -143,7 +144,7 @@ async function playOutage(
   say(
     `  spilled ${round.spilledPerSecond.toFixed(0)} a second, p99 ${spilled.p99Ms.toFixed(0)} ms, ` +
       `${JSON.stringify(spilled.answers)}; drained ${round.spillDrainedPerSecond.toFixed(0)} a second; ` +
-      `live p99 ${beside.p99Ms.toFixed(1)} ms beside it, ${alone.p99Ms.toFixed(1)} without, ${JSON.stringify(beside.answers)}`,
+      `live p99 ${beside.p99Ms.toFixed(1)} ms, ${alone.p99Ms.toFixed(1)} without it, ${JSON.stringify(beside.answers)}`,
   );
   return round;
 }
@@ -162,7 +163,7 @@ async function compare(
     for (const service of inTurn) {
       await seedOrders(stage.databaseUrl, stage.senders, COMPARED);
       const { answers, perSecond } = await generate(stage, service.url, COMPARED);
-      if (answers['200'] !== COMPARED) throw new Error(`not all were taken: ${JSON.stringify(answers)}`);
+      if (answers['200'] !== COMPARED) throw new Error(`not all were answered 200: ${JSON.stringify(answers)}`);
       rates.set(service, perSecond);
     }
     ratios.push((rates.get(on) ?? Number.NaN) / (rates.get(off) ?? Number.NaN));
@@ -176,7 +177,7 @@ async function generate({ senders, generator }: Stage, url: string, requests: nu
   return generator.ask<Measured>({ senders, port: Number(new URL(url).port), ...about } satisfies Load);
 }
 
-/** @param from the first of the orders that it moves */
+/** @param from the number of the first order that it moves */
 async function offerLive(
   { senders }: Stage,
   url: string,

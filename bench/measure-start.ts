@@ -9,15 +9,15 @@ import { median } from './summarize.ts';
 type Rest = Record<'idleMb' | 'idleCpuMs', number>;
 export type StartMeasurement = Record<'startMs' | 'readyMs', number> & Rest;
 
-/** As in production. */
+/** Operators have their own port, as in production. */
 const OPERATORS = { OPERATOR_TOKEN: 'operator-of-the-benchmark-with-a-token-long-enough', OPERATOR_PORT: '0' };
-/** Until what the start left to do is done. */
+/** Time for the work that continues after the start. */
 const SETTLE_MS = 5_000;
 const REST_MS = 10_000;
 
 /**
- * Measures the start of a service with the operator's door, whose database is migrated: the medians of several starts.
- * The last one then rests, without a request.
+ * Measures the start of a service with a migrated database and an operators' port: the medians of several starts. Then
+ * measures the last service while it has nothing to do.
  */
 export async function measureStart(
   postgres: { url: string },

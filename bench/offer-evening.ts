@@ -1,6 +1,6 @@
 /**
- * Plays members, POS systems and tills from a process of its own for hours. Its first message says what to play, and is
- * answered with the result at the end.
+ * Plays members, POS systems and tills for hours, from its own process. The first message to the process is the
+ * `Evening`, and is answered with the result at the end.
  */
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
@@ -14,25 +14,25 @@ export type Evening = {
   senders: readonly Sender[];
   seconds: number;
   ordersPerSecond: number;
-  /** Webhooks a second. What the orders do not need comes from tills, about sales that are not ours. */
+  /** Webhooks per second. Those that are not about orders come from tills and are about sales that are not ours. */
   webhooksPerSecond: number;
-  /** When Postgres's clock is moved ahead: signatures go by it. */
+  /** When Postgres's clock is moved ahead, and by how much. Signatures must have the time of that clock. */
   jump: { atS: number; days: number };
 };
 
 export type EveningResult = {
   webhooks: Answers;
   signals: Answers;
-  /** By third of the time, in milliseconds from a webhook's due time. The first tenth of the first third, the start, is left out. */
+  /** For each third of the time, from a webhook's due time. The first tenth of the first third is left out. */
   p99Ms: number[];
 };
 
-/** Seconds between two moves of an order, and from its signal to the first. */
+/** Seconds between two moves of an order, and between its signal and its first move. */
 const STEP_S = 2;
 const THIRDS = 3;
 const START = 0.1;
 
-/** The n-th webhook: a move of an order whose turn it is, or else a till's sale. */
+/** Makes the nth webhook: the next move of an order, or a till's sale if no order has a move then. */
 function webhook(about: Evening, nth: number): SignedRequest {
   const { senders, ordersPerSecond, webhooksPerSecond, jump } = about;
   const perOrder = Math.floor(webhooksPerSecond / ordersPerSecond);
@@ -45,7 +45,8 @@ function webhook(about: Evening, nth: number): SignedRequest {
     const sale = { thirdPartyReference: undefined, id: `till-${nth}` };
     return signRequest(senders, nth, 'completed', sale, at);
   }
-  // The first one comes by the POS's id alone, which only the second tells. So it waits, and is re-driven.
+  // The first webhook of an order names only the POS id, and the second names both ids. So the first is parked, then
+  // redriven.
   return signRequest(senders, order, move, place === 0 ? { thirdPartyReference: undefined } : {}, at);
 }
 

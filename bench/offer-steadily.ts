@@ -1,6 +1,6 @@
 /**
- * Sends signed webhooks from a process of its own. Its first message says what to send, answered when all is signed.
- * The second, whatever it is, starts it, and is answered with the result.
+ * Sends signed webhooks from its own process. The first message to the process is the `Steady`, and is answered when
+ * all webhooks are signed. Any second message starts the sending, and is answered with the result.
  */
 import { once } from 'node:events';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
@@ -13,17 +13,17 @@ export type Steady = {
   url: string;
   senders: readonly Sender[];
   perSecond: number;
-  /** The number of webhooks. Each moves one order, from the first on. */
+  /** The number of webhooks. Each moves one order, in the order of their numbers. */
   webhooks: number;
-  /** The number of orders, which all make their next move once each has made one; by default each makes one alone. */
+  /** The number of orders. When each has moved once, all move again. By default, each webhook has its own order. */
   orders?: number;
   /** The number of the first webhook; 0 by default. */
   from?: number;
 };
 
 /**
- * The 99th percentiles, in milliseconds from a webhook's due time: `lateMs` to its sending, `p99Ms` to its answer, if
- * that was 200.
+ * The 99th percentiles, in milliseconds from a webhook's due time: `lateMs` until it was sent, `p99Ms` until it was
+ * answered 200.
  */
 export type Offered = { answers: Answers; lateMs: number; p99Ms: number };
 

@@ -4,11 +4,11 @@ import { startPubsub } from '../test/support/start-pubsub.ts';
 export type Topic = {
   /** The value of `PUBSUB_EMULATOR_HOST`. */
   host: string;
-  /** Counts messages so far, repeats included. */
+  /** Counts all messages so far, with repeats. */
   count(): number;
 };
 
-/** Starts a Pub/Sub with one topic. */
+/** Starts a stand-in for Pub/Sub with one topic. */
 export async function openTopic(projectId: string, topic: string): Promise<Topic> {
   // Messages are numbered, so the last one is enough to count them.
   const pubsub = await startPubsub({ remember: 1_000 });

@@ -14,8 +14,8 @@ export type Sender = { locationId: string; token: string; secret: string };
 export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /**
- * Makes a fresh, migrated database with `locations` `standard` locations, each with a secret and a token.
- * @param about.pos where they take orders and cancels, if orders are to be placed
+ * Makes a new, migrated database with locations of the integration `standard`, each with a secret and a token.
+ * @param about.pos the POS URLs for orders and cancels, if orders will be placed
  * @param about.prepare gets the database before its migration
  */
 export async function prepareBenchDatabase(

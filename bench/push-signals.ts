@@ -2,13 +2,13 @@ import { PUSH_PATH } from '../src/http/pubsub-push.ts';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import { orderId } from './seed-orders.ts';
 
-/** `sentAt`: the time of each push, in milliseconds since 1970 with fractions. */
+/** `sentAt`: the time of each push, in milliseconds since 1970, with fractions. */
 export type Pushed = { answers: Answers; sentAt: number[] };
 
 /**
  * Signals orders as Pub/Sub pushes them, in an open loop.
- * @param url the service's
- * @param about.first the number of the first order; the others follow
+ * @param url the URL of the service
+ * @param about.first the number of the first order; the others have the next numbers
  */
 export async function pushSignals(
   url: string,

@@ -18,7 +18,7 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
-/** Parts that take long, or much room, or more files than most may open. */
+/** Parts that run only on request: they take long, need much disk space, or open more files than usually allowed. */
 const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'grow', 'members', 'guesses', 'evening'];
 const MOST = 1_000;
 const ROUNDS = 5;
@@ -30,9 +30,9 @@ export type Arguments = {
   quick: boolean;
   rounds: number;
   tenMillion: boolean;
-  /** Minutes for which memory is measured, if it is. */
+  /** The minutes of the part `memory`, if it runs. */
   memory: number;
-  /** Minutes of the evening, if there is one. */
+  /** The minutes of the part `evening`, if it runs. */
   evening: number;
   only: readonly Part[];
   /** Writes the figures to figures.json. */
@@ -43,26 +43,26 @@ export type Arguments = {
 export function readBenchArguments(argv: string[]): Arguments {
   const command = new Command('npm run bench --')
     .description(
-      'Measures the service on a Postgres of its own against other ways to do the same, in turn, on this machine. Takes ' +
-        'some seventeen minutes. Ratios tell more than figures, and both more on a machine that does nothing else.',
+      'Compares the service with other ways to do the same, in turn, on its own Postgres, on this machine. Takes ' +
+        'some seventeen minutes. Use an otherwise idle machine. Ratios are more reliable than absolute figures.',
     )
-    .option('--quick', 'the essential ones, in a minute', false)
-    .option('--rounds <n>', 'how often each way comes to its turn (default: 5, or 2 with --quick)', fromOn(1))
-    .option('--only <parts>', `some of ${PARTS.join(', ')}, with commas between them`, someParts)
-    .option('--ten-million', 'with ten million orders as well: some minutes and 20 GB more', false)
-    .option('--memory <minutes>', 'watch memory under load as well, and for so long (--only memory: 10)', fromOn(2))
-    .option('--evening <minutes>', 'play an evening as well, and for so long (--only evening: 90)', fromOn(3))
+    .option('--quick', 'measure only the essentials, in a minute', false)
+    .option('--rounds <n>', 'how often each way is measured (default: 5, or 2 with --quick)', fromOn(1))
+    .option('--only <parts>', `some of ${PARTS.join(', ')}, separated by commas`, someParts)
+    .option('--ten-million', 'also measure ten million orders, which needs some minutes and 20 GB more', false)
+    .option('--memory <minutes>', 'also watch memory under load for this time (--only memory: 10)', fromOn(2))
+    .option('--evening <minutes>', 'also play an evening of this length (--only evening: 90)', fromOn(3))
     .option(
       '--record',
       'write the figures to bench/figures.json, from which "npm run docs" writes docs/benchmark.md',
       false,
     )
-    .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
+    .option('--json', 'print the result as JSON in the last line of standard output, all else on standard error', false)
     .parse(argv, { from: 'user' });
   const given = command.opts<Omit<Arguments, 'rounds' | 'memory' | 'evening' | 'only'> & Partial<Arguments>>();
   const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => !ASKED_FOR.includes(part)));
   if (given.record && given.quick) {
-    command.error('error: --quick measures for too short a time to --record it', { exitCode: 2 });
+    command.error('error: --record needs longer measurements than --quick', { exitCode: 2 });
   }
   return {
     ...given,
@@ -77,7 +77,7 @@ export function readBenchArguments(argv: string[]): Arguments {
   };
 }
 
-/** @returns the command that measures the same */
+/** @returns the command that repeats the measurement */
 export function commandOf({ rounds, tenMillion, memory, evening, only }: Arguments): string {
   const options = [
     ...(rounds === ROUNDS ? [] : [`--rounds ${rounds}`]),

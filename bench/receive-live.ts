@@ -1,6 +1,6 @@
 /**
- * Receives live messages in a process of its own. Its first message says what to receive, answered when it listens. The
- * second, whatever it is, is answered when all have come, with their lags.
+ * Receives live messages in its own process. The first message to the process is the `Receiving`, and is answered when
+ * it listens. Any second message is answered with the lags when all live messages have arrived.
  */
 import { PubSub, type Message } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
@@ -11,7 +11,7 @@ export type Receiving = {
   topic: string;
   /** Messages to receive, each of a different order. Repeats do not count. */
   messages: number;
-  /** Seconds until it gives up. */
+  /** The longest wait for all of them, in seconds. */
   withinS: number;
 };
 
@@ -20,14 +20,14 @@ export type Received = {
   lags: Record<string, number>;
 };
 
-/** @throws if they did not all come in time */
+/** @throws Error if not all messages arrive in time */
 async function receiveLive(receiving: Receiving, onListening: () => void): Promise<Received> {
   const client = new PubSub({ projectId: receiving.projectId, apiEndpoint: receiving.host, emulatorMode: true });
   const [subscription] = await client.createSubscription(receiving.topic, 'live', { enableMessageOrdering: true });
   const lags = new Map<string, number>();
   await new Promise<void>((done, failed) => {
     const late = setTimeout(
-      () => failed(new Error(`${lags.size} of ${receiving.messages} live messages came`)),
+      () => failed(new Error(`${lags.size} of ${receiving.messages} live messages arrived`)),
       receiving.withinS * 1_000,
     );
     subscription.on('error', failed);

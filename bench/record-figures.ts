@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Compared } from './compare-in-turn.ts';
 import type { Figure } from './figures.ts';
 
-/** The only place of measured figures: `npm run docs` writes docs/benchmark.md and its chart from it. */
+/** The only file with measured figures. `npm run docs` writes docs/benchmark.md and its chart from this file. */
 const FILE = new URL('figures.json', import.meta.url);
 
 export type Recorded = {
@@ -14,13 +14,13 @@ export type Recorded = {
   unit?: string;
 };
 
-/** What one run measured, and no later run since. */
+/** The figures of one run that no later run has measured again. */
 export type Run = {
   /** The day in UTC. */
   date: string;
   machine: string;
   command: string;
-  /** What else a reader has to know. Only a person writes it. */
+  /** More information for the reader. Only people write it, never a run. */
   note?: string;
   figures: Record<string, Recorded>;
 };
@@ -37,7 +37,7 @@ export function today(): string {
   return new Date().toISOString().slice(0, 10);
 }
 
-/** Takes from earlier runs what the run has measured again. */
+/** Adds the run. Removes the figures from earlier runs that it has measured again. */
 export function withRun(runs: readonly Run[], run: Run): Run[] {
   const earlier = runs.map((each) => ({
     ...each,
@@ -74,7 +74,7 @@ export function spreadOf<Name extends string>(
   return ratios === undefined ? undefined : { least: Math.min(...ratios), most: Math.max(...ratios) };
 }
 
-/** As the tables show it. */
+/** Formats a value as the tables show it. */
 export function inShort(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2);
 }
@@ -83,7 +83,7 @@ function rounded(value: number): number {
   return Number(inShort(value));
 }
 
-/** A figure a line. */
+/** Formats the runs with one figure per line. */
 function inJson(runs: readonly Run[]): string {
   const text = JSON.stringify(runs, null, 2);
   return `${text.replaceAll(/\{\s+"value"[^{}]*\}/g, (figure) => figure.replaceAll(/\s+/g, ' '))}\n`;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 /** A process's resident set, in millions of bytes. */
 export function residentMb(pid: number): number {
-  // Both print kilobytes, and mean 1,024 bytes.
+  // Both sources say kilobytes but mean 1,024 bytes.
   const kilobytes =
     process.platform === 'linux'
       ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]

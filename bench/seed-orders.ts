@@ -2,12 +2,12 @@ import pg from 'pg';
 import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import type { Sender } from './prepare-bench-database.ts';
 
-/** The id of the n-th order, from 0 on, as long as a UUID, as usual for ordering platforms. */
+/** The id of the nth order, from 0 on. It is as long as a UUID, which ordering platforms usually use. */
 export function orderId(nth: number): string {
   return `order-${String(nth).padStart(30, '0')}`;
 }
 
-/** The location of the n-th order. */
+/** The sender whose location has the nth order. */
 export function senderOf<Each>(senders: readonly Each[], nth: number): Each {
   const sender = senders[nth % senders.length];
   if (sender === undefined) throw new Error('there are no senders');
@@ -33,14 +33,14 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
       `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
        SELECT location_id, integration, provider_order_id, service_order_id FROM orders`,
     );
-    // As autovacuum would, but not while a round is measured.
+    // Does the work of autovacuum now, so that autovacuum does not run during a measurement.
     await client.query('VACUUM (ANALYZE) orders, provider_orders, outbox, status_events, webhooks');
   } finally {
     await client.end();
   }
 }
 
-/** Adds so many events to the history of each of these orders, none of which moved it: oldest of all orders first. */
+/** Adds `events` events without effect to the history of each order: first one event of each, then the next of each. */
 export async function seedHistory(databaseUrl: string, orders: number, events: number): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();

@@ -1,7 +1,7 @@
 /**
- * Runs the ordering platform, the POS and Pub/Sub in a process of their own, so that their costs are not the service's.
- * Its argument is the number of locations. It answers its first message with their addresses, and every further one
- * with what happened since the last. Ends when its parent disconnects.
+ * Runs the ordering platform, the POS and Pub/Sub in their own process, so that their work does not count as the
+ * service's. The argument is the number of locations. The first message is answered with the addresses, every later one
+ * with what happened since the previous message. The process ends when its parent disconnects.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -22,11 +22,11 @@ export type OutsideWorld = {
 export type Happened = {
   /** Each ticket's order and its time, in milliseconds since 1970 with fractions. */
   tickets: [nth: number, at: number][];
-  /** Each request to cancel likewise. */
+  /** The same for each request to cancel. */
   cancels: [nth: number, at: number][];
-  /** POSTs of orders, repeats included. */
+  /** The number of POSTs of orders, with repeats. */
   requests: number;
-  /** Live messages, repeats included. */
+  /** The number of live messages, with repeats. */
   published: number;
   /** This process's share of one processor. */
   cpu: number;
@@ -41,7 +41,7 @@ const locations = Number(process.argv[2]);
 const [platform, pos, topic] = await Promise.all([startOrderingPlatform(), startPos(), openTopic(PROJECT, TOPIC)]);
 
 const nthOf = (serviceOrderId: string): number => Number(serviceOrderId.slice('order-'.length));
-// Every order exists as soon as it is asked for, and is cancelled when it is asked for again.
+// Every order exists when it is fetched for the first time, and is cancelled when it is fetched again.
 platform.answer = (serviceOrderId) => {
   const locationId = `club-${(nthOf(serviceOrderId) % locations) + 1}`;
   const cancelled = platform.orders.has(serviceOrderId) && { cancelledAt: '2027-01-31T18:00:00Z' };

@@ -1,13 +1,13 @@
 /**
- * Runs the Pub/Sub stand-in in a process of its own, so that its costs are not the service's. Its arguments are the
- * project and the topic; it answers every message with its host and the number of messages published.
+ * Runs the Pub/Sub stand-in in its own process, so that its work does not count as the service's. The arguments are the
+ * project and the topic. Every message is answered with the host and the number of published messages.
  */
 import { openTopic } from './open-topic.ts';
 
 export type Published = {
   /** The value of `PUBSUB_EMULATOR_HOST`. */
   host: string;
-  /** Messages so far, repeats included. */
+  /** The number of messages so far, with repeats. */
   count: number;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Serves one variant in a process of its own. Its arguments are the variant's name and the database's URL, and one
- * message has the senders; it answers with its port, and ends when its parent disconnects.
+ * Serves one variant in its own process. The arguments are the variant's name and the database's URL. One message has
+ * the senders, and is answered with the port. The process ends when its parent disconnects.
  */
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';
@@ -33,7 +33,7 @@ const MIB = 2 ** 20;
 
 type Accept = WebhookDeps['accept'];
 
-/** Serves the service's doors, with everything on but the relay; the variants differ in `accept`. */
+/** Serves the service's endpoints, with everything on except the relay. The variants differ in `accept`. */
 async function serveEndpoints(databaseUrl: string, accept: Accept): Promise<FastifyInstance> {
   const { pool } = openDatabase(databaseUrl, POOL_SIZE, () => {});
   const clock = databaseClock(pool);
@@ -68,7 +68,7 @@ async function serveEndpoints(databaseUrl: string, accept: Accept): Promise<Fast
         publicUrl: '',
         bodyLimit: MIB,
         bodyBudget: 64 * MIB,
-        // All send equally, so nobody floods.
+        // All locations send the same load, so the limit for a flood is not the subject.
         perSecond: 1_000_000,
         limits: ANSWER_LIMITS,
       },
@@ -93,7 +93,7 @@ function openPool(databaseUrl: string, settings = ''): pg.Pool {
   return new pg.Pool({
     connectionString: databaseUrl,
     max: POOL_SIZE,
-    // Never closed: other variants run for longer than an idle connection would live, and its plans with it.
+    // Never closed: it would be idle for too long while other variants are measured, and its plans would be lost.
     idleTimeoutMillis: 0,
     options: `-c synchronous_commit=on ${settings}`,
   });

@@ -8,25 +8,25 @@ import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
 import { startService, type Service } from './start-service.ts';
 
-/** One process each for the service, a Pub/Sub, a sender, a subscriber, and whatever else is started. */
+/** One process each for the service, Pub/Sub, the sender, the subscriber, and each other program that is started. */
 export type LiveStage = {
   databaseUrl: string;
   senders: readonly Sender[];
   /** The harness's own connection, so that none of the service's is used. */
   client: pg.Client;
   /**
-   * Resolves as soon as it is ready. What is signed from then on is sent to it.
-   * @param name of this process, where there are two; one of the same name is stopped first
+   * Resolves when the service is ready. Webhooks that are signed later are sent to it.
+   * @param name of this process, if there are two; a running process of the same name is stopped first
    */
   startService(name?: string, env?: Record<string, string>): Promise<Service>;
   stopService(name?: string): Promise<void>;
-  /** Starts a program of this directory, and stops the one before. */
+  /** Starts a program of this directory. If it already runs, it is stopped first. */
   start(name: string): Promise<Child>;
   /** Resolves when everything is signed, with a function that sends it. */
   sign(load: Omit<Steady, 'url' | 'senders'>): Promise<() => Promise<Offered>>;
   /** Resolves when it listens, with a function that resolves when all are received. */
   listen(receiving: Pick<Receiving, 'messages' | 'withinS'>): Promise<() => Promise<Received>>;
-  /** Counts the messages that the topic has, repeats included. */
+  /** Counts the messages of the topic so far, with repeats. */
   published(): Promise<number>;
   /** Starts a measurement. Its result describes each process's share of a core since then. */
   watchProcessors(): () => string;
@@ -73,7 +73,7 @@ export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
       await running.get(name)?.stop();
       const service = await startService(main, {
         DATABASE_URL: databaseUrl,
-        // All send equally, and more than their share: refusals are not the subject.
+        // All locations send more than the usual limit allows, because refusals are not the subject.
         WEBHOOK_SHARE: '100000',
         GOOGLE_CLOUD_PROJECT: PROJECT,
         STATUS_TOPIC: TOPIC,

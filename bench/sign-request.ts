@@ -6,14 +6,14 @@ import { orderId, senderOf } from './seed-orders.ts';
 /** A request as a POS of the `standard` integration posts it. */
 export type SignedRequest = { path: string; headers: Record<string, string>; body: string };
 
-/** The moves of an order that has been sent, each once. */
+/** The statuses through which a sent order moves. */
 export const MOVES: readonly Status[] = ['received', 'in_progress', 'ready', 'en_route', 'completed'];
 
 let signed = 0;
 
 /**
- * Makes one webhook about the n-th order, with its location's token and signature.
- * @param more fields of the order that replace ours
+ * Makes one webhook about the nth order, with its location's token and signature.
+ * @param more fields of the order that replace the default ones
  * @param at milliseconds since 1970, by the clock of the service
  */
 export function signRequest(

@@ -15,36 +15,36 @@ import type { Variant } from './variants.ts';
 
 /** One measurement of a round. */
 export type Cell = {
-  /** `transactions`: the service's statement from plain database clients, one event and one commit at a time. */
+  /** `transactions`: plain database clients run the service's statement, one event per commit. */
   variant: Variant | Peer | 'transactions';
   connections: number;
   plan: Plan;
   orders: number;
   locations: number;
-  /** Of the order that is sent whole, about; 0 if only what the service reads is sent. */
+  /** The approximate size of a whole order in the body; 0 sends only the fields that the service reads. */
   bodyBytes: number;
-  /** Events of each order that came before. */
+  /** The number of earlier events of each order. */
   history: number;
 };
 
 export type Measurement = Measured & {
-  /** The processor time of each webhook, in microseconds; NaN where it cannot be told. */
+  /** The processor time per webhook, in microseconds; NaN if it cannot be measured. */
   nodeUs: number;
   postgresUs: number;
   senderUs: number;
-  /** What each webhook takes on disk, with its places in indexes; NaN without a database. */
+  /** The bytes on disk per webhook, with its index entries; NaN without a database. */
   diskBytes: number;
 };
 
 export type Contest = {
-  /** Takes about `seconds`, checks included. */
+  /** Measures a cell for about `seconds`, with all checks. */
   measure(cell: Cell, seconds: number): Promise<Measurement>;
   stop(): Promise<void>;
 };
 
 export const ORDERS = 51_200;
 export const LOCATIONS = 20;
-/** Requests of a cell's first measurement: a second of the slowest variant. */
+/** The number of requests in the first measurement of a cell. The slowest variant needs a second for them. */
 const FIRST_REQUESTS = 1_024;
 
 type Served = { child: Child; port: number };
@@ -52,14 +52,14 @@ type Served = { child: Child; port: number };
 type Field = {
   databaseUrl: string;
   senders: Sender[];
-  /** Requests so far about its orders, all of which were moved alike. */
+  /** The number of requests so far on its orders, which all have moved equally often. */
   sent: number;
   variants: Map<Variant | Peer, Served>;
 };
 
 /**
- * Keeps every variant in a process of its own, all on one Postgres, so that each is warm at its turn. Each number of
- * orders and of locations has its own database.
+ * Runs every variant in its own process, all on one Postgres, so that each is already warm at its turn. There is a
+ * database for each number of orders and locations.
  */
 export async function startContest(postgres: { url: string; pid: number }): Promise<Contest> {
   const generator = forkChild('generate-load.ts');
@@ -96,10 +96,10 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
       const name = JSON.stringify(cell);
       const rate = lastRates.get(name);
       const wanted = rate === undefined ? FIRST_REQUESTS : rate * seconds;
-      // Equal shares per connection, and no more than there are moves.
+      // All connections send the same number of requests, and no more than the orders have moves.
       const share = Math.ceil(Math.min(wanted, 4 * orders) / connections);
       const requests = share * connections;
-      // Large tables take too long to refill: their moves continue where they ended.
+      // Large tables take too long to refill, so the moves of their orders continue where the last load ended.
       if (orders <= ORDERS) {
         await seedOrders(databaseUrl, senders, orders);
         field.sent = 0;
@@ -109,7 +109,7 @@ export async function startContest(postgres: { url: string; pid: number }): Prom
       const load = { senders, requests, orders, from: field.sent, plan, bodyBytes };
       const served = variant === 'transactions' ? undefined : await servedBy(field, variant);
       if (isPeer(variant)) await emptyPeer(databaseUrl, variant);
-      // Plain clients prepare and connect meanwhile, so what that takes tells nothing.
+      // Plain clients also connect and prepare during this time, so their processor time means nothing.
       const spent = (): { nodeMs: number; postgresMs: number } => ({
         nodeMs: served === undefined ? Number.NaN : processorMs(served.child.pid),
         postgresMs: served === undefined ? Number.NaN : postgresMs(postgres.pid),

@@ -11,7 +11,7 @@ import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 export type Service = {
   url: string;
   pid: number;
-  /** Milliseconds from the spawn until /healthz answered 200, and until /readyz did. */
+  /** Milliseconds from the spawn until /healthz answered 200, and until /readyz answered 200. */
   startMs: number;
   readyMs: number;
   stop(): Promise<void>;
@@ -22,10 +22,10 @@ const START_WITHIN_MS = 20_000;
 const STOP_WITHIN_MS = 10_000;
 
 /**
- * Starts the service and waits until it is ready. Its log is discarded: stored, it would grow in the harness and cost a
- * processor. It ends with us.
+ * Starts the service and waits until it is ready. Its log is discarded, because reading it would use a processor and
+ * fill the harness's memory. The service ends when we end.
  * @param main the compiled file
- * @param env added to what every service here has; by default nothing listens as ordering platform or topic
+ * @param env additional variables; by default, there is no ordering platform and no Pub/Sub at its addresses
  */
 export async function startService(main: string, env: Record<string, string>): Promise<Service> {
   const port = await freePort();
@@ -74,7 +74,7 @@ export async function startService(main: string, env: Record<string, string>): P
   }
 }
 
-/** Not by `fetch`, whose first call takes longer than what is measured. */
+/** Not with `fetch`, because its first call takes longer than the measured start. */
 function statusOf(port: number, path: string): Promise<number | undefined> {
   return new Promise((answered) => {
     get({ host: '127.0.0.1', port, path, agent: false }, (response) => {

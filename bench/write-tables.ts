@@ -4,7 +4,7 @@ import { inShort, spreadOf } from './record-figures.ts';
 import type { Measurement } from './start-contest.ts';
 import { median } from './summarize.ts';
 
-/** Writes the results as tables in Markdown, which read well on a terminal too. A figure without a result is left out. */
+/** Writes the results as Markdown tables, which are readable on a terminal too. Leaves out figures without a result. */
 export function writeTables<Name extends string>(
   contests: readonly Compared<Name>[],
   figures: Record<Name, Figure>,

@@ -3,22 +3,20 @@ import type { Socket } from 'node:net';
 export type LineFaults = {
   /** Milliseconds of delay in each direction. */
   latencyMs?: number | undefined;
-  /** Nothing arrives, not even ends and resets, and neither side is told. When lifted, all of it arrives. */
+  /** Nothing arrives, not even ends and resets, and neither side notices. When it is removed, everything arrives. */
   blackhole?: boolean | undefined;
 };
 
 /** An event at one end of a connection, in order: bytes, their end, or a reset. */
 type Arrival = { what: Buffer | 'end' | 'reset'; due: number };
 
-/** Bytes held at most. Further ones wait at their sender, as behind a full window. */
+/** The most bytes that are held. Then the sender is paused, as with a full TCP window. */
 const HELD_MAX = 4 * 1024 * 1024;
 const BLACKHOLE_POLL_MS = 10;
 
 /**
- * Carries one direction of a connection: the bytes and the end of `from` reach `to`, late or not at all as `faults` say
- * at that time, and never out of order.
- *
- * @param deliver gets the bytes when they are due, to write them to `to`
+ * Carries one direction of a connection. The bytes and the end of `from` reach `to` in order: at once, late or never,
+ * as `faults` says at that time. @param deliver gets the bytes when they are due, and writes them to `to`
  * @param beforeEnd is called before `to` is ended
  */
 export function carryBytes(
@@ -82,9 +80,9 @@ export function carryBytes(
   to.on('close', holdBack);
 }
 
-/** Resets a socket at once, whatever was still to be written. */
+/** Resets a socket at once and discards unwritten bytes. */
 export function resetSocket(socket: Socket): void {
-  // A socket that is about to send its end cannot be reset any more, and would stay open.
+  // A socket whose end is already queued ignores `resetAndDestroy` and would stay open.
   if (socket.writableEnded && !socket.writableFinished) socket.destroy();
   else socket.resetAndDestroy();
 }

@@ -7,7 +7,7 @@ import { runSilent, type SilentResult } from './run-silent.ts';
 const COMPLAINTS_SHOWN = 20;
 const STORY_SHOWN = 200;
 
-// Outside Google's machines the search for their metadata server only takes time.
+// Without this, Google's client searches for a metadata server, which only exists on Google's machines.
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
 function argumentsOrExit(): Arguments {

@@ -2,16 +2,16 @@ import { LANES, isAwayAlone, type Kind } from './plan-faults.ts';
 import type { Answer } from './send-status.ts';
 
 const TAKEN = new Set<Answer['status']>([200]);
-/** Answers that a sender may see: our two, and, if a process dies during the request, the load balancer's or none. */
+/** Answers that a sender may see: 200 and 500 from us. If a process dies during the request, also WHILE_DYING. */
 const OURS = new Set<Answer['status']>([200, 500]);
 const WHILE_DYING = new Set<Answer['status']>([502, 503, 'timeout']);
-/** Faults that excuse no other answer: a replacement is announced, and what lasts must not be felt at the door. */
+/** Faults with which only OURS are allowed: a replaced process drains, and lasting faults must not affect others. */
 const HARMLESS: ReadonlySet<Kind> = new Set(['roll', ...Object.keys(LANES.lasting)] as Kind[]);
-/** Faults that excuse no late answer: what is waited for is away, and no process stands still. */
+/** Faults with which answers must be in time: Postgres or Pub/Sub fails, but no process is stopped. */
 const AWAY: ReadonlySet<Kind> = new Set(['away', 'publish', 'publish-hang']);
-/** The promise, as the sender sees it. */
+/** The promised time to answer, as the sender measures it. */
 const IN_TIME_MS = 1_500;
-/** Of all answers, what has to be as promised while something is away. The rest is for processes that are killed. */
+/** The share of answers that must be as promised. The rest may be lost with processes that are killed. */
 const SHARE = 0.999;
 
 /** @returns the answers that break the contract, in words */
@@ -22,10 +22,10 @@ export function checkAnswers(answers: readonly Answer[], faults: ReadonlySet<Kin
   );
 }
 
-/** @returns what is wrong with how soon they came, on a machine that is so many times slower */
+/** @param slowdown how many times slower the machine was @returns a sentence if too many answers were late */
 export function checkPace(answers: readonly Answer[], faults: ReadonlySet<Kind>, slowdown: number): string | undefined {
   if ([...faults].some((kind) => !AWAY.has(kind))) return undefined;
-  // Without Postgres alone they are spilled, and none is refused.
+  // If only Postgres fails, webhooks are spilled, so none is refused.
   const promised = isAwayAlone(faults) ? TAKEN : OURS;
   const withinMs = IN_TIME_MS * slowdown;
   const share = shareInTime(answers, promised, withinMs);

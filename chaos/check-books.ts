@@ -18,25 +18,25 @@ import type { Kitchen } from './send-status.ts';
 export type Books = CancelBooks & {
   /** Webhooks that were answered 200. */
   acknowledged: number;
-  /** Those of them that are not stored, and accepted orders that are unknown here. */
+  /** Acknowledged webhooks that are not stored, and accepted orders that have no placement. */
   lost: number;
-  /** Orders with more than one ticket, or with one although the member was told that it failed. */
+  /** Orders with more than one ticket, or with a ticket although the member was notified that the order failed. */
   ticketsDoubled: number;
-  /** Orders without an end (no ticket, not failed with a reason, not with an operator), or failed for no good reason. */
+  /** Orders without an end (no ticket, no failure with a reason, no operator involved), or failed without need. */
   ticketsMissing: number;
-  /** Webhooks that are stored, or whose event is in the history, more than once. */
+  /** Webhooks that are stored more than once, or whose event is in the history more than once. */
   webhooksDoubled: number;
-  /** Orders whose status is not the maximum of what was reported and applied. */
+  /** Orders whose status is not the maximum of the reported and applied statuses. */
   ordersDiverged: number;
   liveMissing: number;
   liveOutOfOrder: number;
   /** Events applied to another location's order. */
   crossLocation: number;
-  /** Messages of the topic that a phone was not told, after the first that it was told. */
+  /** Messages of the topic that a phone did not get, after its first one. */
   phonesMissed: number;
-  /** What a phone was told twice, or out of order. */
+  /** Messages that a phone got twice, or out of order. */
   phonesTwice: number;
-  /** What a phone was told that the topic did not say of its order. */
+  /** Messages of a phone that differ from the topic's message of its order. */
   phonesForeign: number;
 };
 
@@ -48,24 +48,24 @@ type OrderRow = {
   locationId: string;
   rank: number;
   sequence: number;
-  /** The last message from before it was read: it had failed, and began again. */
+  /** The sequence of the last message before the order was fetched: it had failed unfetched, and was retried. */
   toldUnread: number;
   failedByUs: boolean;
-  /** True if somebody told us the POS's id. A lost answer and webhooks without both ids tell nobody. */
+  /** True if the service knows the POS id. It does not if the POS's answer was lost and no webhook named both ids. */
   posIdKnown: boolean;
-  /** What became of its cancellation; null if nobody asked for one. */
+  /** The state of its cancellation; null if none was requested. */
   cancel: string | null;
 };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null; cause: string | null };
 type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; webhookId: string | null };
 
-/** Compares what the senders saw with Postgres, the kitchens and the topic. */
+/** Compares what the senders observed with Postgres, the kitchens and the topic. */
 export async function checkBooks(about: {
   pool: Pool;
   served: Served;
   kitchens: readonly Kitchen[];
   live: readonly Message[];
-  /** By order. */
+  /** By order id. */
   phones?: ReadonlyMap<string, Phone> | undefined;
 }): Promise<{ books: Books; broken: Broken[] }> {
   const { pool, served, kitchens } = about;
@@ -120,7 +120,7 @@ export async function checkBooks(about: {
     if (placement === undefined) breaks('lost', id, 'its signal was accepted');
     else checkTicket(placement, ticketsOf.get(id)?.length ?? 0, orderOf.get(id), breaks);
     if (placement?.state === 'failed' && !orderOf.has(id) && !liveOf.has(id)) {
-      breaks('liveMissing', id, 'it failed before it was read, and nobody told the member');
+      breaks('liveMissing', id, 'it failed before it was fetched, and the member was not notified');
     }
   }
 
@@ -153,7 +153,7 @@ export async function checkBooks(about: {
       breaks('crossLocation', order, `a foreign webhook was answered ${outcome}, and is ${became}`);
     }
   }
-  for (const order of served.trespasses) breaks('crossLocation', order, "a token opened another location's door");
+  for (const order of served.trespasses) breaks('crossLocation', order, 'a token was valid at another location');
 
   const count = (name: Broken['count']): number => broken.filter((each) => each.count === name).length;
   return {
@@ -187,12 +187,12 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
   if (state === 'failed') {
     if (tickets > 0) breaks('ticketsDoubled', id, 'it failed, and there is a ticket');
     if (problem === null) breaks('ticketsMissing', id, 'it failed without a reason');
-    // The platform has every order before its signal, and denies none for so long that it counts as missing.
-    if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, and the platform has it');
-    if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'nobody told the member');
+    // The platform has every order before its signal. It never answers "no such order" for so long that the order fails.
+    if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, but the platform has it');
+    if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'the member was not notified');
   } else if (state === 'sent') {
-    // The restaurant said on the telephone that it is cancelled, and perhaps it never was there.
-    if (tickets === 0 && order?.cancel !== 'cancelled') breaks('ticketsMissing', id, 'it counts as sent');
+    // Without a ticket, it may also be cancelled: the restaurant said so by phone, even if it never had the order.
+    if (tickets === 0 && order?.cancel !== 'cancelled') breaks('ticketsMissing', id, 'it is sent without a ticket');
   } else if (!flagged && state !== 'withdrawn') {
     breaks('ticketsMissing', id, `it is still ${state}: ${problem ?? 'no problem known'}`);
   }
@@ -211,7 +211,7 @@ function divergence(
   const sinceRead = applied.filter((event) => Number(event.sequence) > toldUnread);
   const maximum = highest(sinceRead.map((event) => event.status));
   if (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT) {
-    why.push(`it is ${statusAt(rank)}, which is not the maximum of its history`);
+    why.push(`its status ${statusAt(rank)} is not the maximum of its history`);
   }
   const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
   if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);
@@ -219,14 +219,14 @@ function divergence(
   if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours])) why.push('nobody reported its status');
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
-    why.push('its history is not rising');
-  // That a cancel was requested, or refused, is told beside the same status.
+    why.push('the sequences of its history do not rise');
+  // The message that a cancel was requested or refused has a sequence, but no event in the history.
   if (applied.length > 0 && cancel === null && sequences.at(-1) !== sequence)
     why.push('its last sequence is not in its history');
   return why;
 }
 
-/** Checks as a reader who drops repeats: first occurrences rise without gaps up to the order's last. */
+/** Checks messages as a reader who drops repeats. Sequences must rise without gaps, up to the last of the order. */
 function checkLive(order: OrderRow, messages: readonly Message[], history: readonly EventRow[], breaks: Breaks): void {
   const seen = new Map<number, LiveMessage>();
   for (const { data, attributes } of messages) {
@@ -238,7 +238,7 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
     }
     const locationId = live.sequence > order.toldUnread ? order.locationId : undefined;
     if (attributes['sequence'] !== String(live.sequence) || live.locationId !== locationId) {
-      breaks('liveOutOfOrder', order.id, `message ${live.sequence} is not labelled as it is`);
+      breaks('liveOutOfOrder', order.id, `message ${live.sequence} has wrong attributes or location`);
     }
     seen.set(live.sequence, live);
   }
@@ -254,11 +254,11 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
   }
 }
 
-/** What of a message a phone is told, but for its sequence. */
+/** The fields of a message that a phone gets, without the sequence. */
 const SHARED = ['status', 'memberState', 'fulfillment', 'callOutCode', 'reason', 'appliedAt'] as const;
 const isOwn = (field: (typeof SHARED)[number]): boolean => field === 'fulfillment' || field === 'callOutCode';
 
-/** Its first snapshot may be of any moment. From then on it is told what the topic is, each message once, until the end. */
+/** The first snapshot may be of any moment. After it, a phone must get each message of the topic once, until the end. */
 function checkPhone(order: string, { told, ended }: Phone, messages: readonly Message[], breaks: Breaks): void {
   const live = new Map<number, LiveMessage>();
   for (const { data } of messages) {
@@ -269,14 +269,14 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
   let last = first?.kind === 'snapshot' ? first.update.sequence - 1 : 0;
   const misses = (below: number): void => {
     const missed = [...live.keys()].filter((sequence) => sequence > last && sequence < below);
-    for (const sequence of missed) breaks('phonesMissed', order, `its phone was not told message ${sequence}`);
+    for (const sequence of missed) breaks('phonesMissed', order, `its phone did not get message ${sequence}`);
   };
   for (const { update, kind } of told) {
     const { sequence } = update;
-    if (sequence <= last) breaks('phonesTwice', order, `its phone was told ${sequence} after ${last}`);
+    if (sequence <= last) breaks('phonesTwice', order, `its phone got message ${sequence} after ${last}`);
     misses(sequence);
     last = Math.max(last, sequence);
-    // An order that failed unread and began again is placed anew, with the sequence that it had.
+    // An order that failed before it was fetched and is retried is `placed` again, with the same sequence as before.
     if (kind === 'snapshot' && update.memberState === 'placed') continue;
     const said = live.get(sequence);
     // A message that was published before the order was read lacks the order's own fields. A phone that reads the message
@@ -286,9 +286,9 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
     const differs = SHARED.filter(
       (field) => said?.[field] !== update[field] && !(isOwn(field) && own?.[field] === update[field]),
     );
-    if (differs.length > 0) breaks('phonesForeign', order, `message ${sequence} has another ${differs.join(', ')}`);
+    if (differs.length > 0) breaks('phonesForeign', order, `its phone has other ${differs.join(', ')} in ${sequence}`);
   }
-  // After its end an order may be cancelled, or begin again: its phone was told so much, and is put away.
+  // After its end, an order may still be cancelled or retried. The phone stopped at the end and need not get that.
   if (!ended) misses(Infinity);
   else if (!ENDS.has(told.at(-1)?.update.memberState ?? '')) breaks('phonesMissed', order, 'its phone saw no end');
 }

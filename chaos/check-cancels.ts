@@ -6,36 +6,36 @@ import { CHANGED, type Served } from './serve-orders.ts';
 
 export type CancelBooks = {
   /**
-   * Orders that their member cancelled, and that went on as if not: nobody heard of it, or a ticket is left that neither
-   * the POS nor an operator has cancelled, or the member was told something else.
+   * Orders whose cancel by the member had no effect: the cancel was never recorded, or a ticket remains that neither
+   * the POS nor an operator cancelled, or the member was notified of something else.
    */
   cancelsLost: number;
   /** Requests for a ticket that began after a cancel was committed. */
   sentAfterCancel: number;
-  /** Orders that a POS which takes two cancels as two was asked to cancel more than once. */
+  /** Orders with more than one request to cancel, at a POS that does not deduplicate such requests. */
   cancelsDoubled: number;
-  /** Orders that their member changed, whose ticket is as before, and no operator knows. */
+  /** Orders that their member changed, while the ticket is unchanged and the change is not recorded for an operator. */
   changesLost: number;
 };
 
 type OrderOfCancel = {
   id: string;
-  /** Null if nobody asked to cancel it. */
+  /** The state of the cancellation; null if none was requested. */
   cancel: string | null;
   placement: string;
   rank: number;
   ended: boolean;
-  /** Whether the POS takes two cancels as two. */
+  /** True if the POS does not deduplicate requests to cancel. */
   repeatless: boolean;
   /** Requests for a ticket that began after the cancel was committed. */
   sentAfter: number;
-  /** Whether the last difference to its ticket is one. */
+  /** True if the last recorded comparison with the ticket found a difference. */
   differs: boolean;
 };
 
 type Breaks = (count: keyof CancelBooks | 'ticketsDoubled' | 'liveMissing', order: string, why: string) => void;
 
-/** Checks what became of the orders that their members cancelled or changed. */
+/** Checks the orders that their members cancelled or changed. */
 export async function checkCancels(about: {
   pool: Pool;
   served: Served;
@@ -59,33 +59,33 @@ export async function checkCancels(about: {
     const tickets = ticketsOf.get(id) ?? [];
     const lost = (why: string): void => breaks('cancelsLost', id, why);
     const last = lastNotified(id);
-    if (sentAfter > 0) breaks('sentAfterCancel', id, `it was sent ${sentAfter} times`);
+    if (sentAfter > 0) breaks('sentAfterCancel', id, `it was sent ${sentAfter} times after the cancel`);
     if (placement === 'withdrawn' && tickets.length > 0)
-      breaks('ticketsDoubled', id, 'it was withdrawn, and is cooked');
+      breaks('ticketsDoubled', id, 'it was withdrawn, but has a ticket');
     if (placement === 'withdrawn' && cancel !== 'cancelled')
-      lost(`it was withdrawn, and its cancellation is ${cancel}`);
+      lost(`it was withdrawn, but its cancellation is ${cancel}`);
     const times = served.cancels.get(id) ?? 0;
-    if (repeatless && times > 1) breaks('cancelsDoubled', id, `its POS was asked ${times} times`);
+    if (repeatless && times > 1) breaks('cancelsDoubled', id, `its POS was asked to cancel ${times} times`);
     const isLeft =
       tickets.some((ticket) => ticket.cancelled === undefined) && !served.reported.get(id)?.has('cancelled');
     if (cancel === null) {
-      if (served.cancelled.has(id) && !order.ended) lost('nobody heard of it');
+      if (served.cancelled.has(id) && !order.ended) lost('its cancel was never recorded');
       if (last?.cancellation !== undefined) breaks('liveMissing', id, 'its member was told of a cancel');
     } else if (cancel === 'cancelled') {
-      if (rank < RANK_CANCELLED) lost('it is cancelled, and goes on');
-      if (isLeft) lost('it is cancelled, and its POS cooks it');
+      if (rank < RANK_CANCELLED) lost('its cancellation succeeded, but it continues');
+      if (isLeft) lost('its cancellation succeeded, but its POS cooks it');
     } else if (cancel === 'refused') {
-      if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, and is cancelled');
+      if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, but the ticket is cancelled');
       const isNotified = rank >= RANK_FAILED || last?.cancellation === 'refused';
-      if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, and it was refused`);
+      if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, not refused`);
     } else {
       lost(`its cancellation is still ${cancel}`);
     }
-    if (served.changed.has(id) && isChangeLost(order, tickets)) breaks('changesLost', id, 'its ticket is as before');
+    if (served.changed.has(id) && isChangeLost(order, tickets)) breaks('changesLost', id, 'its ticket is unchanged');
   }
 }
 
-/** What has ended or is to be cancelled is compared with nothing. */
+/** Only open orders that are sent and not cancelled are compared with their ticket. */
 function isChangeLost({ cancel, placement, ended, differs }: OrderOfCancel, [ticket]: readonly Ticket[]): boolean {
   if (cancel !== null || placement !== 'sent' || ended || ticket === undefined) return false;
   return ticket.order.notes?.includes(CHANGED) !== true && !differs;

@@ -2,7 +2,7 @@ import { CUT_MOMENTS, type Commit, type CutMoment } from './watch-commits.ts';
 
 type ChooseCut = (commit: Commit) => CutMoment | undefined;
 
-/** Cuts at the next `count` commits, or at the next ones that match. */
+/** Cuts at the next `count` commits that match. */
 export function cutNext(
   count: number,
   moment: CutMoment,
@@ -17,7 +17,7 @@ export function cutNext(
 }
 
 /**
- * Cuts at a commit with this probability, at each of the moments with equal chance.
+ * Cuts at each commit with this probability. Each moment has the same chance.
  * @param random returns a number from 0 up to, but not including, 1
  */
 export function cutSometimes(probability: number, random: () => number): ChooseCut {

@@ -3,9 +3,9 @@ import { serveHttp } from '../test/support/serve-http.ts';
 
 export type CuttingNetwork = {
   url: string;
-  /** Streams that were cut so far: here, by the death of their process, and by its replacement. */
+  /** Streams that were cut so far: by this network, by the death of their process, and by its replacement. */
   readonly cuts: { network: number; died: number; drained: number };
-  /** Cuts one of the open streams that have lasted for a moment. @param chance from 0 up to, but not including, 1: which, and how */
+  /** Cuts one of the streams that are open for HEARD_AFTER_MS. @param chance chooses it, from 0, less than 1 */
   cut(chance: number): void;
   stop(): Promise<void>;
 };
@@ -13,18 +13,18 @@ export type CuttingNetwork = {
 type Stream = { response: ServerResponse; since: number; fate?: Fate };
 
 /**
- * - `reset`: at once, for both sides
- * - `torn`: within the next bytes, or after a moment without any
- * - `silent`: nothing arrives any more, and neither side is told
+ * - `reset`: the stream is reset at once, for both sides
+ * - `torn`: it is cut in the middle of the next bytes, or after TORN_WITHIN_MS without bytes
+ * - `silent`: nothing arrives any more, and neither side notices
  */
 type Fate = 'reset' | 'torn' | 'silent';
 
-/** One that is cut before anything was heard looks like a service that is not there: its phone waits ever longer. */
+/** A stream that is cut before its first bytes looks like a missing service. Its phone would wait longer each time. */
 const HEARD_AFTER_MS = 300;
 const TORN_WITHIN_MS = 1_000;
-/** Of so many cuts, one is silent: it takes a phone most of a minute to notice. */
+/** One of this many cuts is silent. They are rare because a phone needs most of a minute to notice one. */
 const SILENT_EVERY = 100;
-/** After these a stream is over: whatever closes it then is no cut. */
+/** The last events of a stream. A close after one of them does not count as a cut. */
 const LAST_EVENTS = /^event: (end|expired)$/m;
 
 /** The network between phones and `target`, which cuts streams. */

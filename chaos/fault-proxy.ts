@@ -18,9 +18,9 @@ export type FaultProxy = {
   readonly cuts: readonly Cut[];
   /** The number of connected clients. */
   readonly connections: number;
-  /** Returns the URL by way of this proxy. */
+  /** Returns the URL of the same database through this proxy. */
   through(databaseUrl: string): string;
-  /** Leads new connections elsewhere, as a name whose address changes. Open ones stay where they are. */
+  /** Connects new clients to another port, like a host name whose address changes. Open connections stay. */
   lead(targetPort: number): void;
   /** Stops listening: new connections are refused, open ones continue. */
   refuse(): void;
@@ -32,12 +32,12 @@ export type FaultProxy = {
   stop(): Promise<void>;
 };
 
-/** Time to get the port again: while it is free, any program may be given it for a connection. */
+/** Time to get the port again. While it is free, the system may give it to any other program for a connection. */
 const PORT_PATIENCE_MS = 5000;
 
 /**
  * Stands in front of a Postgres at `127.0.0.1:targetPort` and fails as a network does. It makes no random choices;
- * callers may, see `cutSometimes`. A Postgres that is down shows as a reset.
+ * callers may, see `cutSometimes`. If Postgres is down, clients see a reset.
  */
 export async function startFaultProxy(about: { targetPort: number }): Promise<FaultProxy> {
   let { targetPort } = about;
@@ -52,7 +52,7 @@ export async function startFaultProxy(about: { targetPort: number }): Promise<Fa
   async function listen(at: number): Promise<Server> {
     const listening = createServer({ allowHalfOpen: true, noDelay: true }, join).listen(at, '127.0.0.1');
     await once(listening, 'listening');
-    // Such as too many open files: the client's connection then fails, which is enough.
+    // For example too many open files. The connection of the client then fails, so nothing else is needed.
     listening.on('error', () => {});
     return listening;
   }
@@ -89,7 +89,7 @@ export async function startFaultProxy(about: { targetPort: number }): Promise<Fa
   }
 
   function refuse(): void {
-    // The port is free at once; only open connections delay the close.
+    // The port is free at once. Not awaited: `close` completes only when all open connections have ended.
     server.close();
   }
 

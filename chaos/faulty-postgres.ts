@@ -4,9 +4,9 @@ import { startPostgres, type Postgres } from '../test/support/start-postgres.ts'
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 
 export type StageDatabase = {
-  /** For those who look at it, or disturb it. */
+  /** The direct URL, for checks and for faults. */
   databaseUrl: string;
-  /** For the service. */
+  /** The URL for the service. */
   serviceUrl: string;
   stopDatabase(): Promise<void>;
 };
@@ -14,18 +14,18 @@ export type StageDatabase = {
 export type FaultyPostgres = StageDatabase & {
   /** The primary. */
   postgres: Postgres;
-  /** The name that the service knows it by. */
+  /** The proxy whose address the service uses. */
   proxy: FaultProxy;
   /**
-   * Kills the primary and promotes a synchronous standby. For `seconds` the name leads to the old primary, which takes
-   * no writes any more, and then to the new one; connections to the old stay open.
+   * Kills the primary and promotes a synchronous standby. For `seconds`, the proxy leads to the old primary, which
+   * accepts no writes any more, then to the new primary. Connections to the old primary stay open.
    */
   failOver(seconds: number): Promise<void>;
 };
 
-/** Few, so that a neighbour can take them all. */
+/** There are few connections, so that a neighbour can take all of them. */
 const SETTINGS = { fsync: 'off', max_connections: '60' };
-/** Time for Postgres's checkpointer, which makes commits wait for the standby, to hear of it. */
+/** Time for Postgres's checkpointer to apply the setting. Only then do commits wait for the standby. */
 const SYNCHRONOUS_AFTER_MS = 1_000;
 
 /** Starts a Postgres that is reached through a fault proxy. */
@@ -60,12 +60,12 @@ export async function startFaultyPostgres(): Promise<FaultyPostgres> {
   return database;
 }
 
-/** From then on every commit that is answered is on the standby's disk, too. */
+/** Makes commits synchronous: after this, every answered commit is also on the standby's disk. */
 async function makeSynchronous(primary: Postgres): Promise<void> {
   await ask(primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
   await ask(primary, 'SELECT pg_reload_conf()');
   await sleep(SYNCHRONOUS_AFTER_MS);
-  // Commits, and so waits for the standby to have all that came before.
+  // This commits, so it waits until the standby has all earlier changes.
   await ask(primary, `SELECT pg_logical_emit_message(true, 'chaos', 'synchronous')`);
 }
 

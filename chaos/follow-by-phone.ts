@@ -3,27 +3,27 @@ import { memberToken } from '../test/support/member-token.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import { until } from '../test/support/until.ts';
 
-/** What a member's phone was told of its order, in order. */
+/** The updates that a member's phone got of its order, in order. */
 export type Phone = { told: { update: Update; kind: Kind }[]; ended: boolean };
 
 export type Phones = {
-  /** By order. */
+  /** By order id. */
   all: ReadonlyMap<string, Phone>;
-  /** An order is placed: its member may follow it from then on. */
+  /** Call this when an order is placed. Its member may then follow it. */
   placed(serviceOrderId: string): void;
-  /** Waits until each has what the topic has of its order, or for so long as a phone may be without a connection. */
+  /** Waits until each phone has its order's last message, at most as long as a phone may need to reconnect. */
   untilTold(live: readonly Message[]): Promise<void>;
   stop(): void;
 };
 
-/** So short that many expire: the service is tolerant of half a minute. */
+/** The lifetime of tokens. It is short, so that many expire. The service still accepts one for half a minute. */
 const TOKEN_S = 1;
-/** Of silence until a phone gives up a connection, and its longest pause. */
+/** The longest silence before a phone gives up a connection, plus its longest pause before a new one. */
 const PATIENCE_MS = 45_000 + 60_000;
 
 /**
- * Follows orders as members' phones do, each by the module for a member's page.
- * @param about.every one of so many orders is followed
+ * Follows orders as members' phones do, with the module for member pages.
+ * @param about.every one of this many orders is followed
  */
 export function followByPhone({ url, every }: { url: string; every: number }): Phones {
   const all = new Map<string, Phone>();
@@ -55,7 +55,7 @@ export function followByPhone({ url, every }: { url: string; every: number }): P
       });
       stops.push(stop);
     },
-    // What does not come is told by the books.
+    // A time-out is no error here, because `checkBooks` reports each missing message.
     untilTold: (live) =>
       until(() => hasAll(live), PATIENCE_MS).then(
         () => {},

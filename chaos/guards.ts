@@ -1,18 +1,18 @@
 /** A guard of the service, how to remove it, and what notices that. */
 export type Mutation = {
-  /** What becomes of the code below each mark of the guard: a comment in `src` that says `guard:` and the mark's name. */
+  /** How to change the code below each mark of the guard. A mark is a comment `guard: <name>` in `src`. */
   edits: Readonly<Record<string, Edit>>;
   /** A command that passes with the guard, and must fail without it. */
   noticedBy: readonly string[];
 };
 type Edit = readonly [from: RegExp, to: string];
 
-/** All marks in a text. Their comments are lines of their own. */
+/** Finds all marks in a text. The comment of a mark is on its own line. */
 export const marksIn = (text: string): string[] =>
   Array.from(text.matchAll(/^ *(?:\/\/|--) guard: (.*)$/gm), ([, mark = '']) => mark);
 
 const COMMENT = String.raw` *(?://|--|/\*|\*).*\n`;
-/** A line, what is indented under it, and the bracket that closes it. */
+/** A line, the lines that are indented under it, and the line with its closing bracket. */
 const CODE = String.raw`(?<indent> *).+(?:\n\k<indent> +.*)*(?:\n\k<indent>[)\]}].*)?`;
 
 /** Edits the code below a mark. */
@@ -24,7 +24,7 @@ export function withoutGuard(text: string, mark: string, [from, to]: Edit): stri
 const REMOVED: Edit = [/.+/s, ''];
 const NEVER: Edit = [/\bif \(/, 'if (true ? false : '];
 const ALWAYS: Edit = [/\bif \(/, 'if (true ? true : '];
-/** What is recorded of a call has ended before it begins. */
+/** Records a call as ended before it begins. */
 const ENDED: Edit = [/\) SELECT (.*) FROM/, ', ended_at) SELECT $1, now() FROM'];
 const OUTBOX = `await client.query(
   \`INSERT INTO outbox (service_order_id, sequence, rank)
@@ -53,21 +53,21 @@ const chaos = (only: string, seconds = 15, ordersPerSecond = 8): string[] => [
   `--only=${only}`,
 ];
 
-/** By the claim that the guard is for. */
+/** By the claim that the guard protects. */
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'the deadline of a cancellation goes by the clock': {
     edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
     noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
   },
-  'a token opens its own location and integration alone': {
+  'a token is valid for its own location and integration only': {
     edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
     noticedBy: chaos('foreign'),
   },
-  'a follow token opens what it was signed for alone': {
+  'a follow token is valid for its own audience only': {
     edits: { 'follow-audience': NEVER },
     noticedBy: vitest('test/http/follow/follow-token.test.ts', 'is refused with'),
   },
-  'an event is applied to orders of its own location alone': {
+  'an event is applied to orders of its own location only': {
     edits: { 'event-location': [/ AND .*/, ''] },
     noticedBy: chaos('foreign'),
   },
@@ -83,7 +83,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'locked-by-key': REMOVED },
     noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
   },
-  'a location is asked by one process, once a minute': {
+  'a location is polled by one process, once a minute': {
     edits: { 'polled-once': REMOVED },
     noticedBy: vitest('test/core/polling/polling.test.ts', 'to the process that was quicker'),
   },
@@ -91,11 +91,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'answer-about-order': NEVER },
     noticedBy: vitest('test/core/polling/polling.test.ts', 'of another order'),
   },
-  'a missing order counts from the first such answer': {
+  'the time of a missing order counts from the first answer without it': {
     edits: { 'missing-since': [/\w+ >/, 'job.age >'] },
     noticedBy: chaos('platform-null', 30),
   },
-  'a 503 proves nothing where the POS does not deduplicate': {
+  'a 503 proves nothing if the POS does not deduplicate': {
     edits: { 'unsure-503': ALWAYS },
     noticedBy: chaos('takes-and-503', 30),
   },
@@ -107,7 +107,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'lease-covers-call': [/\((\w+)\)/, '({ ...$1, attemptWithinS: 15 })'] },
     noticedBy: vitest('test/process/slow-pos.test.ts', 'called by no other process'),
   },
-  'the member is told of an order that ended before it was placed': {
+  'the member is notified of an order that ended before it was placed': {
     edits: { 'told-of-early-end': [/$/, ' AND o.ended_at IS NULL'] },
     noticedBy: vitest('test/core/placements/store-order-ref.test.ts', 'the member is told why'),
   },
@@ -119,7 +119,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ask-before-retry': [/: \w+(\s*\?)/, ': true$1'] },
     noticedBy: vitest('test/process/process.test.ts', 'POS that can be asked'),
   },
-  'the attempt is written down before the call': {
+  'the attempt is committed before the call': {
     edits: { 'attempt-written': ENDED },
     noticedBy: vitest('test/process/process.test.ts', 'does not repeat it blindly'),
   },
@@ -137,7 +137,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'stop-at-failed': REMOVED },
     noticedBy: chaos('publish'),
   },
-  'a row leaves the outbox after its message is out': {
+  'a row leaves the outbox after its message is published': {
     edits: { 'forget-when-out': [/await (.*);/s, '(void $1.catch(() => {}), undefined);'] },
     noticedBy: chaos('publish'),
   },
@@ -145,19 +145,19 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { drain: REMOVED },
     noticedBy: vitest('test/process/process.test.ts', 'is not ready at once'),
   },
-  'what is sealed opens in its own row alone': {
+  'an encrypted value can be decrypted in its own row only': {
     edits: { 'sealed-for-its-row': NEVER },
     noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
   },
-  'settings that one location has opened are not open to another': {
+  'decrypted settings of one location are not used for another': {
     edits: { 'opened-for-its-location': [/(\w+) = (\w+)\.get\(.*\)/, '[$1] = $2.values()'] },
     noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
   },
-  'a grant is of its own settings alone': {
+  'a grant belongs to its own settings only': {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
     noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
   },
-  'what an earlier version sealed is bound to its row': {
+  'a value that an earlier version encrypted is bound to its row': {
     edits: { 'bound-to-its-row': [/ && \w+/, ''] },
     noticedBy: vitest('test/cli/rekey-command.test.ts', 'binds what an earlier version sealed'),
   },
@@ -177,15 +177,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'body-with-token': [/return .*/, 'return false;'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a body with our token in it'),
   },
-  'what is sealed of a webhook about an erased order is not kept': {
+  'encrypted parts of a webhook about an erased order are not stored': {
     edits: { 'erased-not-stored': [/CASE .* ELSE (.*) END/, '$1'] },
     noticedBy: vitest('test/core/replay/replay-retention.test.ts', 'a webhook with our token in its body'),
   },
-  'what nothing proves to be of the POS has a quota': {
+  'webhooks that cannot be authenticated have a quota': {
     edits: { 'unproven-quota': NEVER },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
   },
-  'the quota is that of all processes': {
+  'the quota counts for all processes together': {
     edits: { 'quota-of-all': [/OR /, 'OR true OR '] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
   },
@@ -193,27 +193,27 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'postgres-clock': [/receivedAt: .*?\)/, 'receivedAt: new Date()'] },
     noticedBy: chaos('clock,kill'),
   },
-  'a late answer about the time is not believed': {
+  'a late answer with the time of Postgres is ignored': {
     edits: { 'late-answer': NEVER },
     noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'does not make it worse'),
   },
-  'a clock that was set is followed': {
+  'a database clock that was set is followed': {
     edits: { 'set-clock': [/\w+ && /, ''] },
     noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'is followed at once'),
   },
-  'a connection with a stale prepared statement is not lent again': {
+  'a connection with a stale prepared statement is not used again': {
     edits: { 'stale-statement': [/\(\?:/, '(?:0A|'] },
     noticedBy: vitest('test/database/open-database.test.ts', 'made stale'),
   },
-  'a connection to a server that takes no writes is not lent again': {
+  'a connection to a server that accepts no writes is not used again': {
     edits: { 'no-writes': [/\(\?:/, '(?:25006|'] },
     noticedBy: vitest('test/process/failover.test.ts', 'leads to the old primary'),
   },
-  'a connection whose state is unknown is not lent again': {
+  'a connection whose state is unknown is not used again': {
     edits: { 'unknown-state': [/\(.*\)/, '()'] },
     noticedBy: chaos('failover', 20),
   },
-  'the connections that carry webhooks are kept': {
+  'connections that carry webhooks stay open': {
     edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
     noticedBy: vitest('test/http/webhook-wire.test.ts', 'connections that carry webhooks'),
   },
@@ -221,7 +221,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
     noticedBy: vitest('test/core/live/renumber.test.ts', 'renumbered after a restore'),
   },
-  'parked events go on when their POS id becomes known': {
+  'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('early'),
   },
@@ -237,35 +237,35 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'settings-arrive': NEVER },
     noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
   },
-  'a webhook that waits for a lock waits aside': {
+  'a webhook that waits for a lock goes to the lock-wait queue': {
     edits: { 'lock-wait': [/return \w+/, 'return flush'] },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'that come one by one'),
   },
-  'the next webhook about a locked order goes aside at once': {
+  'the next webhook about a locked order goes to the lock-wait queue at once': {
     edits: { 'known-locked': ALWAYS },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'the row of its order'),
   },
-  'a location gets a share of what is free': {
+  'a location gets a share of the free capacity': {
     edits: { 'free-share': [/(\w+) <= \((\w+) - (\w+)\) \/ \d/, '$1 <= $2 / 4 && $3 <= $2'] },
     noticedBy: vitest('test/core/statuses/fair-queue.test.ts', 'is full for one location'),
   },
-  'strangers make room where connections are too many': {
+  'anonymous connections are closed if there are too many connections': {
     edits: { 'makes-room': NEVER },
     noticedBy: vitest('test/process/process.test.ts', '1,500 strangers'),
   },
-  'an address with more strangers than others makes room among its own': {
+  'an address with more anonymous connections than others loses one of its own': {
     edits: { 'among-its-own': ALWAYS },
     noticedBy: vitest('test/process/process.test.ts', 'come again at once'),
   },
-  'one credential leaves the others their connections': {
+  'one credential cannot take the connections of the others': {
     edits: { 'few-strangers': [/resting[\w.]+/, 'undefined'], 'of-one-credential': NEVER },
     noticedBy: vitest('test/process/process.test.ts', 'connections of one'),
   },
-  'the relay starts where it was, below which an old snapshot keeps what is published': {
+  'the relay starts at its last position, because an old snapshot keeps published rows below it': {
     edits: { 'relay-start': [/;/, " && '-infinity';"] },
     noticedBy: vitest('test/core/live/publish-live.test.ts', 'since an old snapshot'),
   },
-  'what is due is looked for from where it was, below which an old snapshot keeps what is finished': {
+  'due work is searched from the last position, because an old snapshot keeps finished rows below it': {
     edits: { 'due-start': [/: \w+/, ": '-infinity'"] },
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'since an old snapshot'),
   },
@@ -273,19 +273,19 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'worker-share': [/\w+ >= \w+ \|\| /, ''], 'worker-turns': [/<= [\w.]+/, '<= 100'] },
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
   },
-  'of what waits under a POS id there is one of each status': {
+  'at most one event of each status is parked under a POS id': {
     edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },
     noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'there is one of each status'),
   },
-  'events in one batch see what the ones before them told': {
+  'an event sees the POS ids from the events before it in its batch': {
     edits: { 'told-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
   },
-  'two batches do not tell one POS id as that of two orders': {
+  'two batches do not store one POS id for two orders': {
     edits: { 'told-of-one-order': [/THEN 0/, 'THEN 1'] },
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'in the same moment'),
   },
-  'the sweep finds what was parked while its POS id was being learnt': {
+  'the sweep finds events that were parked while their POS id was being stored': {
     edits: { 'sweep-finds': [/AND .*/, 'AND false'] },
     noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
   },
@@ -293,7 +293,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ack-after-commit': [/(\w+) : await (.*);/s, '$1 : (void $2.catch(() => {}), $1);'] },
     noticedBy: vitest('test/core/spill/spill.test.ts', 'whose commit fails'),
   },
-  'a spilled webhook is answered once Pub/Sub has it': {
+  'a spilled webhook is answered after Pub/Sub has acknowledged it': {
     edits: { 'answered-when-out': [/await (.*);/s, 'void $1.catch(() => {});'] },
     noticedBy: vitest('test/core/spill/spill.test.ts', 'and Pub/Sub as well'),
   },
@@ -301,30 +301,30 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'spilled-id': [/await (.*);/s, '{ ...(await $1), id: crypto.randomUUID() };'] },
     noticedBy: vitest('test/core/spill/spill.test.ts', 'delivered five times'),
   },
-  'a spilled webhook is sealed': {
+  'a spilled webhook is encrypted': {
     edits: {
       'spilled-sealed': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.stringify($1)'],
       'spilled-opened': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.parse($1)'],
     },
     noticedBy: vitest('test/core/spill/spill.test.ts', 'who has no key'),
   },
-  'a member is told of their own order alone': {
+  'a member gets messages of their own order only': {
     edits: { 'own-order': [/(\w+)\.get\(.*\)/, '[...$1.values()][0]'] },
     noticedBy: chaos('kill'),
   },
-  'who comes back is told what came meanwhile': {
+  'a follower that reconnects gets the messages that it missed': {
     edits: { 'told-meanwhile': [/, \w+/, ', undefined'] },
     noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
   },
-  'a look finds what took longer to commit than what came after it': {
+  'the feed finds a message that was committed after a later message': {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
     noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
   },
-  'a signal for a known order has it looked at again': {
+  'a signal for a known order refreshes the order': {
     edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('cancel'),
   },
-  'a signal that comes during a look is not lost': {
+  'a signal that arrives during a refresh is not lost': {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'during a look'),
   },
@@ -332,11 +332,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),
   },
-  'no ticket is created once the cancel is committed': {
+  'no ticket is created after the cancel is committed': {
     edits: { 'no-ticket-after-cancel': [/ AND \(\w+ IS NULL OR .*?\)/, ''] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'no ticket is created'),
   },
-  'what is in doubt is not sent again once it is cancelled': {
+  'an order in doubt is not sent again after its cancel': {
     edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
   },
@@ -344,7 +344,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'absent-after': [/\d+/, '0'] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts a minute after the request'),
   },
-  'a cancel is written down before the call': {
+  'a cancel is committed before the call': {
     edits: { 'cancel-written': ENDED },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
   },
@@ -352,11 +352,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, where the answer was'),
   },
-  'a cancel whose answer was lost is in doubt where two are not one': {
+  'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
     noticedBy: chaos('cancel', 30, 12),
   },
-  'a cancel in doubt is not repeated where two are not one': {
+  'a cancel in doubt is not repeated if the POS does not deduplicate cancels': {
     edits: { 'doubt-not-repeated': [/ \|\| .*\{/, ') {'] },
     noticedBy: chaos('cancel', 30, 12),
   },
@@ -364,15 +364,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'one-cancel-each': REMOVED },
     noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one at a time'),
   },
-  'a refusal to cancel is told': {
+  'the member is notified that a cancel was refused': {
     edits: { 'refusal-told': [/SET .*?, /, 'SET '] },
     noticedBy: chaos('cancel', 30, 12),
   },
-  'what was sent once is repeated as it was sent': {
+  'an order that was sent once is repeated unchanged': {
     edits: { 'sent-as-it-was': NEVER },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'repeated as it was sent'),
   },
-  'a worker that has read an order before its change does not send it': {
+  'a worker that fetched an order before its change does not send it': {
     edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'read the old order'),
   },

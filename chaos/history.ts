@@ -2,7 +2,7 @@
 export type Entry = { at: number; what: string; order?: string; [detail: string]: unknown };
 
 export type History = {
-  /** Starts the run's clock. Earlier entries keep their earlier times. */
+  /** Sets the run's clock to 0. Earlier entries get negative times. */
   begin(): void;
   /** Milliseconds since the beginning. */
   now(): number;
@@ -10,7 +10,7 @@ export type History = {
   readonly entries: readonly Entry[];
 };
 
-/** Records what the run did and saw, in order. */
+/** Records the events of the run, in order. */
 export function recordHistory(): History {
   let began = performance.now();
   const entries: Entry[] = [];

@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 const EVERY_MS = 500;
 const AGAIN_MS = 3_000;
-/** Time over which the senders begin, as those that know nothing of each other do. */
+/** The senders begin at different times within this time, because real senders are independent. */
 const SPREAD_MS = 1_000;
 
 /**
- * Sends bodies that come slowly and never end, `count` at a time, each from a connection of its own. One that is refused
+ * Sends `count` bodies at a time, each on its own connection. They arrive slowly and never end. A body that is refused
  * or cut off is sent again some seconds later.
- * @param urlOf the webhook URL of the nth; undefined while there is none
- * @returns a function that stops it
+ * @param urlOf the webhook URL of the nth sender; undefined while it has none
+ * @returns a function that stops all senders
  */
 export function holdBodies(
   count: number,
@@ -36,11 +36,11 @@ export function holdBodies(
   };
 }
 
-/** Resolves once the connection is closed, by the other side or by the signal. */
+/** Resolves when the connection is closed, by the other side or by the signal. */
 async function sendSlowly(url: URL, bytes: number, signal: AbortSignal): Promise<void> {
-  // An error for those who wait for the connection, too, which a plain close would leave waiting for ever.
+  // The signal ends the socket with an error. After a plain close, `once(socket, 'connect')` would never settle.
   const socket = connect({ port: Number(url.port), host: url.hostname, signal }).on('error', () => {});
-  // The answer is read, or the other side's end would not be seen.
+  // The answer must be read: otherwise the end from the other side is not noticed.
   socket.resume();
   const closed = new Promise((resolve) => socket.once('close', resolve));
   await writeSlowly(socket, url, bytes).catch(() => socket.destroy());

@@ -4,10 +4,10 @@ import type pg from 'pg';
 const EVERY_MS = 200;
 
 /**
- * Holds the rows of an order in a transaction that stays open, while its POS goes on to send webhooks about it, five a
- * second. Resolves after `seconds`.
- * @param send sends one; what becomes of it is not waited for
- * @throws if the connection ends, and the lock with it
+ * Locks the rows of an order in a transaction that stays open, while its POS sends five webhooks a second about the
+ * order. Resolves after `seconds`.
+ * @param send sends one webhook; its answer is not awaited
+ * @throws Error if the connection ends, which also ends the lock
  */
 export async function holdRow(
   client: pg.ClientBase,

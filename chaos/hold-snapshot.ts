@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { neighbour } from './neighbour.ts';
 
 export type HeldSnapshot = {
-  /** @returns how many were taken, and for how many seconds there was one */
+  /** @returns how many snapshots were taken, and for how many seconds in total they were held */
   release(): Promise<{ taken: number; seconds: number }>;
 };
 
 const AGAIN_MS = 100;
 
-/** Is a neighbour idle in a transaction that has read, and begins the next one as soon as its connection is lost. */
+/** Plays a neighbour that is idle in a transaction with a snapshot. Begins another one when its connection is lost. */
 export function holdSnapshot(databaseUrl: () => string): HeldSnapshot {
   const releasing = new AbortController();
   const { signal } = releasing;

@@ -20,10 +20,10 @@ const LATENCY_MS = 40;
 const TERMINATE_EVERY_MS = 200;
 const CUT_PROBABILITY = 0.3;
 const ANSWER_MS = 2_000;
-/** Bodies of one location that fill its share of a process's budget. */
+/** This many bodies of one location fill its share of a process's budget for bodies. */
 const BODIES = 4;
 
-/** Injects the planned faults, each lane by itself, and ends them again. Resolves when all are over. */
+/** Injects the planned faults and ends them again. The lanes run in parallel. Resolves when all faults are over. */
 export async function injectFaults(
   stage: Stage,
   plan: readonly Fault[],
@@ -58,7 +58,7 @@ const INJECT: Record<Lane, Inject> = {
   async database(stage, fault, seed) {
     await DATABASE[fault.kind]?.(stage, fault, seed);
   },
-  // Other faults under way are read at each request.
+  // All other faults of this lane take effect in `misbehave`, which reads `underWay` at each request.
   async others({ pubsub }, { kind, lasts }) {
     pubsub.faults.publishHangs = kind === 'publish-hang';
     await sleep(lasts * 1_000);
@@ -92,7 +92,7 @@ const LASTING: Partial<Record<TimedKind, Inject>> = {
       );
     };
     while (performance.now() < until) {
-      // Faults of Postgres end the lock.
+      // A fault of Postgres may end the lock, which is then taken again.
       await withNeighbour(databaseUrl, hold).catch(() => {});
       await sleep(100);
     }
@@ -126,7 +126,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
   },
 
   async away({ postgres, proxy, instances }, { lasts, nth, kills = 0 }, seed) {
-    // Or nobody might be left who knows the tokens.
+    // A process that starts while Postgres is down knows no tokens, so all must be ready before the first kill.
     if (kills > 0) await instances.untilReady();
     const killing = killInTurn(instances, { first: nth * kills, kills, seconds: lasts });
     const hangs = async (): Promise<void> => {
@@ -167,7 +167,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
 
   async pause({ databaseUrl, postgres }, { lasts }) {
     const rows = await ask(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
-    // The postmaster first, so that no new process escapes.
+    // The postmaster is stopped first, so that it cannot start new processes, which would not be stopped.
     const all = [postgres.pid, ...rows.map((row) => Number(row['pid']))];
     signalAll(all, 'SIGSTOP');
     await sleep(lasts * 1_000);
@@ -179,7 +179,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
     const until = performance.now() + lasts * 1_000;
     while (performance.now() < until) {
       const client = neighbour(databaseUrl);
-      // Whenever the service releases a connection, it is taken as well.
+      // Connections that the service releases later are taken as well.
       await client.connect().then(
         () => neighbours.push(client),
         () => sleep(100),
@@ -208,7 +208,7 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
   },
 };
 
-/** Kills processes at different places, at equal pauses. */
+/** Kills processes at different places, with equal pauses between them. */
 async function killInTurn(
   instances: Instances,
   about: { first: number; kills: number; seconds: number },
@@ -221,7 +221,7 @@ async function killInTurn(
   await Promise.all(Array.from({ length: kills }, (_, nth) => kill(nth)));
 }
 
-/** Makes the parts around the service consult the faults under way before they answer. */
+/** Makes the POS systems, the platform and Pub/Sub check for current faults before they answer. */
 function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: number): void {
   for (const kitchen of stage.kitchens) {
     const { miscancel } = kitchen.pos;
@@ -249,7 +249,7 @@ function posFault(
 ): PosFault | undefined {
   const drawn = chance(seed, 'pos', order.serviceOrderId, attempt);
   if (underWay.has('drop-answer') && drawn < 0.4) return 'drop-answer';
-  // One that deduplicates is believed: until an order's deadline it is asked again, and takes it once.
+  // The service trusts a 503 of a POS that deduplicates, because repeats are safe there. So only others get this fault.
   const isBelieved = kitchen.integration === 'standard';
   if (underWay.has('takes-and-503') && !isBelieved && drawn < 0.7) return { status: 503, takes: true };
   if (!underWay.has('refuse') || drawn < 0.4) return undefined;
@@ -267,7 +267,7 @@ function platformFault(
   return pick(['down', 'hang', { errors }, undefined] as const, chance(seed, 'platform', id, request));
 }
 
-/** A platform whose replica lags after an outage: it says once of each order that waited that there is no such order. */
+/** A platform whose replica lags after an outage: its first answer for each waiting order is "no such order". */
 function replicaThatLags(): (id: string, underWay: ReadonlyMap<TimedKind, Fault>) => PlatformFault | undefined {
   const waiting = new Set<string>();
   const denied = new Set<string>();

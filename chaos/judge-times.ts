@@ -1,10 +1,10 @@
-/** Something that takes time. `complaint` says what is wrong with it on a machine that is so many times slower. */
+/** A measured time. `complaint` returns what is wrong with it if the machine was this many times slower than usual. */
 export type Timed = { slowdown: number; complaint: (slowdown: number) => string | undefined };
 
-/** On a slower machine a time says nothing of the service. */
+/** If the machine was more than this many times slower, a long time proves nothing about the service. */
 const TOO_SLOW = 2;
 
-/** Judges times by how slow the machine was meanwhile. @returns what was late, and what may only have been delayed */
+/** Judges times by the slowdown of the machine. @returns late times, and late times that the machine may have caused */
 export function judgeTimes(times: readonly Timed[]): { complaints: string[]; notJudged: string[] } {
   const complaints: string[] = [];
   const notJudged: string[] = [];

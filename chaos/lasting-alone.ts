@@ -3,8 +3,8 @@ import { LANES, type Lane } from './plan-faults.ts';
 import { ANSWER_MS, type Span } from './probe-endpoint.ts';
 
 /**
- * Spans with a lasting fault, without those in which a process or Postgres has a fault or recovers from one, and without
- * what was under way when that began.
+ * Returns the spans with a lasting fault. Leaves out the times in which a process or Postgres has a fault or recovers
+ * from it, and ANSWER_MS before that, because requests from then may still be running.
  */
 export function lastingAlone(entries: readonly Entry[], recoveryS: number): Span[] {
   const disturbed = [...spansOf(entries, 'processes'), ...spansOf(entries, 'database')].map(([from, until]): Span => [

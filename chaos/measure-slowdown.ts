@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import type { History } from './history.ts';
 
-/** A piece of work: when it was due, how long it took from then, and how long it would take undisturbed. */
+/** A piece of work: when it was due, how long it took from then, and how long it takes on an idle machine. */
 export type Piece = { due: number; tookMs: number; leastMs: number };
 
 export type Slowdown = {
-  /** How many times slower than undisturbed the machine was, from and until milliseconds since the run's beginning. */
+  /** How many times slower than idle the machine was between two times, in milliseconds since the run's beginning. */
   between(from: number, until: number): number;
   stop(): Promise<unknown>;
 };
@@ -13,7 +13,7 @@ export type Slowdown = {
 export const PERIOD_MS = 500;
 const TIME_WORK = new URL('./time-work.ts', import.meta.url);
 
-/** Measures in a thread of its own how slow the machine is, so that the harness's own work does not count. */
+/** Measures how slow the machine is. Uses its own thread, so that the work of the harness does not count. */
 export function measureSlowdown(history: History): Slowdown {
   const pieces: Piece[] = [];
   const thread = new Worker(TIME_WORK);
@@ -28,7 +28,7 @@ export function measureSlowdown(history: History): Slowdown {
   };
 }
 
-/** Each piece stands for the time until the next. A standstill counts as long as it was, and no longer. */
+/** Each piece of work stands for the time until the next. A standstill counts only for the time that it took. */
 export function slowdownOf(pieces: readonly Piece[], from: number, until: number): number {
   const leastMs = Math.min(...pieces.map((piece) => piece.leastMs));
   let [passed, used] = [0, 0];

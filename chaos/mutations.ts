@@ -24,7 +24,7 @@ const PARTS = [
   'vitest.process.config.ts',
   '.env.example',
 ];
-/** A test waits a minute for what never comes, some tests more than once. */
+/** Without its guard, a test may wait a minute for an event that never comes, some tests more than once. */
 const PATIENCE_MS = 900_000;
 
 const wanted = process.argv.slice(2);
@@ -35,7 +35,7 @@ const named = Object.entries(MUTATIONS).filter(
 // Tests come before chaos, which takes minutes for each.
 const chosen = named.toSorted(([, one], [, other]) => (other.noticedBy[0] ?? '').localeCompare(one.noticedBy[0] ?? ''));
 if (chosen.length === 0) {
-  process.stderr.write(`No guard is called so. There are:\n${Object.keys(MUTATIONS).join('\n')}\n`);
+  process.stderr.write(`There is no guard of this name. The guards are:\n${Object.keys(MUTATIONS).join('\n')}\n`);
   process.exit(2);
 }
 

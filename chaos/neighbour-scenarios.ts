@@ -14,35 +14,35 @@ import type { Flood } from './offer-anonymous.ts';
 import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
-/** Of the others: milliseconds by what they were measured of, and how many were not answered 200. */
+/** Measured of the other locations: milliseconds by kind of work, and how many webhooks were not answered 200. */
 export type Measured = { latencies: Record<string, number[]>; refused: number };
 
 export type Scenario = {
   what: string;
-  /** The largest allowed ratio of the others' p99 with the neighbour to the one without. */
+  /** The largest allowed ratio of the others' p99 with the bad neighbour to their p99 without it. */
   limit: number;
   locations: number;
-  /** Whether the first location's POS signs. */
+  /** True if the first location's POS signs its webhooks. */
   firstSigns?: true;
-  /** @param seconds of `--seconds` */
+  /** @param seconds the value of `--seconds` */
   prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean, seconds: number) => Promise<void>;
   round(stage: SmallStage, disturbed: boolean, say: (line: string) => void, seconds: number): Promise<Measured>;
 };
 
 const ROUND_S = 13;
-/** The first seconds, which do not count. */
+/** The first seconds of a round are not measured. */
 const WARM_UP_S = 3;
 const OTHERS = 'others-';
 const FLOOD = 'flood-';
 const LOCKED = 'locked-';
 const HOGS = 4;
-/** Bodies of one location, and their bytes, that fill a quarter of the budget. */
+/** This many bodies of one location, with this many bytes each, fill a quarter of the budget. */
 const BODIES = 16;
 const BODY_BYTES = 2 ** 20;
 
 export const SCENARIOS: Record<string, Scenario> = {
   hang: {
-    what: "one location's POS hangs: from a push to the POS's request at the others",
+    what: "one location's POS hangs; measured at the others: from a push to the request at the POS",
     limit: 1.25,
     locations: 20,
     async round(stage, disturbed) {
@@ -95,7 +95,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   lock: {
-    what: "a neighbour's transaction holds one order of a location that sends about it, 20 others send 10 a second each",
+    what: "a neighbour's transaction locks an order, whose POS sends webhooks; 20 others send 10 a second each",
     limit: 1.5,
     locations: 21,
     prepare: async (pool) => {
@@ -110,7 +110,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   hogs: {
-    what: 'four locations send many bodies slowly and never to their end, 20 others 10 whole ones a second each',
+    what: 'four locations send many bodies slowly that never end, 20 others send 10 whole ones a second each',
     limit: 1.5,
     locations: HOGS + 20,
     prepare: (pool) => seedOthers(pool, ROUND_S, HOGS),
@@ -127,11 +127,11 @@ export const SCENARIOS: Record<string, Scenario> = {
     ...besideInventedTokens(() => undefined),
   },
   guesser: {
-    what: 'the same through a load balancer, whose connections are kept',
+    what: 'the same through a load balancer, whose connections the service does not close',
     ...besideInventedTokens(targetOf),
   },
   forger: {
-    what: 'somebody who knows one token sends 40 MB a second that are wrongly signed, 20 others 10 good webhooks each',
+    what: 'somebody with one token sends 40 MB a second with wrong signatures, 20 others 10 good webhooks each',
     limit: 1.25,
     locations: 21,
     firstSigns: true,
@@ -153,21 +153,21 @@ export const SCENARIOS: Record<string, Scenario> = {
       await seedOthers(pool, 2 * ROUND_S);
     },
     async round(stage, disturbed, say) {
-      // Twice as long, since the jobs begin some seconds after the process.
+      // Twice as long, because the jobs start some seconds after the process.
       const measured = await sendAsOthers(stage, 2 * ROUND_S, say);
       if (disturbed) await allGone(stage.pool, say);
       return measured;
     },
   },
   snapshot: {
-    what: 'a transaction is open from the beginning, at 500 webhooks a second, and --seconds says for how long',
+    what: 'a transaction stays open during all of --seconds, at 500 webhooks a second',
     limit: 1.5,
     locations: 21,
     prepare: (pool, _, __, seconds) => seedOrders(pool, OTHERS, 500 * seconds, (nth) => `club-${(nth % 20) + 2}`),
     async round(stage, disturbed, say, seconds) {
       const snapshot = disturbed ? holdSnapshot(() => stage.databaseUrl) : undefined;
       try {
-        // What it costs grows, so the last third counts.
+        // The cost of an old snapshot grows with time, so only the last third is measured.
         const load = { urls: stage.webhookUrls.slice(1), prefix: OTHERS, perSecond: 500, seconds };
         const measured = await offerAll(stage, { ...load, warmUpS: (2 / 3) * seconds }, say);
         await until(async () => (await stage.pool.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, 60_000);
@@ -179,7 +179,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
 };
 
-/** @returns milliseconds from each push to the request at the POS, at every location but the first */
+/** @returns milliseconds from each push to the request at the POS, at all locations except the first */
 async function placeOrders(stage: SmallStage, perSecond: number): Promise<Measured> {
   const pushedAt = new Map<string, number>();
   const latencies: number[] = [];
@@ -218,7 +218,7 @@ async function holdLocked(stage: SmallStage): Promise<void> {
   }
 }
 
-/** @returns milliseconds from the commit to the topic, of those that were committed last */
+/** @returns milliseconds from commit to topic, of the messages that were committed in the last `lastS` seconds */
 async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
   const { rows } = await pool.query<{ lag: number }>(
     `SELECT 1000 * extract(epoch FROM published_at - applied_at)::float8 AS lag FROM live_messages
@@ -235,7 +235,7 @@ function besideInventedTokens(greeting: (stage: SmallStage) => string | undefine
     prepare: (pool) => seedOthers(pool, ROUND_S),
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
-        // With the right prefix and checksum, so that only Postgres knows that nobody was given them.
+        // The tokens have a valid prefix and checksum, so only Postgres can tell that they were never issued.
         targets: Array.from({ length: 1_000 }, () => `/webhook/standard/club-2?token=${makeToken('exw_')}`),
         bodyBytes: 0,
         perSecond: 10_000,
@@ -244,7 +244,7 @@ function besideInventedTokens(greeting: (stage: SmallStage) => string | undefine
   };
 }
 
-/** Of the first location's webhooks. */
+/** The path and query of the first location's webhook URL. */
 function targetOf({ webhookUrls, url }: SmallStage): string {
   return String(webhookUrls[0]).slice(url.length);
 }
@@ -269,12 +269,12 @@ async function besideFlood(
   return measured;
 }
 
-/** Inserts the orders that the others' webhooks are about; the first `bad` locations are not of them. */
+/** Inserts the orders for the webhooks of the other locations, which are all except the first `bad` locations. */
 async function seedOthers(pool: pg.Pool, seconds: number, bad = 1): Promise<void> {
   await seedOrders(pool, OTHERS, 20 * 10 * seconds, (nth) => `club-${(nth % 20) + bad + 1}`);
 }
 
-/** Sends two hundred webhooks a second from all but the first `bad` locations. */
+/** Sends 200 webhooks a second from all locations except the first `bad`. */
 async function sendAsOthers(
   stage: SmallStage,
   seconds: number,

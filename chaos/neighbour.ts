@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** A client of somebody else's in the same database, who survives the end of the connection. */
+/** A database client of another program. The end of its connection causes no unhandled error. */
 export function neighbour(databaseUrl: string): pg.Client {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'neighbour' });
   client.on('error', () => {});

@@ -1,6 +1,6 @@
 /**
- * Measures what one bad neighbour costs the others: the same load with and without it, in turn, each round on a fresh
- * database and process. The result is the ratio of the others' p99; all that they send must be taken, too.
+ * Measures what one bad neighbour costs the others: the same load with and without it, in turn. Each round has a new
+ * database and process. The result is the ratio of the others' p99. None of their webhooks may be refused.
  */
 import { parseArgs } from 'node:util';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
@@ -16,7 +16,7 @@ ${Object.entries(SCENARIOS)
   .map(([name, { what, limit }]) => `  ${name.padEnd(14)} ${what}; at most ${limit} times`)
   .join('\n')}
 
---seconds: of one round beside an old snapshot (30)
+--seconds: the length of a round of the scenario snapshot (30)
 `;
 
 function readChaosArguments(): { chosen: string[]; rounds: number; seconds: number; json: boolean } | undefined {
@@ -51,7 +51,7 @@ if (args === undefined) {
 }
 process.env['METADATA_SERVER_DETECTION'] = 'none';
 
-// With fsync, since those who wait for the disk wait for each other, too.
+// With fsync, because commits that wait for the disk also delay each other.
 const postgres = await startPostgres({ settings: { fsync: 'on', max_connections: '100' } });
 type Result = { ratio: number; withoutMs: number; withMs: number; refused: number; limit: number; ok: boolean };
 const results: Record<string, Result> = {};
@@ -63,7 +63,7 @@ try {
     const all: Record<string, { without: number[]; with: number[] }> = {};
     let refused = 0;
     for (let nth = 1; nth <= args.rounds; nth += 1) {
-      // The order alternates, so that the machine's drift counts for both.
+      // The order alternates, so that a machine that becomes slower affects both sides.
       for (const disturbed of nth % 2 === 0 ? [true, false] : [false, true]) {
         const { latencies, ...measured } = await playRound(postgres, scenario, disturbed, args.seconds);
         if (disturbed) refused += measured.refused;
@@ -77,7 +77,7 @@ try {
       }
     }
     for (const [what, sides] of Object.entries(all)) {
-      // Percentiles of all rounds together: the slowest hundredth of one round is a handful.
+      // The percentiles are of all rounds together, because the slowest 1 % of one round is only a few values.
       const [withoutMs, withMs] = [percentile(sides.without, 0.99), percentile(sides.with, 0.99)];
       const ratio = withMs / withoutMs;
       const { limit } = scenario;

@@ -1,4 +1,4 @@
-/** A flood from outside in a process of its own. Its first message says what to send; it ends by itself. */
+/** A flood of requests from its own process, whose first message is the `Flood`. It ends when all is sent. */
 import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,17 +10,17 @@ export type Flood = {
   bodyBytes: number;
   perSecond: number;
   seconds: number;
-  /** The path and query of a good webhook, which each connection sends first, as those of a load balancer have. */
+  /** The path and query of a good webhook. Each connection sends it first, like the connections of a load balancer. */
   greeting?: string | undefined;
 };
 
-/** Connections at a time. A flood that needs more than these is not sent, and counted as that. */
+/** The most connections at a time. Requests that would need more are not sent, and are counted as `not sent`. */
 const CONNECTIONS = 500;
 
-/** Time after which a request counts as not sent. */
+/** A request that is later than this is not sent. */
 const LATE_MS = 5;
 
-/** Sends at a steady pace, whatever the answers, and reuses what the other side leaves open. @returns answers by status */
+/** Sends at a steady pace, whatever the answers, and reuses connections that stay open. @returns answers by status */
 async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: Flood): Promise<Record<string, number>> {
   const answers: Record<string, number> = {};
   const count = (what: string): void => void (answers[what] = (answers[what] ?? 0) + 1);
@@ -35,7 +35,7 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
     all.add(socket);
     socket.on('data', (chunk: Buffer) => {
-      // An answer is one packet: its first line is at its beginning.
+      // An answer arrives in one packet, which begins with its status line.
       const text = chunk.toString('latin1', 0, 12);
       if (!text.startsWith('HTTP/1.1 ')) return;
       count(text.slice(9));
@@ -50,7 +50,7 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
   for (let nth = 0; nth < pace.perSecond * pace.seconds; nth += 1) {
     const dueIn = began + (nth * 1_000) / pace.perSecond - performance.now();
     if (dueIn > 1) await sleep(dueIn);
-    // What it could not send in time it does not send at once later: that would be another flood.
+    // Late requests are skipped. Sending them all at once later would be a different, higher load.
     if (dueIn < -LATE_MS) {
       count('not sent');
       continue;
@@ -59,13 +59,13 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
     while (socket?.destroyed === true) socket = idle.pop();
     if (socket === undefined && all.size >= CONNECTIONS) {
       count('not sent');
-      // Nothing would be read otherwise, once it is behind.
+      // When the sender is late, it never sleeps above. Without this pause, it would read no answers.
       if (nth % 100 === 0) await sleep(0);
       continue;
     }
     if (socket === undefined) {
       socket = open();
-      // Its own turn comes with a later request.
+      // A new connection sends only the good webhook now, and a request of the flood later.
       if (greeting !== undefined) {
         socket.write(good);
         continue;
@@ -81,7 +81,7 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
 
 const answer = process.send?.bind(process);
 if (answer !== undefined) {
-  // Strangers have machines of their own, and none of ours.
+  // Real senders use their own machines, so this process should take little time from the service.
   setPriority(constants.priority.PRIORITY_LOW);
   process.once('message', (flood: Flood) => {
     void offerStrangers(flood).then((answers) => {

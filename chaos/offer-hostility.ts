@@ -1,4 +1,4 @@
-/** A hostile sender in a process of its own. Its first message names the target; it ends by itself. */
+/** A hostile sender in its own process, whose first message is the `Hostility`. It ends when all is sent. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../test/process/hostile/hostile-input.ts';
 import { webhookInputs } from '../test/process/hostile/inputs-by-endpoint.ts';
@@ -7,10 +7,10 @@ import { sendRaw } from '../test/process/hostile/send-raw.ts';
 /** The attack. `token` is valid for the location `club`. */
 export type Hostility = { port: number; token: string; perSecond: number; seconds: number };
 
-/** Time to wait for an answer; some requests only end with a time-out of the service. */
+/** Time to wait for an answer. Some requests are answered only when the service times out. */
 const ANSWER_MS = 2_000;
 
-/** Sends every kind of the hostile suite's webhooks in turn, at a steady pace. @returns answers by status */
+/** Sends each kind of webhook of the hostile test suite in turn, at a steady pace. @returns answers by status */
 async function offerHostility({ port, token, perSecond, seconds }: Hostility): Promise<Record<string, number>> {
   const target: Target = { token, signedToken: token, listToken: token, pushToken: '', signPushToken: () => '' };
   const kinds = [...Map.groupBy(webhookInputs(), (input) => input.kind).values()];

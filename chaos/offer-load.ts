@@ -1,6 +1,6 @@
 /**
- * A sender in a process of its own, so that its costs do not count as others' latency. Its first message says what to
- * send; it answers with the result.
+ * A sender in its own process, so that its work does not add to the latency of others. The first message to the process
+ * is the `Load`. The process answers with the result.
  */
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 
@@ -11,7 +11,7 @@ export type Load = {
   prefix: string;
   perSecond: number;
   seconds: number;
-  /** The first seconds, which do not count: code is compiled, connections are made. */
+  /** The first seconds are not measured: code is compiled then, and connections are opened. */
   warmUpS: number;
 };
 

@@ -1,8 +1,8 @@
 import { chance, shuffle } from './chance.ts';
 
 /**
- * Faults that last for some time, with their seconds in a run of five minutes. A lane has one fault at a time; the
- * lanes run side by side, so that a process may die while Postgres is away and a POS hangs.
+ * Faults that last for some time, with their seconds in a run of five minutes. A lane has one fault at a time. The
+ * lanes run in parallel, so a process may die while Postgres is down and a POS hangs.
  */
 export const LANES = {
   processes: {
@@ -10,21 +10,21 @@ export const LANES = {
     kill: 1,
     /** A rolling replacement: a new process, then SIGTERM for the old. */
     roll: 3,
-    /** SIGSTOP for longer than a placement's lease: when it resumes, others have its work. */
+    /** SIGSTOP for longer than a placement's lease. When the process resumes, others have its work. */
     freeze: 33,
   },
   database: {
     /** `pg_ctl stop -m immediate`, and a restart. */
     crash: 1,
-    /** As long as `--away` says: for one half it is stopped, for the other nothing arrives. */
+    /** Lasts as long as `--away` says. In one half Postgres is stopped, in the other half nothing arrives. */
     away: 10,
-    /** A standby is promoted, and the name still leads to the old primary, which takes no writes any more. */
+    /** A standby is promoted, but the address still leads to the old primary, which accepts no writes any more. */
     failover: 20,
     /** `pg_terminate_backend` for every connection of the service, again and again. */
     terminate: 4,
     /** SIGSTOP for all of Postgres. */
     pause: 20,
-    /** A neighbour that takes every connection that can be had. */
+    /** A neighbour that takes every available connection. */
     exhaust: 8,
     /** The connection is cut right after a commit was sent: the client does not learn whether it committed. */
     commit: 6,
@@ -44,22 +44,22 @@ export const LANES = {
     'takes-and-503': 6,
     /** The ordering platform is down, hangs, or answers errors. */
     platform: 6,
-    /** The ordering platform is down, and does not know an order when it is first asked for it again. */
+    /** The ordering platform is down. When it is back, its first answer for a waiting order is "no such order". */
     'platform-null': 20,
-    /** Publishing fails, or succeeds and is answered with an error. */
+    /** Publishing fails, or it succeeds but is answered with an error. */
     publish: 6,
     /** Publishing hangs. */
     'publish-hang': 6,
   },
-  /** Nobody notices these for long. */
+  /** Faults that may stay unnoticed for long. */
   lasting: {
     /** The reader of the processes' logs stops. */
     logstop: 60,
-    /** A neighbour's transaction holds one order's rows, and its POS goes on to send. */
+    /** A neighbour's transaction locks the rows of one order, while its POS keeps sending webhooks. */
     lock: 60,
-    /** Four locations whose bodies come slowly, many at once, and never end. */
+    /** Four locations send many bodies at once, which arrive slowly and never end. */
     hogs: 30,
-    /** As many connections to a process as it may open files, which say nothing or half a head. */
+    /** As many connections to a process as it may open files. They send nothing, or half a request head. */
     anonymous: 10,
   },
 } as const;
@@ -74,15 +74,15 @@ export const ALWAYS = [
   'snapshot',
   /** Signals that are published twice, and webhooks that are sent several times at once. */
   'duplicate',
-  /** Webhooks that come seconds late. */
+  /** Webhooks that arrive seconds late. */
   'delay',
   /** Webhooks that overtake each other. */
   'reorder',
-  /** Webhooks sent before the POS has answered createOrder, so before its id is known here. */
+  /** Webhooks sent before the POS has answered createOrder, so the service does not know the POS id yet. */
   'early',
   /** Webhooks about another location's orders, with the sender's own token. */
   'foreign',
-  /** Tills that send all their own sales, under POS ids that never become ours. */
+  /** Tills that send webhooks for all their own sales, with POS ids of no order of ours. */
   'tills',
   /** Orders that their member cancels or changes: before they are sent, while they are, or after. */
   'cancel',
@@ -101,7 +101,7 @@ export type Fault = {
   nth: number;
   at: number;
   lasts: number;
-  /** How many processes are killed meanwhile, beside those of their own lane; 0 by default. */
+  /** How many processes are killed during this fault, in addition to the lane `processes`; 0 by default. */
   kills?: number;
 };
 
@@ -110,37 +110,37 @@ export const KINDS: readonly Kind[] = [
   ...ALWAYS,
 ];
 
-/** How often POS systems drop answers in a round of their lane: it happens most on a platform. */
+/** How often POS systems drop answers in a round of their lane. This is the most common fault on a real platform. */
 const DROPPED_ANSWERS = 2;
-/** Seconds between two faults of a lane. The database's are far enough apart to see the service recover. */
+/** Seconds between two faults of a lane. Between faults of the database, there is time to see the service recover. */
 const GAPS: Record<Lane, readonly [number, number]> = {
   processes: [2, 4],
   database: [5, 7],
   others: [1, 3],
   lasting: [1, 3],
 };
-/** The longest share of a run that a fault may take, unless it is the only kind. */
+/** The longest share of a run that a fault may take, except in a run whose only fault is `away`. */
 const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, others: 1 / 8, lasting: 1 / 3 };
 const FIRST_AT = 2;
 
-/** Processes of a run in which Postgres is away and nothing else happens. */
+/** The number of processes in a run whose only fault is `away`. */
 export const PLACES_WHILE_AWAY = 4;
-/** Seconds of such a run: orders to begin with, time to recover, and the calm at its end. */
+/** Seconds of such a run: orders before the first outage, recovery between outages, and calm at the end. */
 const BEFORE_AWAY_S = 10;
 const BETWEEN_AWAY_S = 7;
 const AFTER_AWAY_S = 5;
-/** A process that is killed takes some webhooks with it, those of the milliseconds until its connections are closed. */
+/** Kills are rare: a killed process loses the webhooks of the milliseconds until its connections are closed. */
 const A_KILL_EVERY_S = 10;
 
-/** True for a run in which Postgres is away and nothing else happens. */
+/** True for a run whose only fault is that Postgres is away. */
 export const isAwayAlone = (only: ReadonlySet<Kind>): boolean => only.size === 1 && only.has('away');
 
-/** Returns the least seconds of such a run. */
+/** Returns the shortest possible length of such a run, in seconds. */
 export const secondsToBeAway = (awayS: number): number => BEFORE_AWAY_S + awayS + AFTER_AWAY_S;
 
 /**
  * Plans all timed faults, in order. Every kind of a lane occurs in each of its rounds, a kill `kills` times. In a
- * short run faults and pauses are shorter, so that more fit in.
+ * short run faults and pauses are shorter, so that more of them fit.
  */
 export function planFaults({ seed, seconds, only, kills, awayS }: PlanOptions): Fault[] {
   if (isAwayAlone(only)) return planOutages(seconds, awayS);
@@ -152,8 +152,8 @@ export function planFaults({ seed, seconds, only, kills, awayS }: PlanOptions): 
 }
 
 /**
- * Plans outages of full length, in which processes are killed, in a long one all but one: who starts without Postgres
- * knows no token, so one has to stay.
+ * Plans outages of full length, during which processes are killed: in a long outage all except one. One must survive,
+ * because a process that starts without Postgres knows no tokens.
  */
 function planOutages(seconds: number, awayS: number): Fault[] {
   const plan: Fault[] = [];

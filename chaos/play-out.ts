@@ -15,24 +15,24 @@ import { resolveDoubts, settle, telephone } from './settle.ts';
 export type Played = {
   served: Served;
   probe: Probe;
-  /** Without faults, until the probe stopped. */
+  /** The time without faults, until the probe stopped. */
   calm: Span;
   books: Books;
   broken: Broken[];
-  /** What did not settle, and every broken promise of the books, in words. */
+  /** A sentence for each thing that did not settle, and for each broken promise of the books. */
   complaints: string[];
-  /** Of the live messages in the calm after the faults; null if there were none. */
+  /** From commit to publication, of the live messages in the calm after the faults; null if there were none. */
   liveLagP99Ms: number | null;
-  /** What came of it all, for people. */
+  /** The counts of all results, for people. */
   words: string;
 };
 
-/** Time to settle: a lease, the minute before "absent" counts, the deadline, and the sweeps. */
+/** Time to settle: a lease, the minute before a missing ticket counts as absent, the deadline, and the sweeps. */
 const SETTLE_S = 200;
-/** Seconds without faults before the end, so that the last one can be seen to be over. */
+/** Seconds without faults before the end, so that the recovery from the last fault can be measured. */
 const CALM_S = 5;
 
-/** Plays the scripts while somebody disturbs, lets all settle, and checks the books. */
+/** Plays the scripts while `disturb` injects faults, waits until all has settled, and checks the books. */
 export async function playOut(about: {
   stage: Stage<StageDatabase>;
   scripts: readonly Script[];
@@ -74,12 +74,12 @@ export async function playOut(about: {
     pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
     pool.on('error', () => {});
     const complaints: string[] = [];
-    // An order that an operator resolved may be tried again, and be in doubt again; a kitchen reports a late ticket.
+    // Repeated, because an order that an operator resolved may be sent and be in doubt again.
     for (let isOver = false; !isOver && complaints.length === 0;) {
       const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
       if (open !== undefined) complaints.push(`not settled after ${SETTLE_S} s: ${JSON.stringify(open)}`);
       const calls = await telephone(pool, stage.kitchens, served, history);
-      if (calls > 0) print(`an operator telephoned about ${calls} orders`);
+      if (calls > 0) print(`an operator phoned about ${calls} orders`);
       const doubts = await resolveDoubts(pool, stage.kitchens, history);
       if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
       const { waited } = await served.finished();

@@ -11,48 +11,48 @@ export type Arguments = {
   kills: number;
   awayS: number;
   only: ReadonlySet<Kind>;
-  /** A run of its own kind, in which no other fault takes part. */
+  /** A special run, which has no other faults. */
   alone: Alone | undefined;
 };
 
 const ALONE = ['silent', 'phones', 'orderings'] as const;
 type Alone = (typeof ALONE)[number];
 
-/** Wrong arguments. The answer is the usage and exit code 2. */
+/** Wrong arguments. The program then prints its usage and exits with code 2. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
 
 export const USAGE = `Usage: npm run chaos [-- <options>]
 
-Runs two processes of the service on real parts, lets orders and webhooks go through them while processes die,
-Postgres restarts, networks break and senders misbehave, and then checks the books: is anything lost, doubled, out of
-order, or at the wrong location? Exit code 0 when all is well, otherwise 1.
+Runs two processes of the service with a real Postgres and a stand-in for Pub/Sub. Sends orders and webhooks while
+processes die, Postgres restarts, networks break and senders misbehave. Then checks whether anything is lost, doubled,
+out of order, or at the wrong location. Exit code 0 if all is well, otherwise 1.
 
 Options:
-  --seconds <n>         how long faults go on (default 60, or what --away needs); a minute or two more pass until all has
-                        settled.
-                        Under 60, no POS takes part that has to be asked before a repeat: that alone takes a minute
-  --seed <n>            the same seed gives the same orders and the same faults (default: by the clock)
-  --only <kinds>        these faults alone, with commas between them
+  --seconds <n>         how long faults are injected (default 60, or what --away needs). Then the run takes a minute or
+                        two until all has settled. Below 60, no POS takes part that must be queried before a repeat,
+                        because that alone takes a minute
+  --seed <n>            the same seed gives the same orders and the same faults (default: from the clock)
+  --only <kinds>        only these faults, separated by commas
   --orders <n>          orders a second (default 8, with --only away 4)
-  --kills <n>           how often a process is killed for each time one is replaced and frozen (default 6)
-  --away <seconds>      how long Postgres is away (default 10); beside other faults at most an eighth of the run.
-                        With --only away four processes run, of which up to three are killed meanwhile, senders
-                        repeat nothing, and fewer than 99.9 % answered 200 within 1.5 s are a complaint
-  --recovery <seconds>  within which the service has to be back after a fault of Postgres (default 5).
-                        On a slower machine all times may be as much longer, and beyond twice they are not judged
-  --json                the last line of standard output is the result as JSON; the rest goes to standard error
+  --kills <n>           how many processes are killed for each replacement and each freeze (default 6)
+  --away <seconds>      how long Postgres is down (default 10). With other faults, at most an eighth of the run.
+                        With --only away, four processes run, up to three of them are killed meanwhile, and senders
+                        repeat nothing. The run fails if less than 99.9 % are answered 200 within 1.5 s
+  --recovery <seconds>  the time in which the service must recover from a fault of Postgres (default 5). On a slower
+                        machine all time limits grow; on a machine that is over twice as slow they are not judged
+  --json                print the result as JSON in the last line of standard output, all else on standard error
   -h, --help            print this
 
 Faults: ${KINDS.join(', ')}
-Alone, and only if they are named, runs of which --seed alone can be chosen:
-  silent  all vendors that can be asked lose their webhooks, for two minutes and then for good; some fourteen minutes
-  phones  each order is followed by a phone, and their streams are cut 10,000 times: by the network, with processes that
-          are killed or replaced, and while Postgres is away; some five minutes
+Special runs, only one at a time, only with --only, and with no other option than --seed:
+  silent  all vendors that can be polled lose their webhooks, first for two minutes, then for good; about 14 minutes
+  phones  a phone follows each order, and streams are cut 10,000 times: by the network, when processes are killed or
+          replaced, and while Postgres is down; about five minutes
   orderings
-          events, and then cancels, changes and lost answers with them, in any order at all kinds of POS, without any
-          process that dies; a minute
+          events, then events with cancels, changes and lost answers, in any order, at all kinds of POS; no process
+          dies; about a minute
 `;
 
 /** @throws WrongUsage */
@@ -73,7 +73,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     json: given.json ?? false,
     seconds,
     seed: number('--seed', given.seed ?? String(Date.now() % 1_000_000), 0, Number.MAX_SAFE_INTEGER),
-    // After an outage, all orders of it come at once.
+    // After an outage, all orders that waited are sent at once, so there must be fewer.
     ordersPerSecond: number('--orders', given.orders ?? (isAwayAlone(only) ? '4' : '8'), 1, 100),
     recoveryS: number('--recovery', given.recovery ?? '5', 1, 600),
     kills: number('--kills', given.kills ?? '6', 1, 100),

@@ -3,25 +3,25 @@
  * https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 
-/** `typed` has a type byte and a length, `start-up` only a length, `byte` is a single one, the answer to SSLRequest. */
+/** `typed` has a type byte and a length, `start-up` only a length. `byte` is the one-byte answer to SSLRequest. */
 export type MessageForm = 'typed' | 'start-up' | 'byte' | 'unreadable';
 
 export type ReadMessages = {
-  /** Returns the form of the message that begins here. After an `unreadable` one everything is skipped. */
+  /** Returns the form of the message that begins here. After `unreadable`, everything is skipped. */
   form(): MessageForm;
-  /** Returns how many bytes of the body are wanted. The rest is only counted. */
+  /** Returns how many bytes of the body `onMessage` needs. The other bytes are only counted. */
   wanted(type: string): number;
   /**
    * @param type empty unless the message is `typed`
-   * @param body its beginning, without type and length
-   * @param end the message's end within the present chunk
+   * @param body the wanted beginning of the body, without type and length
+   * @param end the position in the current chunk where the message ends
    */
   onMessage(type: string, body: Buffer, end: number): void;
 };
 
 const LENGTH_BYTES = 4;
 
-/** Returns a function for the stream's chunks. It copies only what is wanted. */
+/** Returns a function that takes the chunks of the stream. It copies only the wanted bytes. */
 export function readMessages({ form, wanted, onMessage }: ReadMessages): (chunk: Buffer) => void {
   const header = Buffer.alloc(1 + LENGTH_BYTES);
   let current: MessageForm | undefined;
@@ -32,7 +32,7 @@ export function readMessages({ form, wanted, onMessage }: ReadMessages): (chunk:
   let kept = Buffer.alloc(0);
   let storedSeen = 0;
 
-  /** @returns how many bytes it took */
+  /** @returns how many bytes of the chunk it has read */
   function readHeader(chunk: Buffer, at: number): number {
     const size = current === 'typed' ? 1 + LENGTH_BYTES : LENGTH_BYTES;
     const taken = chunk.copy(header, headerSeen, at, at + size - headerSeen);

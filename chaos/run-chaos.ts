@@ -26,17 +26,17 @@ export type Result = Books & {
   known200: number;
   /** Webhooks that were answered `accepted`. */
   spilled: number;
-  /** The longest time until webhooks went to Postgres again after a fault of it; null if they did not. */
+  /** The longest time after a fault of Postgres until webhooks were committed again; null if they never were. */
   recoverySeconds: number | null;
-  /** The same after a failover, since the name led to the new primary. */
+  /** The same after a failover, counted from when the address led to the new primary. */
   failoverSeconds: number | null;
-  /** Webhooks of other orders that the door did not take at once beside a lasting fault. */
+  /** Webhooks of other orders that were not answered 200 at once during a lasting fault. */
   refusedBesideLasting: number;
-  /** Of the live messages in the calm after the faults, beside the snapshot; null if there were none. */
+  /** From commit to publication, of live messages in the calm, while the snapshot is held; null if there were none. */
   liveLagP99Ms: number | null;
-  /** How many times slower the machine was than undisturbed, during all of it; by what it was meanwhile, times are judged. */
+  /** How many times slower than idle the machine was during the whole run. Each time is judged by its own slowdown. */
   slowdown: number;
-  /** Times that were late, and are no complaint, since the machine was too slow. */
+  /** The number of late times that are no complaint, because the machine was too slow. */
   notJudged: number;
   /** Orders that a phone followed. */
   phones: number;
@@ -49,29 +49,29 @@ export type Report = {
   result: Result;
   /** Every broken promise, in words. */
   complaints: string[];
-  /** What was late, and may be the machine's fault. */
+  /** A sentence for each late time that the machine may have caused. */
   notJudged: string[];
   /** The history of the first broken order. */
   story: Entry[];
 };
 
-/** A placement's deadline: longer than a dead process's lease, and short, since a dead POS is waited for as long. */
+/** A placement's deadline: longer than the lease of a dead process, but short, because a dead POS uses all of it. */
 const DEADLINE_S = 45;
-/** The shortest run with a POS that has to be asked. */
+/** Runs from this length on have a POS that must be queried before a repeat. */
 const FINDABLE_FROM_S = 60;
-/** The lease of a relay that died just before the calm, and some. */
+/** The limit for live messages: a little more than the lease of a relay that died just before the calm. */
 const LIVE_LAG_MS = 12_000;
-/** Only protects against hanging, so it is long: a process has to be ready, a Postgres starts again. */
+/** Only protects against hanging. It is long, because faults may wait for a process or Postgres to be ready. */
 const LATE_S = 600;
 /** The longest step of kitchens that cook through an outage, as a share of it. */
 const SLOWEST_STEP = 0.4;
 const ORDERS_A_PHONE = 10;
-/** Least share of the run in which there has to be an old snapshot. */
+/** An old snapshot must be held for at least this share of the run. */
 const SNAPSHOT_SHARE = 0.5;
-/** Of the time to recover, what a failover may take: 3 of 5 s. The new primary is there already. */
+/** A failover may take this share of the recovery time: 3 of 5 s. The new primary is already running then. */
 const FAILOVER_SHARE = 0.6;
 
-/** Runs once: sets the stage, plays, lets it settle, and checks the books. */
+/** Runs once: sets the stage, plays the scripts with faults, waits until all has settled, and checks the books. */
 export async function runChaos(args: Arguments, print: (line: string) => void): Promise<Report> {
   const { seed, seconds, ordersPerSecond, only } = args;
   const history = recordHistory();
@@ -90,7 +90,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   });
   const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);
   const plan = planFaults(args);
-  // They are cooked while Postgres is away: orders that are placed then are not at a POS before it is back.
+  // Orders placed before the outage are cooked slowly, to send webhooks during it. Later orders wait for Postgres.
   const slowestStepMs = SLOWEST_STEP * args.awayS * 1_000;
   const orderedBefore = awayAlone ? Number(plan[0]?.at) * ordersPerSecond : 0;
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
@@ -138,7 +138,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     complaints.push(...late);
     const held = await snapshot?.release();
     if (held !== undefined && held.seconds < SNAPSHOT_SHARE * seconds) {
-      complaints.push(`the snapshot was held for ${held.seconds.toFixed(0)} s alone`);
+      complaints.push(`the snapshot was held for only ${held.seconds.toFixed(0)} s`);
     }
     print(words);
     return {
@@ -172,7 +172,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   }
 }
 
-/** Without it a fault of the harness's own that never ends would look like a run that takes its time. */
+/** Throws after a time limit. Otherwise an injected fault that never ends would look like a slow run. */
 async function overdue(seconds: number): Promise<never> {
   await sleep((seconds + LATE_S) * 1_000, undefined, { ref: false });
   throw new Error(`the faults are not over ${LATE_S} s after their time`);
@@ -189,17 +189,17 @@ function recoveriesOf(probe: Probe, entries: readonly Entry[], ended: number): R
 }
 
 function tooLong({ name, seconds }: Recovery, limitS: number): string | undefined {
-  if (seconds === undefined) return `the door did not come back after ${name}`;
-  return seconds > limitS ? `the door took ${seconds} s to come back after ${name}` : undefined;
+  if (seconds === undefined) return `webhooks were not committed again after ${name}`;
+  return seconds > limitS ? `webhooks were committed again only ${seconds} s after ${name}` : undefined;
 }
 
 const suffered = (refused: number): string | undefined =>
-  refused > 0 ? `${refused} webhooks suffered from a lasting fault` : undefined;
+  refused > 0 ? `${refused} webhooks were not answered 200 during a lasting fault` : undefined;
 
 const lagging = (lagMs: number | null, slowdown: number): string | undefined =>
-  Number(lagMs) > LIVE_LAG_MS * slowdown ? `live messages of the calm took ${lagMs} ms` : undefined;
+  Number(lagMs) > LIVE_LAG_MS * slowdown ? `live messages took ${lagMs} ms in the calm` : undefined;
 
-/** @returns null if one of them did not end */
+/** @returns the longest recovery in seconds; null if one did not end */
 const longest = (times: readonly Recovery[]): number | null =>
   times.some(({ seconds }) => seconds === undefined) ? null : Math.max(0, ...times.map(({ seconds }) => seconds ?? 0));
 
@@ -227,7 +227,7 @@ function leaks({ instances, secrets }: Stage): string[] {
     ([what, text]) => [`a member's ${what}`, text],
   );
   const planted = [...secrets.map((secret) => ['a secret', secret]), ...ofMember] as [string, string][];
-  return planted.flatMap(([what, text]) => (text !== '' && log.includes(text) ? [`the log holds ${what}`] : []));
+  return planted.flatMap(([what, text]) => (text !== '' && log.includes(text) ? [`the log contains ${what}`] : []));
 }
 
 function storyOf(broken: readonly Broken[], history: History): Entry[] {

@@ -9,41 +9,41 @@ export type Instances = {
   urls(): readonly string[];
   /** Resolves when all are ready, or after a minute. */
   untilReady(): Promise<void>;
-  /** Kills one by kill -9, and starts another after a moment. */
+  /** Kills a process with SIGKILL, and starts another after up to a second. */
   kill(nth: number): Promise<void>;
-  /** Starts a new one, then ends the old one by SIGTERM; it has to exit with 0. */
+  /** Starts a new process, then ends the old one with SIGTERM. The old one must exit with 0. */
   roll(nth: number): Promise<void>;
   freeze(nth: number, seconds: number): Promise<void>;
-  /** Processes that ended by themselves or wrongly. None if all is well. */
+  /** A sentence for each process that ended unexpectedly, or not as it should. Empty if all is well. */
   readonly misbehaved: readonly string[];
   /** All log output. */
   log(): string;
-  /** Stops reading the logs of all processes, those that are started meanwhile included, or goes on. */
+  /** Stops or resumes reading the logs of all processes, including processes that are started later. */
   readLogs(isRead: boolean): void;
   stop(): Promise<void>;
 };
 
 type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leaving: boolean };
 
-/** That a process may open: the least that docs/deploy.md asks for. */
+/** The limit of open files of each process: the smallest that docs/deploy.md allows. */
 export const FILES = 1_024;
 const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
 const TEN_MINUTES_MS = 600_000;
-/** Time for a replacement to be ready. A start itself waits for Postgres without limit. */
+/** Time to wait until a replacement is ready. It may take longer, because a start waits for Postgres without limit. */
 const READY_WITHIN_MS = 5_000;
-/** The same for all at once. */
+/** Time to wait until all processes are ready. */
 const ALL_READY_WITHIN_MS = 60_000;
-/** Time to exit: Cloud Run's, the shortest of a platform, for which DRAIN_FINISH_MS is made by default. */
+/** Time to exit. Cloud Run gives the least of all platforms: 10 s. The default of DRAIN_FINISH_MS fits into it. */
 const EXIT_WITHIN_MS = 10_000;
 
 /** Runs processes of the service, each of which may be replaced at any time. */
 export async function runInstances(about: {
   env: Record<string, string>;
   seed: number;
-  /** Every other process has a clock that is ten minutes off. */
+  /** True if the clock of every other process is ten minutes ahead or behind. */
   clocks: boolean;
   history: History;
-  /** How many there are. */
+  /** The number of processes. */
   places: number;
 }): Promise<Instances> {
   const { env, seed, clocks, history, places: count } = about;
@@ -66,14 +66,14 @@ export async function runInstances(about: {
       leaving: false,
     };
     if (!isRead) instance.child.stdout?.pause();
-    // Its last words are always read, or it would never count as closed.
+    // The rest of its output is always read: otherwise the stream would never close.
     instance.child.once('exit', () => instance.child.stdout?.resume());
     all.push(instance);
     places[place] = instance;
     history.note('process started', { process: instance.name, offMs });
     void instance.exited.then((code) => {
       history.note('process ended', { process: instance.name, code });
-      if (!instance.leaving) misbehaved.push(`${instance.name} ended by itself with ${code}: ${lastWords(instance)}`);
+      if (!instance.leaving) misbehaved.push(`${instance.name} ended on its own with ${code}: ${lastWords(instance)}`);
     });
     return instance;
   };
@@ -84,7 +84,7 @@ export async function runInstances(about: {
     if (signal === 'SIGKILL') return void (await instance.exited);
     const code = await Promise.race([instance.exited, sleep(EXIT_WITHIN_MS, 'late', { ref: false })]);
     if (code === 0) return undefined;
-    misbehaved.push(`${instance.name} was told to end, and ${code === 'late' ? 'did not' : `ended with ${code}`}`);
+    misbehaved.push(`${instance.name} got SIGTERM, and ${code === 'late' ? 'did not end' : `ended with ${code}`}`);
     instance.child.kill('SIGKILL');
     await instance.exited;
   };
@@ -114,7 +114,7 @@ export async function runInstances(about: {
   return {
     misbehaved,
     untilReady,
-    // A process that is ending gets requests until it says that it is not ready.
+    // A process that is ending still gets requests until the load balancer sees that it is not ready.
     urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
     readLogs(read) {
@@ -151,7 +151,7 @@ export async function runInstances(about: {
   };
 }
 
-/** The end of its output that is not log lines: a stack, most likely. */
+/** The last lines of its output that are no log lines. Most likely they are a stack trace. */
 function lastWords({ output }: Instance): string {
   const lines = output()
     .split('\n')

@@ -15,41 +15,41 @@ import { setStage } from './set-stage.ts';
 export type PhonesResult = Books & {
   seed: number;
   ok: boolean;
-  /** Orders, each of which a phone followed, and what all of them were told. */
+  /** The number of orders, each of which a phone followed, and of the messages that all phones got. */
   phones: number;
   told: number;
-  /** Streams that were cut: in all, by the network, and with their process. */
+  /** Streams that were cut: in total, by the network, and by the end of their process. */
   cuts: number;
   cutByNetwork: number;
   cutByDeath: number;
   cutByReplacement: number;
-  /** Processes that were killed and replaced, and how often Postgres was away for ten seconds. */
+  /** How many processes were killed, how many were replaced, and how often Postgres was down for ten seconds. */
   killed: number;
   replaced: number;
   outages: number;
 };
 
-/** Orders come for so long, and the cuts go on until most of them are over. */
+/** Orders are placed for ORDERS_FOR_S. Streams are cut a little longer, until most orders have ended. */
 const ORDERS_FOR_S = 180;
 const CUTS_FOR_S = 220;
-/** Until when a machine with much else to do may need for the last ones. */
+/** A busy machine may need until this time for the last cuts. */
 const CUTS_UNTIL_S = 260;
 const ORDERS_A_SECOND = 6;
-/** So slow that some hundred orders are under way at any time. */
+/** The kitchens are slow, so that some hundred orders are open at any time. */
 const SLOWEST_STEP_MS = 30_000;
 const CUTS = 10_000;
 const CUT_EVERY_MS = 100;
-/** Until there are phones to cut off. */
+/** No stream is cut before this time, because there are too few phones. */
 const QUIET_S = 10;
-/** With both processes at work, until one of them dies or is replaced. */
+/** Both processes work for this time before one of them is killed or replaced. */
 const REST_S = 12;
 const REPLACED_EVERY = 4;
 const OUTAGES = 4;
 const AWAY_S = 10;
-/** Longer than what happens to its order may take: none is to end for that alone. */
+/** The deadline is longer than all faults of an order may take, so that no order fails because of them. */
 const DEADLINE_S = 180;
 
-/** Follows every order by a phone, whose stream is cut again and again, until there were 10,000 cuts. */
+/** Follows every order by a phone. Cuts the streams of the phones until there were 10,000 cuts. */
 export async function runPhones(
   seed: number,
   print: (line: string) => void,
@@ -92,7 +92,7 @@ export async function runPhones(
     complaints.push(...stage.instances.misbehaved);
     const { network: cutByNetwork, died: cutByDeath, drained: cutByReplacement } = network.cuts;
     const cuts = countCuts(network);
-    if (cuts < CUTS) complaints.push(`there were ${cuts} cuts alone`);
+    if (cuts < CUTS) complaints.push(`there were only ${cuts} cuts`);
     print(words);
     return {
       result: {
@@ -127,7 +127,7 @@ function planOutages(): Fault[] {
   }));
 }
 
-/** Kills the one process, then the other, and replaces one now and then: never while another is not ready. */
+/** Kills the processes in turn, and replaces one each fourth time. Waits before until all processes are ready. */
 async function endProcesses(
   instances: Instances,
   history: History,
@@ -149,7 +149,7 @@ async function endProcesses(
 
 const countCuts = ({ cuts }: CuttingNetwork): number => cuts.network + cuts.died + cuts.drained;
 
-/** Cuts what the deaths of processes leave to be cut, evenly. */
+/** Cuts streams evenly over the run. Cuts by the end of a process count too, so the network makes only the others. */
 async function cutOff(network: CuttingNetwork, seed: number, history: History): Promise<void> {
   let drawn = 0;
   while (countCuts(network) < CUTS && history.now() < CUTS_UNTIL_S * 1_000) {

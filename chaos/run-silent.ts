@@ -26,33 +26,33 @@ export type SilentResult = {
   seed: number;
   ok: boolean;
   orders: number;
-  /** Orders whose status is not their POS's, once it was waited for. */
+  /** Orders whose status differs from the status at their POS, even after a wait. */
   ordersDiverged: number;
   /** Orders without exactly one ticket. */
   ticketsWrong: number;
-  /** Of changes whose webhook was lost: from then, once the order was quieter than it should be, until they were applied. */
+  /** Seconds until a change with a lost webhook was applied, from when the service could first suspect a loss. */
   lagP50S: number;
   lagP99S: number;
-  /** Changes that only an answer told. */
+  /** Changes that were learnt only from status polling. */
   told: number;
-  /** Questions to all POS systems, and the most to one of them within a minute. */
+  /** The number of polls of all POS systems, and the most polls of one POS within a minute. */
   asks: number;
   asksInAMinute: number;
   ordersWhileFlowing: number;
   asksWhileFlowing: number;
 };
 
-/** Locations of each vendor that can be asked. */
+/** The number of locations of each vendor that can be polled. */
 const CLUBS = 4;
 /** Orders of each location while webhooks flow. */
 const FLOWING = 50;
 const FLOWING_STEP_S = 0.3;
-/** A kitchen's step while its webhooks are lost: four of them fit into the first silence. */
+/** Seconds between two statuses of a kitchen while its webhooks are lost. Four of them fit into the first silence. */
 const STEP_S = 25;
 const SILENCE_S = 120;
-/** After which an order should have been received, or its POS is asked. */
+/** If an order was not received within this time after it was sent, its POS is polled. */
 const UNRECEIVED_S = 180;
-/** Orders of each location once the webhooks are lost for good, one after the other. */
+/** Orders of each location, one after the other, when the webhooks are lost for good. */
 const FOR_GOOD = 2;
 const ENDED_WITHIN_S = 400;
 const LAG_P99_S = 90;
@@ -60,9 +60,9 @@ const LOOK_MS = 200;
 const SETTINGS_KEY = `chaos:${Buffer.alloc(32, 7).toString('base64')}`;
 const PROJECT = 'silent';
 
-/** POS systems that cannot be asked before a webhook has told their id of an order: docs/providers/lightspeed-k.md. */
+/** POS systems that can be polled only after a webhook has reported the POS id: docs/providers/lightspeed-k.md. */
 const NEEDS_A_WEBHOOK = { 'lightspeed-k': true };
-/** Toast does not say that a pickup is over (docs/providers/toast.md), which would go on to take its location's turns. */
+/** Toast never reports the end of a pickup (docs/providers/toast.md). Polling it would delay the location's orders. */
 const DELIVERIES_ALONE = { toast: true };
 
 type Club = {
@@ -73,12 +73,12 @@ type Club = {
   pos: Simulator;
   url: string;
 };
-/** What a POS made of an order, and when. */
+/** A status that an order got at its POS, and when. */
 type Change = { serviceOrderId: string; locationId: string; rank: number; at: number; isLost: boolean };
 
 /**
- * Lets the webhooks of every vendor that can be asked be lost: all of them for two minutes, and after a pause for good.
- * Before that they flow, and nobody should be asked.
+ * Loses the webhooks of every vendor that can be polled: for two minutes, and after a pause for good. Before that, all
+ * webhooks arrive, and no POS should be polled.
  */
 export async function runSilent(
   seed: number,
@@ -92,7 +92,7 @@ export async function runSilent(
   let isSilent = false;
   const watching = watchReads(clubs, asked);
   let placed = 0;
-  /** Places an order and cooks it. Resolves when it is over at the POS, with the rank that can be learnt by asking. */
+  /** Places an order and cooks it. Resolves when it has ended at the POS, with the rank that polling can learn. */
   const serve = async (club: Club, stepS: number): Promise<[serviceOrderId: string, rank: number]> => {
     const drawn = chance(seed, 'type', (placed += 1)) < 0.5 ? 'pickup' : 'delivery';
     const type = isSilent && club.integration in DELIVERIES_ALONE ? 'delivery' : drawn;
@@ -110,7 +110,7 @@ export async function runSilent(
     }
     return [serviceOrderId, rank];
   };
-  /** What does not come true is told by the books. */
+  /** A time-out is no error here, because `compare` reports each order with a wrong status. */
   const untilThere = (order: [string, number]): Promise<void> => stage.untilAt(...order).catch(() => {});
   try {
     print(`seed ${seed}: ${clubs.length} locations; webhooks flow`);
@@ -121,12 +121,12 @@ export async function runSilent(
     );
     const ordersWhileFlowing = placed;
     const asksWhileFlowing = asked.length;
-    print(`${placed} orders are over, ${asksWhileFlowing} questions were asked; webhooks are lost for ${SILENCE_S} s`);
+    print(`${placed} orders have ended, with ${asksWhileFlowing} polls; webhooks are lost for ${SILENCE_S} s`);
     isSilent = true;
     const during = Promise.all(askable.map((club) => serve(club, STEP_S)));
     await sleep(SILENCE_S * 1_000);
     isSilent = false;
-    // Else a location has two quiet orders, which take turns: the lag would be twice that of one.
+    // Otherwise a location would have two quiet orders, which are polled in turn, and the lag would be twice as long.
     for (const each of await during) await untilThere(each);
     print('webhooks flow again, for one order of each location');
     await Promise.all(askable.map((club) => serve(club, FLOWING_STEP_S)));
@@ -151,9 +151,9 @@ export async function runSilent(
       asksWhileFlowing,
     };
     if (result.lagP99S > LAG_P99_S) complaints.push(`the lag's p99 is ${result.lagP99S} s`);
-    if (result.asksInAMinute > 1) complaints.push(`a POS was asked ${result.asksInAMinute} times within a minute`);
-    if (asksWhileFlowing * 1_000 > ordersWhileFlowing) complaints.push('a POS was asked while its webhooks came');
-    if (found.told === 0) complaints.push('no answer said more than the webhooks');
+    if (result.asksInAMinute > 1) complaints.push(`a POS was polled ${result.asksInAMinute} times within a minute`);
+    if (asksWhileFlowing * 1_000 > ordersWhileFlowing) complaints.push('a POS was polled while its webhooks arrived');
+    if (found.told === 0) complaints.push('no poll found a missing status');
     return { result: { ...result, ok: complaints.length === 0 }, complaints };
   } finally {
     await watching.stop();
@@ -170,7 +170,7 @@ function rankAt({ provider, settings, pos, url }: Club, ticket: Ticket, nativeSt
   return Math.max(0, ...events.map(({ status }) => rankOf(status)));
 }
 
-/** Notes every question, to a fifth of a second. */
+/** Records the time of every poll, to a fifth of a second. */
 function watchReads(clubs: readonly Club[], asked: { locationId: string; at: number }[]): { stop(): Promise<void> } {
   const known = new Map<Club, number>();
   const look = (): void => {
@@ -191,7 +191,7 @@ function watchReads(clubs: readonly Club[], asked: { locationId: string; at: num
   };
 }
 
-/** Within a minute but for what a call and the look at it may take. */
+/** A minute counts as 58 s: `watchReads` sees a poll a little late, and a call takes some time. */
 function mostInAMinute(asked: readonly { locationId: string; at: number }[]): number {
   return Math.max(
     0,
@@ -206,7 +206,7 @@ type Found = Pick<SilentResult, 'ordersDiverged' | 'ticketsWrong' | 'lagP50S' | 
   complaints: string[];
 };
 
-/** Compares what the POS systems say with what was applied here, and when. */
+/** Compares the statuses at the POS systems with the statuses that the service applied, and when it did. */
 async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly Change[]): Promise<Found> {
   const { rows } = await pool.query<{ id: string; rank: number; sentAt: Date; applied: [string, number][] | null }>(
     `SELECT o.service_order_id AS id, o.rank, p.finished_at AS "sentAt",
@@ -225,7 +225,7 @@ async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly 
     const order = orders.get(id);
     const last = Math.max(...of.map(({ rank }) => rank));
     if (order === undefined || order.rank !== last) {
-      complaints.push(`${id} is at rank ${order?.rank}, and its POS says ${last}`);
+      complaints.push(`${id} is at rank ${order?.rank}, but at ${last} at its POS`);
       continue;
     }
     for (const { rank, at, locationId, isLost } of of) {
@@ -245,7 +245,7 @@ async function compare(pool: pg.Pool, clubs: readonly Club[], changes: readonly 
     ({ serviceOrderId }) => serviceOrderId,
   );
   const ticketsWrong = rows.filter(({ id }) => tickets.get(id)?.length !== 1).length;
-  if (ticketsWrong > 0) complaints.push(`${ticketsWrong} orders have not exactly one ticket`);
+  if (ticketsWrong > 0) complaints.push(`${ticketsWrong} orders have no ticket, or more than one`);
   const sorted = lags.toSorted((one, other) => one - other);
   const share = (of: number): number => Number((sorted[Math.ceil(of * sorted.length) - 1] ?? Number.NaN).toFixed(1));
   return {
@@ -262,12 +262,12 @@ type SilentStage = {
   pool: pg.Pool;
   clubs: readonly Club[];
   place(locationId: string, type: FulfillmentType, serviceOrderId: string): Promise<string>;
-  /** Resolves once the order is at this rank here. */
+  /** Resolves when the service has the order at this rank. */
   untilAt(serviceOrderId: string, rank: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Two processes, and a location of its own for every POS. */
+/** Sets up two processes, and one location for every POS. */
 async function setSilentStage(): Promise<SilentStage> {
   const [postgres, pubsub, platform] = await Promise.all([startPostgres(), startPubsub(), startOrderingPlatform()]);
   await migrate(postgres.url);

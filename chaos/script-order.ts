@@ -16,8 +16,8 @@ export type Report = {
 export type Doing = { from: 'order' | 'ticket'; afterMs: number };
 
 /**
- * What the POS says to a cancel: that it is cancelled, in a webhook if it is `later`; that it is too late; or nothing, as
- * its first answer is lost.
+ * The answer of the POS to a cancel. `cancelled`: at once. `later`: it is cancelled, which a webhook reports later.
+ * `late`: it is too late to cancel. `lost`: the first answer does not arrive.
  */
 export type CancelAnswer = 'cancelled' | 'later' | 'late' | 'lost';
 
@@ -26,9 +26,9 @@ export type Script = {
   serviceOrderId: string;
   locationId: string;
   type: FulfillmentType;
-  /** Times that the platform publishes its signal. */
+  /** How many times the platform publishes its signal. */
   signals: number;
-  /** The first report comes before the POS's answer. */
+  /** True if the first report is sent before the POS answers `createOrder`. */
   early: boolean;
   reports: Report[];
   cancel: (Doing & { answer: CancelAnswer }) | undefined;
@@ -45,12 +45,12 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
 };
 /** Milliseconds between two steps in the kitchen. */
 const STEP_MS = [200, 1_800] as const;
-/** The longest time until a member thinks better of it. */
+/** The longest time until a member cancels or changes the order. */
 const DOING_MS = 3_000;
 
 /**
  * @param nth the order's number within the run, from 1
- * @param longestStepMs for a kitchen that takes its time
+ * @param longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
  */
 export function scriptOrder(
   seed: number,
@@ -73,7 +73,7 @@ export function scriptOrder(
   const doing = (about: 'cancel' | 'change'): Doing => {
     const when = drawn(about, 1);
     const afterMs = DOING_MS * drawn(about, 2);
-    // One is known so from the first signal on, and one hears of it while it makes the ticket.
+    // With `afterMs` 0, it happens before the first signal (`order`), or while the POS makes the ticket (`ticket`).
     if (when < 0.2) return { from: 'order', afterMs: 0 };
     if (when < 0.4) return { from: 'order', afterMs };
     return { from: 'ticket', afterMs: when < 0.6 ? 0 : afterMs };
@@ -85,7 +85,7 @@ export function scriptOrder(
   const ends = drawn('end');
   // A till closes the check of a cancelled order, which must not complete the order.
   const whole = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
-  // An order that does not end by itself shows whether what its member did was heard.
+  // An order whose kitchen never ends it shows whether the member's cancel or change had an effect.
   const course = (cancel ?? change) && drawn('unended') < 0.5 ? COURSE[type].slice(0, 2) : whole;
 
   let at = 0;

@@ -1,4 +1,4 @@
-/** The orders of a small stage, of now and of the past. */
+/** Inserts the orders of a small stage: current and old ones. */
 import type pg from 'pg';
 import { RANK_END, RANK_SENT } from '../src/core/domain/lifecycle.ts';
 
@@ -17,7 +17,7 @@ export async function seedOrders(
   );
 }
 
-/** Inserts old orders with all that is kept of them: contents, histories, webhooks of three days. */
+/** Inserts old orders with all their stored data: contents, histories, and webhooks of three days. */
 export async function seedPast(pool: pg.Pool, count: number): Promise<void> {
   await pool.query(
     `WITH past AS (

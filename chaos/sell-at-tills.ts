@@ -3,33 +3,33 @@ import { sendStatus } from './send-status.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './send-status.ts';
 
-/** Sales a second and location: a POS id that is never ours, and its end. */
+/** Sales per second and location. Each is a webhook about the end of an order with a POS id of no order of ours. */
 const PER_SECOND = 50;
 /**
- * Locations whose tills send all their sales. More of them, and on two cores the run would measure how many webhooks
- * these take, which the benchmark does.
+ * Locations whose tills send all their sales. With more of them, a machine with two cores would be at its limit of
+ * webhooks, and the run would measure that limit, as the benchmark does.
  */
 export const TILL_LOCATIONS = 2;
-/** Sales that are sent once more, as after an answer that was lost. */
+/** The share of sales that are sent twice, as after a lost answer. */
 const AGAIN = 0.2;
 const ANSWER_MS = 3_000;
-/** Sales under way; a till that hears nothing sends no more. */
+/** The most sales without an answer. Then no more are sent. */
 const MAX_UNDER_WAY = 200;
 
-/** Answers to a sale under a POS id that is nobody's, or not yet: spilled, it is judged later. */
+/** Allowed outcomes of a sale, whose POS id belongs to no order, or not yet. A spilled one is `accepted`. */
 const MAY_BE = new Set(['parked', 'unmatched', 'accepted']);
 
 export type Tills = {
   /** Sales that were answered 200. */
   sales(): number;
   stop(): Promise<void>;
-  /** What became of sales that must not, in words. */
+  /** A sentence for each outcome that a sale must not have. */
   misjudged(): string[];
 };
 
-/** Sends the tills' own sales of a few locations, at a steady pace, whatever the answers. */
+/** Sends webhooks about the tills' own sales at a few locations, at a steady pace, whatever the answers. */
 export function sellAtTills(kitchens: readonly Kitchen[], seed: number, { answers, acknowledged }: Served): Tills {
-  // Not of the location whose door is measured, nor of the one whose POS is dead.
+  // Not the first location, which the probe measures, and not the second, whose POS may be dead.
   const selling = kitchens.slice(2, 2 + TILL_LOCATIONS);
   const outcomes = new Map<string, number>();
   const underWay = new Set<Promise<void>>();

@@ -17,19 +17,19 @@ export type Kitchen = {
   integration: string;
   pos: Pos;
   vendor: Vendor;
-  /** At the load balancer, token included. */
+  /** The URL at the load balancer, with its token. */
   webhookUrl: string;
-  /** True if nobody answers there during the whole run. */
+  /** True if the POS does not answer during the whole run. */
   dead: boolean;
 };
 
-/** What the sender of a webhook saw. `timeout`: no answer in its time, or a connection that broke. */
+/** The answer to a webhook, as its sender saw it. `timeout`: no answer in time, or a broken connection. */
 export type Answer = {
   status: number | 'timeout';
   tookMs: number;
-  /** Empty where the answer has none. */
+  /** Empty if the answer has none. */
   outcome: string;
-  /** The id that the webhook is kept by, or will be once it is drained. Empty where the answer has none. */
+  /** The id under which the webhook is stored, or will be if it was spilled. Empty if the answer has none. */
   webhookId: string;
 };
 

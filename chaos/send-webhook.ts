@@ -18,7 +18,7 @@ export const VENDORS: readonly Vendor[] = [
   CARELESS,
 ];
 
-/** Sends one webhook and repeats it as its vendor does. @returns every answer, in order; the last one counts */
+/** Sends one webhook, and repeats it as its vendor does. Calls `onAnswer` for every answer, in order. */
 export async function sendWebhook(about: {
   kitchen: Kitchen;
   report: StatusReport;

@@ -12,7 +12,7 @@ import type { Stage } from './set-stage.ts';
 /** A webhook that was answered 200. */
 export type Acknowledged = {
   webhookId: string;
-  /** `accepted` if it was spilled: what became of it then is told by nobody but the books. */
+  /** `accepted` if it was spilled. Its final outcome is then only in Postgres, which `checkBooks` reads. */
   outcome: string;
   locationId: string;
   /** Its order and status; absent for an event that is not about an order. */
@@ -25,7 +25,7 @@ export type Acknowledged = {
 };
 
 export type Served = {
-  /** Orders whose signal Pub/Sub has taken. */
+  /** Orders whose signal Pub/Sub has acknowledged. */
   accepted: Set<string>;
   /** All webhooks that were answered 200. */
   acknowledged: Acknowledged[];
@@ -33,12 +33,12 @@ export type Served = {
   answers: Answer[];
   /** Statuses that the POS reported or tried to report, by order. */
   reported: Map<string, Set<string>>;
-  /** Orders that their member has cancelled, or changed, and whose signal of that Pub/Sub has taken. */
+  /** Orders that their member has cancelled or changed, if Pub/Sub has acknowledged the signal about it. */
   cancelled: Set<string>;
   changed: Set<string>;
   /** How often a POS that has the ticket was asked to cancel it, by order. */
   cancels: Map<string, number>;
-  /** Requests with another location's token in a location's path that were not refused. */
+  /** Orders for which a request with another location's token was not refused. */
   trespasses: string[];
 };
 
@@ -49,24 +49,24 @@ export const MEMBER = {
   email: 'planted@example.com',
   phone: '+4930999999',
 };
-/** The member's text. It must never appear either. */
+/** The member's text. It must never appear in a log either. */
 export const NOTES = 'planted notes';
 export const CANCEL_REASON = 'planted reason';
 /** What a member's change adds to the notes. */
 export const CHANGED = ', changed';
 const PUBLISH_AGAIN_MS = 500;
-/** Time that a POS waits with its answer for us to receive its early report. */
+/** The longest time that a POS delays its answer until its early report is received. */
 const EARLY_MS = 1_500;
-/** Time for which a POS makes the ticket of an order that its member cancels or changes meanwhile. */
+/** The time that a POS takes to make a ticket, if the member cancels or changes the order meanwhile. */
 const MAKING_MS = 400;
-/** Time until a POS that cancels later says so. */
+/** Time until a POS with the answer `later` reports that it has cancelled. */
 const LATER_MS = 1_500;
-/** What is so far is cooked, and not cancelled any more. */
+/** An order with one of these statuses is cooked and cannot be cancelled any more. */
 export const COOKED = ['ready', 'en_route', 'completed'];
 
 /**
  * Plays members and kitchens by the scripts: publishes each order when it is due, and sends its reports when a POS
- * makes a ticket. Returns what it observes, and a promise for when nobody sends any more.
+ * makes a ticket. Returns its observations, and a function that waits until nothing more is sent.
  */
 export function serveOrders(about: {
   stage: Stage<StageDatabase>;
@@ -112,7 +112,7 @@ export function serveOrders(about: {
     }
   };
 
-  /** Cancels and changes an order as its member does, as far as they do it from there on. */
+  /** Cancels or changes an order for its member, if the script counts that time from `from`. */
   const disposeFrom = (from: Doing['from'], { serviceOrderId, cancel, change }: Script): void => {
     const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
       if (afterMs > 0) await sleep(afterMs);
@@ -208,7 +208,7 @@ export function serveOrders(about: {
     if (answer.status < 300 && answer.status > 0) served.trespasses.push(order);
   };
 
-  /** What the kitchen says to a cancel, if it is not just what it does. */
+  /** The kitchen's answer to a cancel. Undefined if the simulator answers as usual. */
   const cancel = (kitchen: Kitchen, order: string): PosFault | undefined => {
     const ticket = kitchen.pos.tickets.findLast((each) => each.serviceOrderId === order);
     history.note('asked to cancel', { order, there: ticket !== undefined });
@@ -220,7 +220,7 @@ export function serveOrders(about: {
       return { status: 409, body: { reason: 'It is in the oven.' } };
     }
     if (answer === 'lost' && nth === 1) return 'drop-answer';
-    // Of one that gives up, a person would have to be asked three minutes later.
+    // Only a patient vendor repeats a lost confirmation. With others, a person would be asked three minutes later.
     if (answer !== 'later' || kitchen.vendor.name !== 'patient') return undefined;
     ticket.cancelled ??= {};
     served.reported.get(order)?.add('cancelled');

@@ -19,22 +19,22 @@ import type { Load, Offered } from './offer-load.ts';
 import type { Flood } from './offer-anonymous.ts';
 import { signalOrder } from './signal-order.ts';
 
-/** One process of the service with quiet parts around it, for one round of a measurement. */
+/** One process of the service, with a platform, POS systems and Pub/Sub without faults, for one measured round. */
 export type SmallStage = {
   databaseUrl: string;
   pool: pg.Pool;
   platform: OrderingPlatform;
-  /** The POS of all locations but the first, and the first one's. */
+  /** The POS of all locations except the first, and the POS of the first. */
   pos: Pos;
   firstPos: Pos;
-  /** URLs by location, the first one's first. */
+  /** Webhook URLs in the order of the locations. */
   webhookUrls: string[];
   locationIds: string[];
   url: string;
   signal(serviceOrderId: string): Promise<void>;
-  /** Stops reading the process's log, or goes on. */
+  /** Stops or resumes reading the log of the process. */
   readLog(isRead: boolean): void;
-  /** Sends from a process of its own. */
+  /** Sends from another process. */
   offer(load: Load): Promise<Offered>;
   offerFlood(flood: Omit<Flood, 'port'>): Promise<Record<string, number>>;
   offerHostility(about: { perSecond: number; seconds: number }): Promise<Record<string, number>>;
@@ -45,11 +45,11 @@ const PROJECT = 'neighbours';
 const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const OFFER_LOAD = new URL('./offer-load.ts', import.meta.url);
-const OFFER_STRANGERS = new URL('./offer-strangers.ts', import.meta.url);
+const OFFER_ANONYMOUS = new URL('./offer-anonymous.ts', import.meta.url);
 const OFFER_HOSTILITY = new URL('./offer-hostility.ts', import.meta.url);
 
 /**
- * @param about.firstSigns whether the first location's POS signs
+ * @param about.firstSigns true if the first location's POS signs its webhooks
  * @param about.prepare gets the database, migrated and empty, before the service starts
  */
 export async function setSmallStage(
@@ -109,7 +109,7 @@ export async function setSmallStage(
     signal: (serviceOrderId) => signalOrder(main.url, serviceOrderId),
     readLog: (isRead) => void (isRead ? main.child.stdout?.resume() : main.child.stdout?.pause()),
     offer: (load) => ask<Offered>(OFFER_LOAD, load),
-    offerFlood: (flood) => ask(OFFER_STRANGERS, { ...flood, port: Number(new URL(main.url).port) }),
+    offerFlood: (flood) => ask(OFFER_ANONYMOUS, { ...flood, port: Number(new URL(main.url).port) }),
     offerHostility(about) {
       const { port } = new URL(main.url);
       const token = new URLSearchParams(paths[0]?.split('?')[1]).get('token') ?? '';

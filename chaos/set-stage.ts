@@ -21,13 +21,13 @@ import { runInstances, type Instances } from './run-instances.ts';
 import type { Kitchen, Vendor } from './send-status.ts';
 import { VENDORS } from './send-webhook.ts';
 
-/** By default with a database that has every fault. */
+/** The whole system around the service. By default, its database supports every fault. */
 export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & {
   pubsub: Pubsub;
   platform: OrderingPlatform;
   kitchens: readonly Kitchen[];
   instances: Instances;
-  /** The load balancer's. */
+  /** The URL of the load balancer. */
   url: string;
   /** The topic for signals. */
   orders: Topic;
@@ -44,12 +44,12 @@ const OPERATOR_TOKEN = 'operator-token-planted-never-to-be-logged-anywhere';
 const POS_SECRET = `whsec_${Buffer.from('planted, never to be logged').toString('base64')}`;
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const SETTINGS_KEY = `chaos:${KEY}`;
-/** Bytes of bodies that a process holds. Few, so that slow senders can take them all. */
+/** The bytes of bodies that a process may hold. They are few, so that slow senders can use up all of them. */
 export const BODY_BUDGET = 4 * 2 ** 20;
 export const SPILL_SUBSCRIPTION = 'spill-drain';
-/** The most that Google allows: an outage of minutes must not lose an order. */
+/** The most that Google allows, because an outage of minutes must not lose an order. */
 const DELIVERY_ATTEMPTS = 100;
-/** The waits of a message that is refused. */
+/** The waits before Pub/Sub sends a refused message again. */
 const AGAIN = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } };
 /** Options of a call by the publisher, the same as the service's. */
 const PATIENCE = { timeout: 5_000, retry: null };
@@ -68,11 +68,11 @@ export async function setStage<Database extends StageDatabase>(about: {
   /** One location's POS is dead. */
   deadPos: boolean;
   clocks: boolean;
-  /** Locations whose POS has to be asked before a repeat. */
+  /** True to add locations whose POS must be queried before a repeat. */
   findable: boolean;
   /** How many processes; two by default. */
   places?: number;
-  /** How the locations' senders repeat, in turn; by default in every way. */
+  /** How the senders of the locations repeat webhooks, used in turn; by default all of VENDORS. */
   vendors?: readonly Vendor[];
 }): Promise<Stage<Database>> {
   const { database, places = 2, vendors = VENDORS } = about;
@@ -124,7 +124,6 @@ export async function setStage<Database extends StageDatabase>(about: {
       ...FOLLOW_ENV,
       PROVIDER_MODULES,
       PLACEMENT_DEADLINE_S: String(about.deadlineS),
-      // Shorter than an outage of the platform, after which it says once that it has no such order.
       DRAIN_DELAY_MS: '2000',
       BODY_BUDGET: String(BODY_BUDGET),
     },
@@ -140,7 +139,7 @@ export async function setStage<Database extends StageDatabase>(about: {
     gaxOpts: PATIENCE,
   });
 
-  // It asks them now and then.
+  // The load balancer checks the readiness of the processes only at intervals.
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
 
   const { stop } = instances;
@@ -156,7 +155,7 @@ export async function setStage<Database extends StageDatabase>(about: {
       OPERATOR_TOKEN,
       POS_SECRET,
       KEY,
-      // How each follow token begins.
+      // The header of a follow token, with which every follow token begins.
       (await memberToken('any')).split('.')[0] ?? '',
       ...kitchens.map(({ webhookUrl }) => new URL(webhookUrl).searchParams.get('token') ?? ''),
     ],
@@ -187,7 +186,7 @@ async function openKitchens(
         const signs = integration === 'standard';
         const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
         const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;
-        // One has to be telephoned.
+        // One POS has no cancel call, so its orders must be cancelled by phone.
         const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
         const settings = { ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) };
         const rules = { registry, keys, publicUrl: undefined, allowedHosts };

@@ -8,7 +8,7 @@ import { COOKED, type Served } from './serve-orders.ts';
 import type { Kitchen } from './send-status.ts';
 import { SPILL_SUBSCRIPTION } from './set-stage.ts';
 
-/** Work that the service will still do by itself. */
+/** Work that the service will still do automatically. */
 type Open = {
   placements: number;
   refreshes: number;
@@ -23,7 +23,7 @@ const IS_DOUBTED = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_a
 const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
           WHERE p.service_order_id IS NULL OR p.finished_at IS NULL AND NOT ${IS_DOUBTED}) AS placements,
-         -- Of an order that an operator has to settle first, there is one more then.
+         -- The refresh of an order in doubt waits until an operator settles the doubt.
          (SELECT count(*)::int FROM refreshes l
           WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED}))
            AS refreshes,
@@ -44,7 +44,7 @@ export async function settle(
 ): Promise<Open | undefined> {
   const deadline = performance.now() + patienceS * 1_000;
   for (;;) {
-    // Before what follows from it is counted.
+    // Read before the query. Otherwise, the work of a webhook that leaves the spill in between would be missed.
     const spilled = pubsub.unacknowledged(SPILL_SUBSCRIPTION);
     const { rows } = await pool.query<Omit<Open, 'spilled'>>(OPEN, [[...accepted]]);
     const [row] = rows;
@@ -56,7 +56,7 @@ export async function settle(
   }
 }
 
-/** Resolves every flagged order in doubt as an operator does, by what is in the kitchens. */
+/** Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
     `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`,
@@ -72,8 +72,8 @@ export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], hi
 }
 
 /**
- * Telephones about every cancellation that is left to that: the kitchen cancels what it has not cooked yet.
- * @returns how many are over
+ * Phones about every cancellation that must be made by phone. The kitchen cancels orders that it has not cooked yet.
+ * @returns how many of these cancellations are finished now
  */
 export async function telephone(
   pool: Pool,

@@ -1,4 +1,4 @@
-/** Signals an order as Pub/Sub's push does, to a service with PUSH_AUTH=off. @throws Error if it is not recorded */
+/** Signals an order as a push of Pub/Sub does, to a service with PUSH_AUTH=off. @throws Error unless answered 204 */
 export async function signalOrder(url: string, serviceOrderId: string): Promise<void> {
   const message = { messageId: '1', attributes: { orderId: serviceOrderId } };
   const response = await fetch(`${url}/pubsub/push`, {

@@ -1,9 +1,9 @@
-/** A thread that does the same piece of work twice a second, and says how long each took since it was due. */
+/** A thread that does the same piece of work twice a second, and reports how long each took since it was due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { PERIOD_MS, type Piece } from './measure-slowdown.ts';
 
-/** A piece is longer than a turn on a busy core, a step is shorter: some steps are never interrupted. */
+/** A piece of work is longer than a scheduler's time slice, a step is shorter, so some steps are never interrupted. */
 const STEPS = 25;
 const ROUNDS_A_STEP = 600_000;
 const WARM_UP = 200;

@@ -1,13 +1,13 @@
 /**
- * Follows one connection to Postgres, to know when a client sends a commit and when it gets the answer.
+ * Follows one connection to Postgres, and finds when a client sends a commit and when it gets the answer.
  * https://www.postgresql.org/docs/current/protocol-flow.html
  */
 import { readMessages } from './read-messages.ts';
 
 /**
- * A commit: the query `COMMIT` or `END`, or outside a transaction a statement that changes data, which commits by
- * itself. Not recognised: one that changes data only by calling a function, and a client that sends its next request
- * before the last is answered.
+ * A commit: the query `COMMIT` or `END`, or a statement outside a transaction that changes data, which commits
+ * automatically. Not recognised: a statement that changes data only by calling a function, and a commit of a client
+ * that sends its next request before the last is answered.
  */
 export type Commit = {
   /** The prepared statement's name, or else the first word: `record-signal`, `COMMIT`, `INSERT`. */
@@ -15,9 +15,9 @@ export type Commit = {
 };
 
 /**
- * Moments at which the connection is cut. The client cannot tell them apart, since it gets no answer:
- * - `answered`: after Postgres has answered that it committed, which is certain.
- * - `sent`: as soon as the whole request is sent. Small ones commit nearly always, big ones often do not.
+ * Moments at which the connection is cut. The client cannot tell them apart, because it gets no answer:
+ * - `answered`: after Postgres has answered. The commit has certainly happened.
+ * - `sent`: as soon as the whole request is sent. Small requests nearly always commit, big ones often do not.
  * - `unsent`: before the request is sent completely. It has certainly not committed, and never will.
  */
 export const CUT_MOMENTS = ['answered', 'sent', 'unsent'] as const;
@@ -29,16 +29,16 @@ export type Cut = Commit & { moment: CutMoment };
 export type CommitWatch = {
   /** Gets the bytes to Postgres, just before they are sent. */
   sent(bytes: Buffer): Cut | undefined;
-  /** Gets Postgres's bytes. @returns those, with any withheld before, that the client may have */
+  /** Gets the bytes from Postgres. @returns the bytes that the client may get now, with earlier withheld bytes */
   answered(bytes: Buffer): Cut | Buffer[];
-  /** Bytes still withheld when Postgres hangs up within its answer. */
+  /** The bytes that are still withheld when Postgres closes the connection within its answer. */
   rest(): Buffer[];
 };
 
-/** A message or batch of the client's that Postgres answers with one ReadyForQuery. */
+/** A message of the client, or a batch of messages, that Postgres answers with one ReadyForQuery. */
 type Request = {
   cut?: Cut;
-  /** True if Postgres answered that something was done, and nothing to the contrary. */
+  /** True if Postgres answered that a statement was completed. */
   done: boolean;
   refused: boolean;
 };
@@ -47,9 +47,9 @@ const SSL_REQUEST = 80_877_103;
 const GSS_ENCRYPTION_REQUEST = 80_877_104;
 const IDLE = 'I';
 const IN_TRANSACTION = 'T';
-/** Parse, Bind, Describe, Execute, Close: up to a Sync they make one request. */
+/** Parse, Bind, Describe, Execute and Close. All of them up to a Sync are one request. */
 const EXTENDED = new Set(['P', 'B', 'D', 'E', 'C']);
-/** Bytes of a statement that are searched. */
+/** Only this many bytes of a statement are searched. */
 const TEXT_MAX = 64 * 1024;
 /** Bytes for the names at the beginning of a Bind, and for every command tag. */
 const NAMES_MAX = 1024;
@@ -156,7 +156,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
       cutNow ??= cut;
       return;
     }
-    // It did not commit, so the client may get the answer.
+    // The request did not commit, so the client may get the answer.
     pass.push(...withheld, chunk.subarray(settledTo, end));
     withheld = [];
     settledTo = end;
@@ -195,7 +195,7 @@ function commitIn(text: string, name: string, status: string): Commit | undefine
   return changes ? commit : undefined;
 }
 
-/** Reads the zero-terminated strings at the beginning of a body. An incomplete one counts as far as it goes. */
+/** Reads the zero-terminated strings at the beginning of a body. An incomplete string is returned up to its end. */
 function stringsOf(body: Buffer, count: number): string[] {
   const strings: string[] = [];
   let at = 0;

@@ -4,13 +4,13 @@ import { endSession, findSession, isUnauthorized } from './sign-in.ts';
 
 export { Refused } from './call.ts';
 
-/** The path of the operator API for a session. */
+/** The path of the operator API for requests with the session cookie. */
 export const API = '/console/api';
 
 /**
- * Calls the operator API. Where it takes a newer sign-in, whoever is signed in is asked for that, and then it goes on.
- * @param path below the API, with percent-encoded ids
- * @throws Refused; a 401 also ends the session on screen, and a role that is missing has it read anew
+ * Calls the operator API. If it requires a newer sign-in, asks the operator to sign in again, then repeats the call.
+ * @param path the part after `/console/api`, with percent-encoded ids
+ * @throws Refused; a 401 also shows the login, and a missing role reloads the session
  */
 export async function ask<Answer>(...[method, path, options]: Parameters<typeof call>): Promise<Answer> {
   try {
@@ -20,13 +20,13 @@ export async function ask<Answer>(...[method, path, options]: Parameters<typeof 
     const reason = error instanceof Refused ? error.reason : null;
     if (reason?.code === 'sign_in_again' && (await signInAgain(reason.proof === true)))
       return ask(method, path, options);
-    // What they may has changed since the page was shown.
+    // The operator's roles have changed since the session was loaded.
     if (reason?.code === 'role_missing') await findSession().catch(() => {});
     throw error;
   }
 }
 
-/** Makes a query string of the parameters that are set, with its `?`; empty if none is. */
+/** Makes a query string with its `?`. Leaves out empty parameters. Returns an empty string if all are empty. */
 export function query(parameters: Record<string, string | number | boolean | undefined>): string {
   const set = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
   return set.length === 0

@@ -8,7 +8,7 @@ import { Page } from './parts/page.tsx';
 const KEY = 'expediter.reloaded';
 const ONCE_IN_MS = 60_000;
 
-/** Shows an error in place of a page that failed. Another page is rendered again. */
+/** Shows an error in place of a page that failed to render. Other pages render normally. */
 export function Unbroken({ children }: { children: ComponentChildren }) {
   const { url } = useLocation();
   const [broken, setBroken] = useState<{ url: string; error: unknown }>();

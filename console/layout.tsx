@@ -24,7 +24,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
   const [problem, setProblem] = useState(signInProblem);
   const nav = useRef<HTMLElement>(null);
-  // A narrow screen may not show all pages.
+  // A narrow screen may not show all links, so the current one is scrolled into view.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [path]);

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Set while the operator is asked to sign in again. `close` gets whether they did. */
+/** Set while the operator is asked to sign in again. `close` is called with true if they did. */
 export const askedAgain = signal<{ proof: boolean; close: (isDone: boolean) => void } | undefined>(undefined);
 
 /**

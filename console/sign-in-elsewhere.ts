@@ -10,7 +10,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 /** Why the issuer sent the operator back without a session. Undefined if nothing went wrong. */
 export const signInProblem = takeProblem();
 
-/** Removes the problem from the address, which may be shared. */
+/** Reads the problem from the address and removes it there, because an address may be shared. */
 function takeProblem(): string | undefined {
   const url = new URL(location.href);
   const problem = url.searchParams.get('problem');
@@ -20,7 +20,7 @@ function takeProblem(): string | undefined {
   return PROBLEMS[problem];
 }
 
-/** The address that leads to the issuer, and back to this page. @param again true if already signed in */
+/** The address that leads to the issuer, then back. @param again whether the issuer must authenticate them again */
 export function signInUrl(again = false): string {
   const { pathname, search } = location;
   const asked = new URLSearchParams({ to: pathname + search, ...(again && { again: '1' }) });

@@ -28,7 +28,7 @@ export async function hasOidc(): Promise<boolean> {
   return (await call<{ oidc: boolean }>('GET', `${PATH}/ways`)).oidc;
 }
 
-/** @throws Refused, except if there is no session */
+/** Loads the session. Without one, the login appears. @throws Refused for any other error */
 export async function findSession(): Promise<void> {
   try {
     session.value = { state: 'in', ...(await call<Omit<Session & { state: 'in' }, 'state'>>('GET', PATH)) };

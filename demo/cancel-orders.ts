@@ -9,13 +9,13 @@ import { signal as signalOrder, type PlaceOrder } from './place-orders.ts';
 /** An order that its member cancelled. */
 export type Cancelled = {
   serviceOrderId: string;
-  /** One after the other, each once. */
+  /** The member states in their order, without immediate repeats. */
   memberStates: MemberState[];
   ticketsAtPos: number;
   cancelledAtPos: boolean;
 };
 
-/** What becomes of the three. */
+/** The expected end of each of the three orders. */
 const EXPECTED = [
   { when: 'before it was sent', end: 'cancelled', ticketsAtPos: 0, cancelledAtPos: false },
   { when: 'after it was sent', end: 'cancelled', ticketsAtPos: 1, cancelledAtPos: true },
@@ -23,8 +23,8 @@ const EXPECTED = [
 ] as const;
 
 /**
- * Has members cancel three orders: one before it was sent, one after, and one when it is ready, which the POS refuses.
- * @param about.holds what the kitchen waits for before it hands an order out
+ * Cancels three orders for their members: one before it is sent, one after, and one when it is ready, which the POS
+ * refuses. @param about.holds by order id: the promise that the kitchen awaits before it hands the order out
  */
 export async function cancelOrders(about: {
   platform: OrderingPlatform;
@@ -40,13 +40,13 @@ export async function cancelOrders(about: {
   const cancel = async (orderId: string): Promise<void> => {
     const cancelledAt = new Date().toISOString();
     platform.orders.set(orderId, { ...(platform.orders.get(orderId) as object), cancelledAt });
-    timeline.print(orderId, 'platform', 'its member cancels it: signals it once more');
+    timeline.print(orderId, 'platform', 'the member cancels the order: signals it again');
     await signalOrder(about.topic, orderId);
   };
 
   const isTried = Promise.withResolvers<void>();
   pos.behave = ({ serviceOrderId }) => {
-    timeline.print(serviceOrderId, 'POS', 'has too many orders this moment (429)', 'bad');
+    timeline.print(serviceOrderId, 'POS', 'is too busy now (429)', 'bad');
     isTried.resolve();
     return { status: 429 };
   };
@@ -80,7 +80,7 @@ export async function cancelOrders(about: {
   });
 }
 
-/** @returns the broken promise, or undefined */
+/** @returns a sentence that names the broken promise, or undefined */
 export function checkCancelled(cancelled: readonly Cancelled[]): string | undefined {
   for (const [nth, { when, ...expected }] of EXPECTED.entries()) {
     const { memberStates, ticketsAtPos, cancelledAtPos } = cancelled[nth] ?? { memberStates: [] };

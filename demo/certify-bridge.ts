@@ -1,6 +1,6 @@
 /**
- * `npm run certify`: what a vendor's engineer needs to try a bridge of theirs, on one machine. Starts Postgres, a stand-in
- * for Pub/Sub and the service, sets up one restaurant, and runs `expediter certify` for it.
+ * `npm run certify`: lets a vendor's engineer test their bridge on one machine. Starts Postgres, a stand-in for Pub/Sub
+ * and the service, sets up one restaurant, and runs `expediter certify` for it.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -27,28 +27,27 @@ import { runService } from './run-service.ts';
 const LOCATION = 'my-restaurant';
 const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 const DEFAULT_DIR = fileURLToPath(new URL('../.certify', import.meta.url));
-/** Nobody asks a platform for a test order. */
+/** The service needs an address of a platform. It is never called, because a test order comes from no platform. */
 const NO_PLATFORM = 'http://127.0.0.1:9/graphql';
-/** For each status: at a till on the same desk. */
+/** The default time to wait for each status. It is short: the engineer presses the buttons of a till at hand. */
 const WAIT = '60s';
 const LOOK_MS = 500;
-/** The file of the token. */
 const TOKEN = 'token';
 
 const USAGE = `Usage: npm run certify -- --orders-url <url> [<options>]
 
-Tries your bridge to a POS: starts what it speaks to on this machine, sends it a test order, and says what it does right
-and what it does not. It waits until somebody listens at <url>. See docs/connect-your-pos.md.
+Tests your bridge to a POS: starts the service on this machine, sends your bridge a test order, and prints which checks
+it passes and which it fails. Waits until your bridge listens at <url>. See docs/connect-your-pos.md.
 
 Options:
-  --orders-url <url>    where your bridge takes orders, such as http://127.0.0.1:3000/orders
-  --delivery            a delivery in place of a pickup
-  --without <what>      statuses that your POS does not have, with commas between: received, in_progress, ready, en_route,
-                        completed; and repeats, if it sends nothing again that was not answered 200
-  --wait <time>         for each status at most, such as 60s or 5m (default: ${WAIT})
-  --json                the result as JSON on standard output
-  --port <port>         where your bridge sends statuses (default: 8787)
-  --dir <dir>           keep the data there, the secret and the token too (default: .certify in this repository)
+  --orders-url <url>    the URL at which your bridge accepts orders, such as http://127.0.0.1:3000/orders
+  --delivery            send a delivery order instead of a pickup order
+  --without <what>      what your POS does not support, separated by commas: the statuses received, in_progress, ready,
+                        en_route, completed; or repeats, if it does not repeat webhooks that are not answered 200
+  --wait <time>         the longest wait for each status, such as 60s or 5m (default: ${WAIT})
+  --json                print the result as JSON on standard output
+  --port <port>         the port to which your bridge sends statuses (default: 8787)
+  --dir <dir>           store the data, the secret and the token there (default: .certify in this repository)
   -h, --help            print this
 `;
 
@@ -97,7 +96,7 @@ function read() {
   });
   if (values.help === true) return 'help' as const;
   const { 'orders-url': ordersUrl = '', port, dir, delivery, without, wait, json } = values;
-  if (ordersUrl === '') throw new Error('--orders-url is needed: where your bridge takes orders');
+  if (ordersUrl === '') throw new Error('--orders-url is needed: the URL at which your bridge accepts orders');
   if (!/^https?:\/\//i.test(ordersUrl) || !URL.canParse(ordersUrl)) {
     throw new Error('--orders-url has to begin with http:// or https://, such as http://127.0.0.1:3000/orders');
   }
@@ -136,7 +135,7 @@ async function certify(
     ALLOW_PRIVATE_HOSTS: ordersUrl.hostname,
     PUBLIC_URL: publicUrl,
     PORT: port,
-    // A bridge has to learn to send again what was answered 500.
+    // `certify` has one webhook answered 500 and expects a repeat. With a spill, the webhook would be answered 200.
     SPILL_TOPIC: '',
   };
   const secret = keepSecret(dir, 'secret', () => `whsec_${randomBytes(32).toString('base64')}`);
@@ -146,7 +145,7 @@ async function certify(
 
   const where = webhookUrl(publicUrl, { integration: 'standard', locationId: LOCATION, token });
   process.stderr.write(`
-What your bridge needs, the same in every run:
+Configure your bridge with these values. They are the same in every run:
 
   webhook URL   ${where}
   secret        ${secret}
@@ -159,13 +158,13 @@ Orders go to    ${ordersUrl.href}
     env: { ...process.env, ...env },
     stdio: 'inherit',
   });
-  // A Ctrl-C reaches the child as well, which ends the test order first.
+  // A Ctrl-C reaches the child as well. It ends the test order first, so we wait for it.
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
   const [code] = (await once(child, 'close')) as [number | null];
   return code ?? 1;
 }
 
-/** Sets up the restaurant, with the token of the first run. @returns the token */
+/** Sets up the restaurant. The first run issues a token, which later runs use again. @returns the token */
 async function openRestaurant(
   env: { DATABASE_URL: string; SETTINGS_KEY: string; ALLOW_PRIVATE_HOSTS: string; PUBLIC_URL: string },
   ordersUrl: URL,
@@ -193,7 +192,7 @@ async function openRestaurant(
   }
 }
 
-/** Resolves once somebody listens where orders go. */
+/** Resolves when the bridge accepts connections. */
 async function listens(url: URL, signal: AbortSignal): Promise<void> {
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   for (let tries = 0; ; tries += 1) {
@@ -208,7 +207,7 @@ async function listens(url: URL, signal: AbortSignal): Promise<void> {
     ]);
     socket.destroy();
     if (isThere) return;
-    if (tries === 0) process.stderr.write(`\nNobody listens there yet. Start your bridge; this waits.\n`);
+    if (tries === 0) process.stderr.write(`\nYour bridge does not listen there yet. Start it. Waiting …\n`);
     await sleep(LOOK_MS);
   }
 }

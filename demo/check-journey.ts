@@ -3,7 +3,7 @@ import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 
-/** One order's journey, as the member and the kitchen saw it. */
+/** What the member and the kitchen saw of one order. */
 export type Journey = {
   serviceOrderId: string;
   fulfillment: FulfillmentType;
@@ -21,7 +21,7 @@ export function journeyOf(order: PlacedOrder, messages: readonly LiveMessage[], 
   };
 }
 
-/** @returns the broken promise, or undefined */
+/** @returns a sentence that names the broken promise, or undefined */
 export function checkJourney({
   serviceOrderId,
   fulfillment,
@@ -31,11 +31,11 @@ export function checkJourney({
 }: Journey): string | undefined {
   const name = `the ${fulfillment} order ${serviceOrderId}`;
   const last = memberStates.at(-1);
-  if (last === undefined) return `no live message came of ${name}`;
-  if (last !== memberStateAt(rankOf('completed'), fulfillment)) return `${name} came only as far as "${last}"`;
+  if (last === undefined) return `no live message of ${name} arrived`;
+  if (last !== memberStateAt(rankOf('completed'), fulfillment)) return `${name} did not get beyond "${last}"`;
   if (sequences.some((sequence, index) => sequence !== index + 1)) {
-    return `the live messages of ${name} came as ${sequences.join(', ')}`;
+    return `the live messages of ${name} have the wrong sequence: ${sequences.join(', ')}`;
   }
-  if (ticketsAtPos !== 1) return `the POS holds ${ticketsAtPos} tickets of ${name}`;
+  if (ticketsAtPos !== 1) return `the POS has ${ticketsAtPos} tickets of ${name}`;
   return undefined;
 }

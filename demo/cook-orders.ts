@@ -4,20 +4,20 @@ import type { Timeline } from './journey-lines.ts';
 
 /** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
-/** Wait after the vendor gave a webhook up, which a real kitchen would not notice. */
+/** Wait before a status is reported again, when the simulated vendor has stopped repeating its webhook. */
 const TRY_AGAIN_MS = 1_000;
 
 export type WebhookAnswer = Awaited<ReturnType<Simulator['report']>>;
 
 /**
- * Plays the kitchen: moves every ticket of the POS through its life, and reports each step to the webhook.
- * @returns the answers, which go on to come
+ * Plays the kitchen: moves every ticket of the POS through its statuses, and reports each status to the webhook.
+ * @returns the answers to the webhooks; the array grows while the kitchen works
  */
 export function cookOrders(about: {
   pos: Simulator;
-  /** Where what becomes of an order is told. */
+  /** The URL to which the statuses of an order are reported. */
   webhookUrlOf: (serviceOrderId: string) => string;
-  /** What an order is held back for before it is handed out. */
+  /** By order id: the promise that the kitchen awaits before it hands the order out. */
   holds: ReadonlyMap<string, Promise<void>>;
   timeline: Timeline;
   signal: AbortSignal;
@@ -45,17 +45,17 @@ export function cookOrders(about: {
     const { serviceOrderId, providerOrderId, fulfillment, callOut } = ticket;
     const statuses = pos.lifeOf(fulfillment);
     const width = Math.max(...statuses.map((status) => status.length));
-    // An order of an earlier run, which the service did not give up, was never begun here.
+    // The service may still send an order of an earlier run, whose clock was not started in this run.
     timeline.begin({ serviceOrderId, fulfillment });
     timeline.print(
       serviceOrderId,
       'POS',
-      `takes it as ${providerOrderId}${callOut === undefined ? '' : `, called out as ${callOut}`}`,
+      `has the order as ${providerOrderId}${callOut === undefined ? '' : `, pickup code ${callOut}`}`,
     );
     for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });
       if (status === statuses.at(-1)) await holds.get(serviceOrderId);
-      if (ticket.cancelled) return timeline.print(serviceOrderId, 'POS', 'has cancelled it, and cooks no further');
+      if (ticket.cancelled) return timeline.print(serviceOrderId, 'POS', 'cancelled the order and stops cooking');
       while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });
     }
   };
@@ -68,7 +68,7 @@ export function cookOrders(about: {
   return answers;
 }
 
-/** The id under which a webhook that is not in Postgres yet will be kept. */
+/** The id of a webhook that was accepted but is not in Postgres yet. It will be stored under this id. */
 export function deliveryIdIn({ body }: WebhookAnswer): string | undefined {
   const deliveryId = (body as { deliveryId?: unknown } | null)?.deliveryId;
   return typeof deliveryId === 'string' ? deliveryId : undefined;

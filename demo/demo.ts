@@ -11,15 +11,15 @@ import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-dem
 import type { Demo, Sample } from './start-demo.ts';
 import { journeyLines } from './journey-lines.ts';
 
-/** The demo was asked to end. */
+/** The user has stopped the demo. */
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-/** What the demo found, in its JSON. */
+/** The result that `--json` prints. */
 type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
 
-/** Time for a journey, which takes three to four seconds. */
+/** Time limit for the first orders. They take three to four seconds. */
 const JOURNEYS_WITHIN_MS = 20_000;
 const NPM_POLL_MS = 200;
 /** Time after the end until the process exits, even if a connection is still open. */
@@ -51,9 +51,9 @@ async function run(options: Arguments): Promise<number> {
     process.on(name, () => stopping.abort(new Stopped(`stopped by ${name} before the orders were complete`)));
   }
   whenNpmEnds(() => stopping.abort(new Stopped('npm ended before the orders were complete')));
-  // Whoever read our output, such as `head`, has gone.
+  // The reader of our output, such as `head`, has ended.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', () => stopping.abort(new Stopped('nobody reads on')));
+    stream.on('error', () => stopping.abort(new Stopped('the output was closed')));
   }
 
   const ends = endings();
@@ -93,15 +93,15 @@ async function show(
   const { watch } = options;
   const lines = journeyLines(print, about.colourful);
 
-  // No client may search for credentials: there are none, and the search takes seconds.
+  // Google's clients must not search for credentials: there are none, and the search takes seconds.
   process.env['METADATA_SERVER_DETECTION'] = 'none';
   bypassProxies();
-  // Loaded here, so that --help and a mistyped option need not wait for the client libraries.
+  // Loaded here, so that --help and a mistyped option do not wait for the client libraries.
   const { startDemo } = await import('./start-demo.ts').catch((error: Error & { code?: string }) => {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Error(`${error.message}\nRun \`npm ci\` first.`, { cause: error });
   });
-  print('Expediter, the whole of it on this machine\n');
+  print('Expediter: the whole system on this machine\n');
   const demo = await startDemo({
     dir: options.dir,
     pos: options.pos,
@@ -117,7 +117,7 @@ async function show(
   if (watch && demo.sample !== undefined) return await stayOpen(demo, demo.sample, { ...options, print, signal });
 
   const which = options.own === undefined ? 'One order for pickup, one for delivery' : 'Orders of your platform';
-  print(`\n${which}, each timed from its own signal\n`);
+  print(`\n${which}. Times count from the moment when the platform signals the order\n`);
   lines.head();
   Object.assign(result, await travel(demo, options.outage, signal));
   const wrong: string[] = [];
@@ -130,7 +130,7 @@ async function show(
   const broken = result.outage && checkOutage(result.outage);
   if (broken !== undefined) wrong.push(broken);
   if (options.cancel && wrong.length === 0) {
-    print('\nThree orders that their members cancel: before it is sent, after, and when it is too late\n');
+    print('\nMembers cancel three orders: one before it is sent, one after, and one when it is too late\n');
     lines.head();
     const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS);
     result.cancelled = await demo.cancelThree(AbortSignal.any([signal, late])).catch((error: unknown) => {
@@ -143,19 +143,19 @@ async function show(
     const silent = result.orders.every((journey) => journey.memberStates.length === 0);
     const hint =
       silent && process.env['PUBSUB_EMULATOR_HOST']
-        ? ` Can the emulator reach ${demo.serviceUrl}? From a container of its own it cannot.`
+        ? ` Can the emulator reach ${demo.serviceUrl}? An emulator in a container cannot.`
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
   const { length } = result.orders;
   const all = length === 1 ? 'The order is' : length === 2 ? 'Both orders are' : `All ${length} orders are`;
-  print(`\n${all} complete: one ticket each, every step told to the member once and in order.`);
+  print(`\n${all} complete: one ticket each, and the member was notified of every step once, in order.`);
   if (result.outage !== undefined) {
     const { accepted, seconds } = result.outage;
-    print(`Postgres was away for ${seconds} s: ${accepted} webhooks were accepted meanwhile, and none is lost.`);
+    print(`Postgres was down for ${seconds} s. ${accepted} webhooks were accepted meanwhile, and none was lost.`);
   }
   if (result.cancelled !== undefined) {
-    print('One was cancelled and never sent, one the POS cancelled, and one it refused to: its member was told so.');
+    print('The first order was never sent. The POS cancelled the second, and refused to cancel the third.');
   }
   if (options.once) return;
 
@@ -173,7 +173,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
 ${busy === undefined ? '' : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
-Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
+Command line:   . ${demo.shell}   (run this once in a shell, then paste commands from the console there)
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Ctrl-C ends everything. The data stays in ${options.dir}
@@ -182,13 +182,13 @@ Ctrl-C ends everything. The data stays in ${options.dir}
   signal.throwIfAborted();
 }
 
-/** Tells who comes, where the first of them looks, and what is wrong on purpose. */
+/** Describes the guests who order from now on, the first guest's tracker, and the fault that was made on purpose. */
 function guests({ trackerUrl, locations, behind, mend }: Awaited<ReturnType<Sample['keepBusy']>>): string {
   return `A guest sees:   ${trackerUrl}
 
-From now on guests come to ${locations.join(' and ')}, a few a minute, and to ${behind}, whose POS
-signs its webhooks with an old secret, on purpose: they are dropped, and the board says so. In
-another terminal this mends it; then replay:
+From now on a few guests a minute order at ${locations.join(', ')} and ${behind}. The POS of
+${behind} signs its webhooks with an old secret, on purpose: they are dropped, and the board
+shows that. To fix this, run these commands in another terminal, then replay the webhooks:
 ${mend}
 `;
 }
@@ -206,28 +206,28 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 Operator API:   ${demo.operatorUrl}   (the same token as Bearer; /openapi.json describes it)
 The log:        tail -f ${demo.logFile}
-Command line:   . ${demo.shell}   (once in a shell; then what the console shows can be pasted)
+Command line:   . ${demo.shell}   (run this once in a shell, then paste commands from the console there)
 
 Place an order: curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint}; the kitchen cooks it)
-Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (its statuses are yours to send)
+Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (then send its statuses yourself:)
                 curl '${byHand.webhookUrl}' -d '${status}'
-Watch one:      at the trackerUrl that either answers with
+Watch one:      open the trackerUrl in the answer to either order
 
-A change of src starts the service anew, one of console builds the page anew.
+A change in src restarts the service. A change in console rebuilds the console.
 Ctrl-C ends everything. The data stays in ${dir}
 `);
   if (!signal.aborted) await once(signal, 'abort');
   signal.throwIfAborted();
 }
 
-/** Places the first orders and waits for their ends, within a limit, through an outage if asked to. */
+/** Places the first orders and waits for their ends, within a time limit. `withOutage` stops Postgres meanwhile. */
 async function travel(demo: Demo, withOutage: boolean, signal: AbortSignal): Promise<Result> {
   const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS + (withOutage ? OUTAGE_MS : 0));
   const orders = await demo.placeFirst();
   const all = async (come: 'sent' | 'ended'): Promise<void> => {
     const coming = orders.map((order) => demo.live[come](order.serviceOrderId, AbortSignal.any([signal, late])));
     await Promise.all(coming).catch((error: unknown) => {
-      // At the limit, the orders' progress shows what is wrong.
+      // At the time limit, nothing is thrown here, because `checkJourney` reports the incomplete orders.
       if (error !== late.reason) throw error;
     });
   };
@@ -240,7 +240,7 @@ async function travel(demo: Demo, withOutage: boolean, signal: AbortSignal): Pro
   return { orders: journeys, ...(tellOutage && { outage: await tellOutage() }) };
 }
 
-/** Ends the demo with npm, which passes SIGTERM to a shell between us that ends silently. */
+/** Ends the demo when npm ends. npm sends SIGTERM only to the shell that runs us, which ends without passing it on. */
 function whenNpmEnds(end: () => void): void {
   if (!['demo', 'dev'].includes(process.env['npm_lifecycle_event'] ?? '')) return;
   const parent = process.ppid;

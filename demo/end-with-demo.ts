@@ -1,3 +1,3 @@
-// Loaded into the service before its own code. A demo that is killed cannot stop the service, but the channel between
-// them closes all the same.
+// Loaded into the service before its own code. A killed demo cannot stop the service. But the IPC channel between them
+// closes, and the service then stops itself.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));

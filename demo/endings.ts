@@ -1,7 +1,7 @@
-/** What has to be ended with the demo, however far it came. */
+/** The parts that must be ended with the demo, even if it failed while it started them. */
 export type Endings = {
   add(name: string, end: () => Promise<unknown>): void;
-  /** Ends all, the last one first, even if some fail. @throws Error that names those that failed */
+  /** Ends all parts, the last one first, even if some fail. @throws Error that names the parts that failed */
   run(): Promise<void>;
 };
 

@@ -4,13 +4,13 @@ import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import { terminalText } from '../src/observe/terminal-text.ts';
 import type { Timeline } from './journey-lines.ts';
 
-/** What a member's client knows from the topic alone. */
+/** What a member's client learns from the status topic. */
 export type Live = {
   /** An order's messages in the order of arrival, without repeats. */
   messagesOf(serviceOrderId: string): readonly LiveMessage[];
-  /** Resolves once such a message of the order has come. @throws the signal's reason */
+  /** Resolves when a message of the order has arrived for which `isIt` is true. @throws the signal's reason */
   heard(serviceOrderId: string, isIt: (message: LiveMessage) => boolean, signal: AbortSignal): Promise<void>;
-  /** Resolves once the order is at the POS, or failed. @throws the signal's reason */
+  /** Resolves when the order is at the POS or has failed. @throws the signal's reason */
   sent(serviceOrderId: string, signal: AbortSignal): Promise<void>;
   /** Resolves after the order's last message. @throws the signal's reason */
   ended(serviceOrderId: string, signal: AbortSignal): Promise<void>;

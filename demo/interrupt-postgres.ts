@@ -4,12 +4,12 @@ import { until } from '../test/support/until.ts';
 import { deliveryIdIn, type WebhookAnswer } from './cook-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 
-/** An outage of Postgres, and what became of the POS's webhooks from then on. */
+/** An outage of Postgres, and the outcomes of the webhooks that the POS sent after its begin. */
 export type Outage = {
   seconds: number;
   /** The number of webhooks that were answered 200 `accepted`. */
   accepted: number;
-  /** What became of them, once Postgres was back. */
+  /** How many of them got each outcome when Postgres was back. */
   outcomes: Record<string, number>;
 };
 
@@ -17,13 +17,13 @@ export const OUTAGE_MS = 10_000;
 
 /**
  * Crashes Postgres and starts it again with its data.
- * @returns a function that says what became of the webhooks, for when the orders have ended
+ * @returns a function that reads the outcomes of the webhooks; call it when the orders have ended
  */
 export async function interruptPostgres(about: {
   postgres: Postgres;
-  /** The answers to the POS's webhooks, to which more come. */
+  /** The answers to the POS's webhooks. The array grows during the outage. */
   answers: readonly WebhookAnswer[];
-  /** @returns what became of a webhook, undefined if it is not kept */
+  /** @returns the outcome of a webhook, undefined if it is not stored */
   outcomeOf: (webhookId: string) => Promise<string | undefined>;
   timeline: Timeline;
   signal: AbortSignal;
@@ -32,7 +32,7 @@ export async function interruptPostgres(about: {
   const before = answers.length;
   const began = performance.now();
   await postgres.stop('immediate');
-  timeline.printOfAll('Postgres', `is stopped for ${OUTAGE_MS / 1_000} s; the kitchen cooks on`, 'bad');
+  timeline.printOfAll('Postgres', `is stopped for ${OUTAGE_MS / 1_000} s; the kitchen continues`, 'bad');
   await sleep(OUTAGE_MS, undefined, { signal });
   await postgres.restart();
   const seconds = Math.round((performance.now() - began) / 100) / 10;
@@ -50,11 +50,12 @@ export async function interruptPostgres(about: {
   };
 }
 
-/** @returns the broken promise, or undefined */
+/** @returns a sentence that names the broken promise, or undefined */
 export function checkOutage({ accepted, outcomes }: Omit<Outage, 'seconds'>): string | undefined {
-  if (accepted === 0) return 'no webhook came while Postgres was away';
-  // A POS may repeat itself, or tell what is no status. What the member never heard of is stale.
+  if (accepted === 0) return 'no webhook arrived while Postgres was down';
+  // A POS may repeat a status, or report something that is no status. A `stale` webhook means that the member was never
+  // notified of its status.
   const { applied = 0, duplicate = 0, ignored = 0 } = outcomes;
   if (applied > 0 && applied + duplicate + ignored === accepted) return undefined;
-  return `the ${accepted} webhooks accepted while Postgres was away became ${JSON.stringify(outcomes)}`;
+  return `the ${accepted} webhooks accepted while Postgres was down became ${JSON.stringify(outcomes)}`;
 }

@@ -6,7 +6,7 @@ type Mood = keyof typeof MOODS;
 
 /** The printed events of the orders, one line each. */
 export type Timeline = {
-  /** Starts an order's clock. Events of orders that were not begun are not printed. */
+  /** Starts an order's clock. Events of orders without a clock are not printed. */
   begin(order: { serviceOrderId: string; fulfillment: FulfillmentType }): void;
   print(serviceOrderId: string, who: Who, what: string, mood?: Mood): void;
   /** Prints an event that concerns all orders. */

@@ -10,7 +10,7 @@ import { setUpLocation } from './set-up-location.ts';
 
 /** Locations where everything works. */
 export const BUSY = ['demo-bistro', 'demo-lounge'] as const;
-/** A location whose settings lack the POS's secret: its webhooks are dropped until somebody corrects that. */
+/** A location whose settings lack the secret of its POS. Its webhooks are dropped until the settings are corrected. */
 export const BEHIND = 'demo-terrace';
 
 const LOCATIONS = [...BUSY, BEHIND, ...BUSY];
@@ -18,15 +18,14 @@ const AT_ONCE = 4;
 const EVERY_MS = 10_000;
 /** Time between two steps of an order. */
 const STEP_MS = { atLeast: 6_000, atMost: 18_000 };
-/** As long as the slowest kitchen takes to have an order ready, and a little more. */
+/** A little more than the slowest kitchen needs to have an order ready. */
 const WANTED_IN_MS = 75_000;
 const HURRY = 600;
 
 /**
- * Places a few orders a minute at locations and a POS of their own, so that the console has something to show. None is
- * on the timeline. Runs until the signal.
- *
- * @returns the file with the correct settings of the location BEHIND, the first order's id, and how to end its POS
+ * Places a few orders a minute until the signal, so that the console has something to show. They have their own
+ * locations and their own POS, and are not on the timeline.
+ * @returns the file with the correct settings of the location BEHIND, the first order's id, and how to end the POS
  */
 export async function keepBusy(about: {
   dir: string;
@@ -59,11 +58,11 @@ export async function keepBusy(about: {
     return serviceOrderId;
   };
   const { sign } = pos;
-  // One kitchen has them all; only its signatures at BEHIND are of another.
+  // One simulated POS cooks for all locations. For BEHIND, it signs with the old secret of a second one.
   pos.sign = (webhookUrl, ticket, status) =>
     (locationOf.get(ticket.serviceOrderId) === BEHIND ? old.sign : sign)(webhookUrl, ticket, status);
   const cook = async (ticket: Ticket): Promise<void> => {
-    // An order of an earlier run is not known here, and its POS has gone.
+    // The service may still send an order of an earlier run. Its location is not known here, so it is not cooked.
     const locationId = locationOf.get(ticket.serviceOrderId) ?? '';
     const webhookUrl = webhookUrls.get(locationId);
     if (webhookUrl === undefined) return;
@@ -90,7 +89,7 @@ export async function keepBusy(about: {
   };
 }
 
-/** Ignores errors after the signal: then everything ends. */
+/** Ignores errors after the signal, because all parts are ending then. */
 function unless(signal: AbortSignal): (error: unknown) => void {
   return (error) => {
     if (!signal.aborted) throw error;

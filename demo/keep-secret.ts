@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Makes a secret at the first run and stores it beside the data for later runs. @returns the secret */
+/** Makes a secret in the first run and stores it with the data for later runs. @returns the secret */
 export function keepSecret(dir: string, name: string, make: () => string): string {
   const file = join(dir, name);
   try {

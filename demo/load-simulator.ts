@@ -3,8 +3,8 @@ import type { StartSimulator } from '../test/simulators/simulator.ts';
 import { POS_NAMES, SIMULATORS } from '../test/simulators/index.ts';
 
 /**
- * Finds what starts a POS.
- * @param pos one of ours by its name, or the path of a module that exports one function, which starts another
+ * Finds the function that starts a simulated POS.
+ * @param pos the name of a simulator of this project, or the path of a module whose only function starts one
  * @throws Error that names the module and what is wrong with it
  */
 export async function loadSimulator(pos: string): Promise<StartSimulator> {
@@ -19,6 +19,6 @@ export async function loadSimulator(pos: string): Promise<StartSimulator> {
   const [start, ...others] = Object.values(module).filter((each) => typeof each === 'function');
   if (start !== undefined && others.length === 0) return start as StartSimulator;
   throw new Error(
-    `--pos: ${pos} exports ${others.length === 0 ? 'no function' : 'several functions'}: which one starts the POS?`,
+    `--pos: ${pos} exports ${others.length === 0 ? 'no function' : 'several functions'}: export one to start the POS`,
   );
 }

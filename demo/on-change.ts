@@ -1,15 +1,15 @@
 import { watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time without changes: an editor that saves everything writes for a moment. */
+/** Wait for more changes before the action: an editor that saves all files takes a moment. */
 const QUIET_MS = 150;
-/** Names of source files, unlike those that editors keep for themselves, such as `.app.ts.swp` and `app.ts~`. */
+/** Names of source files. It does not match temporary files of editors, such as `.app.ts.swp` and `app.ts~`. */
 const SOURCE = /(?:^|\/)[\w-]+(?:\.\w+)+$/;
 
 /**
- * Runs an action after changes in a folder, one at a time: changes during a run cause one more run.
+ * Runs an action after changes in a folder, never twice at once. Changes during a run cause one more run.
  * @param act gets the last changed file, relative to the folder; must not throw
- * @returns a function that ends it, after the run under way
+ * @returns a function that stops watching and waits for the current run
  */
 export function onChange(folder: string, act: (file: string) => Promise<void>): () => Promise<void> {
   let changed: string | undefined;

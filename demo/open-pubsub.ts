@@ -12,7 +12,7 @@ export type OpenPubsub = {
   pushOrdersTo(url: string): Promise<void>;
   /** Subscribes to the status topic as a member's client. */
   subscribeToStatus(): Promise<Subscription>;
-  /** Deletes everything except the two topics of all runs. */
+  /** Deletes what this run created, except the topics `orders` and `order-status`, which all runs share. */
   stop(): Promise<void>;
 };
 
@@ -22,12 +22,12 @@ const SPILL = 'webhook-spill';
 const AUDIENCE = 'https://expediter.demo/pubsub/push';
 const SERVICE_ACCOUNT = 'push@expediter-demo.iam.gserviceaccount.com';
 const ALREADY_EXISTS = 6;
-/** Options of a call: a short time, since whatever answers is on this machine or near it. */
+/** Options of a call. The time limit is short, because the server is on this machine or near it. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
 /**
- * Opens the topics, at the given emulator or else at the stand-in, which signs its pushes as Google does. An emulator
- * may be shared, so the subscriptions are this run's own, and so is the spill: nobody else has the key to what is in it.
+ * Opens the topics at the given emulator, else at our stand-in, which signs its pushes as Google does. An emulator may
+ * be shared, so each run has its own subscriptions, and its own spill, which no other run has the key to decrypt.
  */
 export async function openPubsub(about: {
   emulatorHost: string | undefined;
@@ -41,7 +41,7 @@ export async function openPubsub(about: {
 
   const stop = async (): Promise<void> => {
     try {
-      // What the stand-in has ends with it.
+      // The stand-in loses its topics and subscriptions when it stops, so nothing needs deleting there.
       if (standIn === undefined) for (const undo of undoing.toReversed()) await undo();
     } finally {
       await client.close();
@@ -99,7 +99,7 @@ function shortId({ name }: Topic | Subscription): string {
 }
 
 function pushEnv(standIn: Pubsub | undefined): Record<string, string> {
-  // The official emulator signs nothing.
+  // The official emulator does not sign its pushes.
   if (standIn === undefined) return { PUSH_AUTH: 'off' };
   return {
     PUSH_AUTH: 'oidc',

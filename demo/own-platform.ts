@@ -5,21 +5,21 @@ import { readConfigOf } from '../src/server/config.ts';
 import { loadOrderModule } from '../src/platform/load-order-module.ts';
 import { quoted } from './write-shell.ts';
 
-/** The ordering platform of whoever runs the demo. */
+/** The ordering platform of the person who runs the demo. */
 export type OwnPlatform = {
   /** A description for people. */
   where: string;
   /** Environment variables for the service. */
   env: Record<string, string>;
-  /** The orders to begin with. */
+  /** The first orders, as fetched. */
   orders: readonly CanonicalOrder[];
   /** @throws Error that says why the order cannot be placed */
   fetch(orderId: string): Promise<CanonicalOrder>;
 };
 
 /**
- * Fetches the orders to begin with before anything starts.
- * @throws WrongEnvironment if it does not say where the platform is; Error that names each order that cannot be placed
+ * Fetches the first orders, before any part of the demo is started.
+ * @throws WrongEnvironment if ORDER_API_URL is missing or wrong; Error that names each order that cannot be placed
  */
 export async function ownPlatform(
   { module, orders }: { module: string; orders: readonly string[] },
@@ -31,7 +31,7 @@ export async function ownPlatform(
     token: ORDER_API_TOKEN,
     module: await loadOrderModule({ ORDER_MODULE: module }),
     countryOf: async () => null,
-    // The service's log has it.
+    // The service fetches the order too and writes the warning to its log.
     warn: () => {},
   });
   const fetch = async (orderId: string): Promise<CanonicalOrder> => {

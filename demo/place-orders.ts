@@ -17,7 +17,7 @@ export function placeOrders(about: {
 }): PlaceOrder {
   const { platform, topic, locationId, timeline } = about;
   platform.answer = (serviceOrderId) => {
-    timeline.print(serviceOrderId, 'platform', 'is asked for the order by GraphQL');
+    timeline.print(serviceOrderId, 'platform', 'answers the GraphQL query for the order');
     return undefined;
   };
   return async (fulfillment) => {
@@ -30,7 +30,7 @@ export function placeOrders(about: {
   };
 }
 
-/** @returns the id of a new order at the platform, made from the sample */
+/** Adds an order like the sample order to the platform. @returns its id */
 export function writeDown(platform: OrderingPlatform, order: SampleOptions): string {
   const serviceOrderId = `order-${randomBytes(5).toString('hex')}`;
   platform.orders.set(serviceOrderId, sampleOrder({ ...order, serviceOrderId }));

@@ -7,14 +7,14 @@ export type Database = {
   url: string;
   /** A description for people, without a password. */
   where: string;
-  /** Undefined for a given one. */
+  /** Undefined if DATABASE_URL was given. */
   embedded: Postgres | undefined;
   stop(): Promise<void>;
 };
 
 /**
- * A migrated database: the given one, or an embedded Postgres with its data in `dir`.
- * @param about.name of what runs, for people
+ * Prepares a migrated database: the given one, or an embedded Postgres with its data in `dir`.
+ * @param about.name what the user runs, for an error message; `demo` by default
  */
 export async function prepareDemoDatabase(about: {
   dir: string;
@@ -25,16 +25,16 @@ export async function prepareDemoDatabase(about: {
   const data = join(about.dir, 'postgres');
   const postgres = await startPostgres({ dir: data }).catch((error: Error) => {
     const message = error.message.includes('already runs in')
-      ? `another ${about.name ?? 'demo'} uses ${about.dir}: end it, or give this one a --dir of its own`
-      : `${error.message}\nOr set DATABASE_URL to a Postgres of your own.`;
+      ? `another ${about.name ?? 'demo'} uses ${about.dir}: end it, or start this one with another --dir`
+      : `${error.message}\nOr set DATABASE_URL to your own Postgres.`;
     throw new Error(message, { cause: error });
   });
   try {
     await migrate(postgres.url);
   } catch (error) {
     await postgres.stop();
-    const hint = `Remove ${data} to start afresh.`;
-    throw new Error(`the schema could not be brought up to date: ${(error as Error).message}. ${hint}`, {
+    const hint = `Remove ${data} to start with an empty database.`;
+    throw new Error(`the schema could not be migrated: ${(error as Error).message}. ${hint}`, {
       cause: error,
     });
   }

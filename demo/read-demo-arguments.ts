@@ -10,14 +10,14 @@ export type Arguments = {
   json: boolean;
   outage: boolean;
   cancel: boolean;
-  /** The name of a POS of ours, or the path of a simulator's module. */
+  /** The name of one of our simulators, or the path of a simulator's module. */
   pos: string;
   dir: string;
-  /** A platform of the reader's own: its module, and orders of it. */
+  /** The user's own platform: its module, and the ids of some orders. */
   own: { module: string; orders: readonly string[] } | undefined;
 };
 
-/** Wrong arguments. The answer is the usage and exit code 2. */
+/** Wrong arguments. The demo then prints its usage and exits with code 2. */
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
@@ -26,34 +26,34 @@ const DEFAULT_DIR = fileURLToPath(new URL('../.demo', import.meta.url));
 
 export const USAGE = `Usage: npm run demo [-- <options>]
 
-Starts the whole system on this machine, places a pickup and a delivery order, shows their way
-to the POS and back, and stays up until Ctrl-C.
+Starts the whole system on this machine, places a pickup order and a delivery order, and prints
+each step to the POS and back. Runs until Ctrl-C.
 
 Options:
-  --once       end as soon as both orders are complete; exit code 0 when all went well, otherwise 1
-  --watch      place no order, and start the service anew when a file of src changes: see npm run dev
-  --json       with --once: the last line of standard output is the result as JSON; the rest goes to standard error
-  --outage     stop the embedded Postgres for ten seconds once the orders are sent, and show that the kitchen's webhooks
-               are taken all the same, and that the member hears of each of them afterwards, in order
-  --cancel     three more orders, which their members cancel: before it is sent, after, and when it is too late
-  --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard);
-               or a path that begins with . or /: a module that exports the function which starts the simulator of a
-               POS of your own, whose provider PROVIDER_MODULES names. See docs/writing-a-provider.md
-  --dir <dir>  keep the data there, from one run to the next (default: .demo in this repository)
+  --once       end when both orders are complete, with exit code 0 if all went well, otherwise 1
+  --watch      place no order, and restart the service when a file in src changes (npm run dev)
+  --json       with --once: print the result as JSON in the last line of standard output, all else on standard error
+  --outage     stop the embedded Postgres for ten seconds when the orders are sent. The service still accepts the
+               kitchen's webhooks, and notifies the member of each status afterwards, in order
+  --cancel     place three more orders, which members cancel: one before it is sent, one after, one when it is too late
+  --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard).
+               Or a path that begins with . or /: a module that exports one function, which starts a simulator of your
+               own POS. PROVIDER_MODULES must name its provider. See docs/writing-a-provider.md
+  --dir <dir>  store the data there for the next run (default: .demo in this repository)
   --platform <module>
-               in place of the sample platform your own: a module as ORDER_MODULE names one, a path that begins with
-               . or /; every run begins with fresh data. See docs/connect-your-platform.md
-  --order <id> with --platform: an order that your platform has; repeat it for more. All are fetched before anything
-               starts. Each location gets a sample POS that has the order's items on its menu, and the order goes
-               there and back. Nothing is written to your platform
+               use your own platform instead of the sample platform: a module as in ORDER_MODULE, or a path that begins
+               with . or /. Every run begins with an empty database. See docs/connect-your-platform.md
+  --order <id> with --platform: an order that your platform has. Repeat the option for more orders. All are fetched
+               first. Each location gets a sample POS with the order's items on its menu, and the order is sent there.
+               Nothing is written to your platform
   -h, --help   print this
 
 Environment:
   ORDER_API_URL         with --platform: your platform's GraphQL endpoint
-  ORDER_API_TOKEN       with --platform: the token that it wants, if any
-  PROVIDER_MODULES      providers of your own, as the service takes them
-  DATABASE_URL          a Postgres to use in place of the embedded one; it is migrated first
-  PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use in place of the stand-in
+  ORDER_API_TOKEN       with --platform: the token that your platform requires, if any
+  PROVIDER_MODULES      your own providers, as for the service
+  DATABASE_URL          a Postgres to use instead of the embedded one; it is migrated first
+  PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use instead of the stand-in
 `;
 
 /** @throws WrongUsage */
@@ -62,18 +62,18 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
   const { outage = false, cancel = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
   const isPath = /^[./]/.test(name);
   if (!isPath && !POS_NAMES.some((each) => each === name)) {
-    throw new WrongUsage(`--pos is no path and none of ${POS_NAMES.join(', ')}`);
+    throw new WrongUsage(`--pos must be a path or one of ${POS_NAMES.join(', ')}`);
   }
   if (json && !once && !help) throw new WrongUsage('--json needs --once');
-  if (watch && once) throw new WrongUsage('--watch never ends by itself, so there is no --once');
-  if (watch && outage) throw new WrongUsage('--watch places no order, so there is no --outage');
+  if (watch && once) throw new WrongUsage('--watch runs until Ctrl-C and cannot be used with --once');
+  if (watch && outage) throw new WrongUsage('--watch places no order and cannot be used with --outage');
   if (cancel && (watch || module !== undefined || name !== 'standard')) {
-    throw new WrongUsage('--cancel is for the sample platform and the POS standard, without --watch');
+    throw new WrongUsage('--cancel requires the sample platform and the POS standard, without --watch');
   }
   if (outage && env['DATABASE_URL']) throw new WrongUsage('--outage stops the embedded Postgres: unset DATABASE_URL');
   if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
-  if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs an --order or more of them');
-  if (module !== undefined && watch) throw new WrongUsage('--watch places no order, so there is no --platform');
+  if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs at least one --order');
+  if (module !== undefined && watch) throw new WrongUsage('--watch places no order and cannot be used with --platform');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
   const own = module === undefined ? undefined : { module: /^[./]/.test(module) ? resolve(module) : module, orders };
   return {

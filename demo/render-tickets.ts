@@ -37,7 +37,7 @@ function renderTicket(ticket: Ticket): string {
 </article>`;
 }
 
-/** Each on a line, what it nests further in below it. */
+/** One line for each modifier. Nested modifiers follow it, indented. */
 function extrasOf(modifiers: readonly TicketModifier[], indent = ''): string[] {
   return modifiers.flatMap((each) => [
     `${indent}${each.quantity > 1 ? inWords(each) : nameOf(each)}`,
@@ -45,7 +45,7 @@ function extrasOf(modifiers: readonly TicketModifier[], indent = ''): string[] {
   ]);
 }
 
-/** Some POS systems name what they sell by their menu alone, and a stand-in may have none. */
+/** Some POS systems identify items only by ids of their menu, and a simulator may have no menu. */
 const nameOf = ({ reference, name = reference }: TicketLine | TicketModifier): string => name;
 const inWords = (sold: TicketLine | TicketModifier): string => `${sold.quantity} × ${nameOf(sold)}`;
 

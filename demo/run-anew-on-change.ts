@@ -5,12 +5,12 @@ import { runService, type RunService, type Service } from './run-service.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 const CONSOLE = fileURLToPath(new URL('../console', import.meta.url));
-/** Time to drain, longer than the load balancer takes to notice. */
+/** The drain must be longer than the load balancer needs to notice it. */
 const DRAIN_DELAY_MS = '600';
 
 /**
- * Runs the service, and replaces it at each change of `src`. The old process serves until the new one is ready, or goes
- * on if it never is. A change of `console` rebuilds the page, which any process then serves.
+ * Runs the service, and replaces it at each change in `src`. The old process serves until the new process is ready, and
+ * stays if that fails. A change in `console` rebuilds the console, which any process then serves.
  * @param about.print gets a line for each change and its result
  */
 export async function runAnewOnChange(
@@ -20,7 +20,7 @@ export async function runAnewOnChange(
   const start = async (): Promise<Service> => {
     const started = await runService({ ...about, env: { ...about.env, DRAIN_DELAY_MS } });
     void started.ended.then((how) => {
-      if (started === service && !signal.aborted) print(`the service ${how}; the next change starts it anew`);
+      if (started === service && !signal.aborted) print(`the service ${how}; the next change restarts it`);
     });
     return started;
   };
@@ -28,20 +28,20 @@ export async function runAnewOnChange(
 
   const unlessItFails = async (doing: Promise<void>): Promise<void> => {
     await doing.catch((error: Error) => {
-      if (!signal.aborted) print(`${error.message}\nWhat ran before runs on.`);
+      if (!signal.aborted) print(`${error.message}\nThe previous version stays in use.`);
     });
   };
   const restart = async (file: string): Promise<void> => {
-    print(`src/${file} has changed: the service starts anew`);
+    print(`src/${file} has changed: the service restarts`);
     const before = service;
     service = await start();
     print(`process ${service.pid} serves`);
     await before.stop();
   };
   const rebuild = async (file: string): Promise<void> => {
-    print(`console/${file} has changed: it is built anew`);
+    print(`console/${file} has changed: the console is rebuilt`);
     await buildConsole();
-    print('the console is built: reload its page');
+    print('the console is rebuilt: reload its page');
   };
   const endings = [
     onChange(SRC, (file) => unlessItFails(restart(file))),

@@ -8,7 +8,7 @@ import { CONFIG_NAMES } from '../src/server/config.ts';
 export type Service = {
   /** Such as `http://127.0.0.1:40123`. */
   url: string;
-  /** The same of its port for operators. */
+  /** The URL of the port for operators. */
   operatorUrl: string;
   pid: number;
   /** Resolves with the reason when the process has ended. */
@@ -23,7 +23,7 @@ const END_WITH_DEMO = new URL('./end-with-demo.ts', import.meta.url).href;
 const READY_WITHIN_MS = 15_000;
 const STOP_WITHIN_MS = 10_000;
 const TAIL = 2_000;
-/** Where it listens: at any two free ports. */
+/** The service listens at any two free ports. */
 export const WHERE = { HOST: '127.0.0.1', PORT: '0', OPERATOR_PORT: '0' };
 
 export type RunService = {
@@ -38,7 +38,7 @@ export async function runService(about: RunService): Promise<Service> {
   const child = spawn(process.execPath, ['--import', END_WITH_DEMO, MAIN], {
     cwd: ROOT,
     env: { ...withoutConfig(process.env), ...WHERE, DRAIN_DELAY_MS: '0', ...about.env },
-    // Its own process group: a Ctrl-C reaches only the demo, which ends everything in order.
+    // The service gets its own process group, so that a Ctrl-C reaches only the demo, which ends all parts in order.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
@@ -87,7 +87,7 @@ function listening(child: ChildProcess): Promise<Pick<Service, 'url' | 'operator
   });
 }
 
-/** Writes the log to the file. @returns a function for its end, for an error: plain lines, if there are any */
+/** Writes the log to the file. @returns a function that gives the last lines for an error: of stderr, else of stdout */
 function writeLog(child: ChildProcess, logFile: string): () => string {
   const file = createWriteStream(logFile, { flags: 'a' });
   const tail = { stdout: '', stderr: '' };

@@ -3,18 +3,18 @@ import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
 
 export type Tracker = HttpServer & {
-  /** What the service needs to believe this platform's follow tokens, and to answer its page. */
+  /** Environment variables that make the service accept this platform's follow tokens, and calls from its page. */
   env: Record<'FOLLOW_TOKEN_KEYS' | 'FOLLOW_TOKEN_AUDIENCE' | 'MEMBER_ORIGINS', string>;
-  /** For how long tokens are signed. May be changed at any time. */
+  /** The lifetime of new tokens. May be changed at any time. */
   lifetimeS: number;
   /** The page that follows an order, with a token for it in the fragment. */
   urlOf(serviceOrderId: string): Promise<string>;
 };
 
 const AUDIENCE = 'expediter-demo';
-/** Short, so that the page renews its token as a page has to. */
+/** Short, so that the page has to renew its token. */
 const LIFETIME_S = 600;
-/** How long ago a token may have ended that is exchanged for a new one. */
+/** A token can be exchanged for a new one for this time after it expired. */
 const RENEWABLE_S = 86_400;
 
 const FILES: Record<string, { file: string; type: string }> = {
@@ -26,9 +26,9 @@ const FILES: Record<string, { file: string; type: string }> = {
 };
 
 /**
- * Serves the order tracker, as the sample platform: the page, the public key of its follow tokens, and new tokens for
- * old ones. A real platform would ask its own session instead, which knows whose order it is.
- * @param serviceUrl where the service takes followers
+ * Serves the order tracker, as the sample platform: the page, the public key of its follow tokens, and new tokens in
+ * exchange for old ones. A real platform would instead check in its session whose order it is.
+ * @param serviceUrl the address of the service, whose `/follow` the page calls
  */
 export async function serveTracker(serviceUrl: string): Promise<Tracker> {
   const { privateKey, publicKey } = await generateKeyPair('ES256');
@@ -73,9 +73,9 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
       sendJson(response, 200, jwks);
     } else if (method === 'POST' && url === '/follow-token') {
       const token = await renew(request.headers.authorization?.replace(/^Bearer /, '') ?? '').catch(() => undefined);
-      if (token === undefined) sendJson(response, 401, { error: 'this was no token of this platform, or is too old' });
+      if (token === undefined) sendJson(response, 401, { error: 'the token is not from this platform, or is too old' });
       else response.setHeader('content-type', 'text/plain').end(token);
-    } else sendJson(response, 404, { error: 'nothing is here' });
+    } else sendJson(response, 404, { error: 'not found' });
   });
   const tracker: Tracker = {
     ...server,

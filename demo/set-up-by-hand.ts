@@ -1,10 +1,10 @@
 import { startPos } from '../test/support/start-pos.ts';
 import { setUpLocation } from './set-up-location.ts';
 
-/** A location whose kitchen takes orders and reports nothing: its webhooks are sent by hand. */
+/** A location whose kitchen accepts orders and reports nothing. The developer sends its webhooks by hand. */
 export const BY_HAND = 'demo-by-hand';
 
-/** Sets it up without a secret, so webhooks need no signature. @returns the webhook's URL, and how to end its POS */
+/** Sets it up without a secret, so webhooks need no signature. @returns its webhook URL, and how to end its POS */
 export async function setUpByHand(about: {
   databaseUrl: string;
   settingsKey: string;

@@ -15,7 +15,7 @@ export async function setUpLocation(about: {
   locationId: string;
   integration: string;
   settings: unknown;
-  /** Ours, without those of PROVIDER_MODULES. */
+  /** The providers; by default ours, without the providers of PROVIDER_MODULES. */
   registry?: Registry;
 }): Promise<string> {
   const { publicUrl, locationId, integration, settings, registry = ours } = about;

@@ -6,7 +6,7 @@ import { renderTickets } from './render-tickets.ts';
 export function showKitchen(pos: Simulator): Promise<HttpServer> {
   return serveHttp((request, response) => {
     if (request.method !== 'GET' || request.url !== '/')
-      return sendJson(response, 404, { error: 'only GET / is here' });
+      return sendJson(response, 404, { error: 'not found: there is only GET /' });
     return void response.setHeader('content-type', 'text/html; charset=utf-8').end(renderTickets(pos.tickets));
   });
 }

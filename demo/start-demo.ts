@@ -40,14 +40,14 @@ export type Demo = {
   placeFirst(): Promise<PlacedOrder[]>;
   /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
   problemOf(serviceOrderId: string): Promise<string | undefined>;
-  /** Takes Postgres away for a while: see `interruptPostgres`. @throws Error if it is not ours */
+  /** Stops Postgres for a while: see `interruptPostgres`. @throws Error if Postgres is not the embedded one */
   outage(): Promise<() => Promise<Outage>>;
-  /** Has three more orders cancelled: see `cancelOrders`. */
+  /** Places and cancels three more orders: see `cancelOrders`. */
   cancelThree(signal: AbortSignal): Promise<Cancelled[]>;
   live: Live;
   pos: Simulator;
   kitchenUrl: string;
-  /** Takes another one by POST, and what may stand there in place of it. */
+  /** A POST to this URL places another order. The hint names another value for its query. */
   ordersUrl: string;
   ordersHint: string;
   serviceUrl: string;
@@ -56,14 +56,14 @@ export type Demo = {
   /** The token for the console. */
   operatorToken: string;
   logFile: string;
-  /** The file that makes `expediter` the command line of this demo, for a shell. */
+  /** The path of a file for a shell, which makes `expediter` the command line of this demo. */
   shell: string;
-  /** What the sample platform can do besides. */
+  /** More actions. Undefined with the user's own platform. */
   sample: Sample | undefined;
 };
 
 export type Sample = {
-  /** Places orders at other locations until the end. @returns where, the first one's tracker, and a command that corrects BEHIND */
+  /** Places orders at other locations until the end. `mend` holds the commands that fix the settings of `behind`. */
   keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; mend: string }>;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
@@ -76,7 +76,7 @@ const HURRY = 600;
 
 /**
  * Starts all parts, each before those that need it, and registers their ends with `endings`.
- * @param about.stopping aborted to give up; aborted here if a part fails later
+ * @param about.stopping its abort ends the start; it is aborted here if a part fails later
  */
 export async function startDemo(about: {
   dir: string;
@@ -97,7 +97,7 @@ export async function startDemo(about: {
   const registry = await loadProviders(PROVIDER_MODULES);
   const startSimulator = await loadSimulator(about.pos);
   const own = about.own && (await ownPlatform(about.own, env));
-  // An order that went its way in an earlier run would not go it again.
+  // The service would not place an order again that it placed in an earlier run.
   if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');
@@ -129,11 +129,11 @@ export async function startDemo(about: {
   endings.add('the kitchen', () => kitchen.stop());
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
 
-  // Known before the service starts, since some POS systems sign the URL that they call.
+  // The address must be known before the service starts, because some POS systems sign the URL that they call.
   let service: Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'> | undefined;
   const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
   endings.add('the load balancer', () => balancer.stop());
-  // What operators open stays where it is, too, when the service is started anew.
+  // The address for operators also stays the same when the service restarts.
   const operators = await balanceLoad(() => (service === undefined ? [] : [service.operatorUrl]));
   endings.add("the operators' load balancer", () => operators.stop());
 
@@ -146,13 +146,13 @@ export async function startDemo(about: {
   const { integration, settings } = pos;
   const webhookUrls = new Map<string, Promise<string>>();
   const openLocation = (locationId: string): Promise<string> => {
-    // The menu may have grown since, and the settings' maps with it.
+    // `fillMenu` may have added items to the menu, and their ids to the settings, so changed settings are stored again.
     const key = JSON.stringify([locationId, settings]);
     const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, registry, locationId, integration, settings });
     webhookUrls.set(key, opened);
     return opened;
   };
-  // Before the service starts, so that it knows their tokens at once, and without Postgres.
+  // Done before the service starts. It then loads the webhook tokens at once and knows them even without Postgres.
   for (const order of own?.orders ?? []) fillMenu(pos, order);
   await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
   signal.throwIfAborted();
@@ -169,7 +169,7 @@ export async function startDemo(about: {
       }),
       SETTINGS_KEY: settingsKey,
       ALLOW_PRIVATE_HOSTS,
-      // The service starts in the project, wherever the demo did.
+      // The service runs in the project's folder, so paths relative to the demo's folder are resolved here.
       PROVIDER_MODULES: PROVIDER_MODULES.map((name) => (/^[./]/.test(name) ? resolve(name) : name)).join(','),
       OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,

@@ -2,7 +2,7 @@ import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http
 import type { PlacedOrder, PlaceOrder } from './place-orders.ts';
 import type { Tracker } from './serve-tracker.ts';
 
-/** Takes orders from anyone with curl: `POST /orders?type=pickup` or `delivery`. The answer says where it is tracked. */
+/** Serves `POST /orders?type=pickup` (or `delivery`), which places an order. The answer has the URL of its tracker. */
 export function takeOrders(place: PlaceOrder, tracker: Tracker): Promise<HttpServer> {
   return take(tracker, (query) => {
     const type = query.get('type') ?? 'pickup';
@@ -10,12 +10,12 @@ export function takeOrders(place: PlaceOrder, tracker: Tracker): Promise<HttpSer
   });
 }
 
-/** Takes orders of the reader's own platform: `POST /orders?id=4711`. */
+/** Serves `POST /orders?id=4711`, which signals an order of the user's own platform. */
 export function takeOwnOrders(place: (orderId: string) => Promise<PlacedOrder>, tracker: Tracker): Promise<HttpServer> {
   return take(tracker, (query) => place(query.get('id') ?? '').catch((error: Error) => error.message));
 }
 
-/** @param place returns why it places none */
+/** @param place returns the placed order, or a sentence why it was not placed */
 function take(
   tracker: Tracker,
   place: (query: URLSearchParams) => Promise<PlacedOrder | string> | string,
@@ -23,7 +23,7 @@ function take(
   return serveHttp(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://platform');
     if (request.method !== 'POST' || pathname !== '/orders') {
-      sendJson(response, 404, { error: 'only POST /orders is here' });
+      sendJson(response, 404, { error: 'not found: there is only POST /orders' });
       return;
     }
     const placed = await place(searchParams);

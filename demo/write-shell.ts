@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url';
 
 const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 
-/** What may be a secret of whoever runs the demo, and is not written down: their shell has it. */
+/** Variables that may be secrets of the user. They are not written to the file, because the user's shell has them. */
 const MAYBE_THEIRS = ['DATABASE_URL', 'ORDER_API_TOKEN'];
 
 /**
- * Writes what a shell reads (`. <file>`) so that `expediter` is the command line of this demo there, with its service's
- * environment: then every command works that the console shows.
+ * Writes a file for a shell to read with `. <file>`. It defines `expediter` as the command line of this demo, with the
+ * environment of its service, so that the commands in the console work there.
  * @param own the environment of the demo
- * @returns the file, quoted
+ * @returns the path of the file, quoted
  */
 export function writeShell(dir: string, env: Record<string, string>, own: NodeJS.ProcessEnv): string {
   const file = join(dir, 'expediter.sh');
   const variables = Object.entries(env).map(([name, value]) =>
     MAYBE_THEIRS.includes(name) && own[name] === value
-      ? `: "\${${name}:?export it, as for the demo}"\n`
+      ? `: "\${${name}:?export it with the value that the demo has}"\n`
       : `export ${name}=${quoted(value)}\n`,
   );
   const command = `expediter() { ${quoted(process.execPath)} ${quoted(CLI)} "$@"; }\n`;

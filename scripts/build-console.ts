@@ -1,10 +1,10 @@
-/** `node scripts/build-console.ts`: builds the console, unless what is built is newer than all that it is made of. */
+/** `node scripts/build-console.ts`: builds the console, unless the last build is newer than all its sources. */
 import { readdir, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('..', import.meta.url);
 const MADE_OF = ['console', 'src', 'scripts', 'package-lock.json'];
-/** The last one that is written. */
+/** The file that a build writes last. */
 const BUILT = 'dist/console/index.html';
 
 export default async function buildConsole(): Promise<void> {
@@ -13,7 +13,7 @@ export default async function buildConsole(): Promise<void> {
   if (Math.max(...sources) < built) return;
   const { build } = await import('vite');
   const { NODE_ENV } = process.env;
-  // That of a test runner would make it one for developers, with the paths of this machine in it.
+  // The NODE_ENV of a test runner would make a development build, which contains the paths of this machine.
   process.env['NODE_ENV'] = 'production';
   try {
     await build({ root: fileURLToPath(new URL('console', ROOT)), logLevel: 'warn' });

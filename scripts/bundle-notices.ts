@@ -3,10 +3,10 @@ import type { Plugin } from 'vite';
 import { CONSOLE_PACKAGES, consolePackages } from './runtime-packages.ts';
 
 const FILE = 'licences.txt';
-/** The last of them, where one package lies in another's folder. */
+/** Matches the name of a package in a path: of the innermost one, if packages are nested. */
 const PACKAGE = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/;
 
-/** Puts the licences of what is bundled beside the bundle. @throws at the build, when a package is in it that is not known to be */
+/** Writes the licences of the bundled packages next to the bundle. The build fails if another package is in it. */
 export function bundleNotices(): Plugin {
   return {
     name: 'expediter:bundle-notices',
@@ -21,7 +21,7 @@ export function bundleNotices(): Plugin {
       }
       const unknown = [...bundled].filter((name) => !CONSOLE_PACKAGES.includes(name));
       if (unknown.length > 0) {
-        this.error(`${unknown.join(', ')} would be in the console: add it to CONSOLE_PACKAGES, or do without it`);
+        this.error(`${unknown.join(', ')} would be in the console: add it to CONSOLE_PACKAGES, or remove it`);
       }
       const notices = consolePackages()
         .filter(({ name }) => bundled.has(name))

@@ -1,4 +1,4 @@
-/** What docs/benchmark.md and other pages show of the measured figures in bench/figures.json. */
+/** Writes the measured figures of bench/figures.json as docs/benchmark.md and other pages show them. */
 import { CHARTED, drawBars } from '../bench/draw-bars.ts';
 import { FIGURES, reaches, type Figure } from '../bench/figures.ts';
 import { PEER_FIGURES } from '../bench/peers/peer-figures.ts';
@@ -9,7 +9,7 @@ export const KNOWN: Readonly<Record<string, Figure>> = { ...FIGURES, ...PEER_FIG
 const ORDER = Object.keys(KNOWN);
 const firstOf = ({ figures }: Run): number => Math.min(...Object.keys(figures).map((name) => ORDER.indexOf(name)));
 
-/** The command, the conditions and the figures of each run, in the order of the figures. The chart has the others. */
+/** The command, the conditions and the figures of each run, in the order of FIGURES. Charted figures are left out. */
 export function figureReference(): string {
   let machine = '';
   const sections = readRuns()
@@ -39,7 +39,7 @@ function goalOf(figure: Figure, value: number): string {
   return `, goal ${bound}${reaches(figure, value) ? '' : ', **missed**'}`;
 }
 
-/** Each number that a page may quote by a figure's name, such as `vsNaive64`, `vsNaive64.least` and `vsNaive64.most`. */
+/** The numbers that a page may quote, by the figure's name: `vsNaive64`, `vsNaive64.least` and `vsNaive64.most`. */
 export function quotable(): Map<string, string> {
   const all = readRuns().flatMap(({ figures }) => Object.entries(figures));
   return new Map(
@@ -51,7 +51,7 @@ export function quotable(): Map<string, string> {
   );
 }
 
-/** The number as pages have it: `2,625`, `0.40`, and `5` with a unit. */
+/** Formats a number as pages show it: `2,625`, `0.40`, and `5` with a unit. */
 function inPage(value: number, unit: string): string {
   if (Math.abs(value) >= 100) return value.toLocaleString('en');
   return unit === '' ? value.toFixed(2) : String(value);

@@ -1,7 +1,7 @@
-/** `npm run licences`: every package that runs with the service or is in its console, and its licence; exits 1 at one that we may not take. */
+/** `npm run licences`: lists the packages of service and console with their licences. Exits 1 if one is not allowed. */
 import { consolePackages, runtimePackages } from './runtime-packages.ts';
 
-/** They ask for no more than their text, which stays in the package. */
+/** Licences that only require their text to be included. Each package contains it. */
 export const PERMISSIVE: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -17,7 +17,7 @@ if (import.meta.main) {
   for (const { name, version, licence } of packages) console.log(`${name}@${version} ${licence ?? 'unknown'}`);
   const refused = packages.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence));
   for (const { name, version, licence } of refused) {
-    console.error(`error: ${name}@${version} is under ${licence ?? 'no licence that it names'}: a person should look`);
+    console.error(`error: ${name}@${version} has ${licence ?? 'no known licence'}: check whether it may be used`);
   }
   process.exitCode = refused.length > 0 ? 1 : 0;
 }

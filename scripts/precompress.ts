@@ -6,7 +6,7 @@ import type { Plugin } from 'vite';
 
 const TEXT = /\.(?:html|js|css|svg|txt)$/;
 
-/** Writes each file once more as `.br` and `.gz`, as small as they get: so the service compresses nothing. */
+/** Writes each text file also as `.br` and `.gz`, as small as possible, so that the service need not compress. */
 export function precompress(): Plugin {
   let built = '';
   return {

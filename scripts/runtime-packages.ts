@@ -5,11 +5,11 @@ export type RuntimePackage = {
   name: string;
   version: string;
   licence: string | undefined;
-  /** As the registry has it, `sha512-` and base64. */
+  /** The hash from the registry: `sha512-` and base64. */
   integrity: string | undefined;
   /** Its folder. */
   at: string;
-  /** The folders of those that it needs itself. */
+  /** The folders of the packages that it depends on. */
   needs: string[];
 };
 
@@ -23,7 +23,7 @@ type Entry = {
   peerDependenciesMeta?: Record<string, { optional?: boolean }>;
 };
 
-/** What is bundled into the console, and so runs in browsers. Nothing else gets in: its build would fail. */
+/** The packages that are bundled into the console and run in browsers. Its build fails if another one is in it. */
 export const CONSOLE_PACKAGES: readonly string[] = [
   '@kurkle/color',
   '@preact/signals',
@@ -41,12 +41,12 @@ function readLock(): Record<string, Entry> {
   return (JSON.parse(text) as { packages: Record<string, Entry> }).packages;
 }
 
-/** Names and exact versions, as `package.json` has them. */
+/** Names and exact versions, as in `package.json`. */
 export function directDependencies(): Record<string, string> {
   return readLock()['']?.dependencies ?? {};
 }
 
-/** What comes with these, themselves included, by what the lock file says that Node will find; without optional packages. */
+/** These packages and all that they depend on, as Node finds them by the lock file; without optional packages. */
 export function runtimePackages(of: readonly string[] = Object.keys(directDependencies())): RuntimePackage[] {
   const lock = readLock();
   const found = new Map<string, RuntimePackage>();
@@ -74,7 +74,7 @@ function needsOf({ dependencies, peerDependencies, peerDependenciesMeta }: Entry
   return [...Object.keys(dependencies ?? {}), ...peers];
 }
 
-/** Beside the package that asks, then in the folders above it. */
+/** Looks for a package as Node does: in the folder of the package that needs it, then in the folders above. */
 function locate(lock: Record<string, Entry>, name: string, from: string): string {
   for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf(`/${IN}`)))) {
     const at = folder === '' ? `${IN}${name}` : `${folder}/${IN}${name}`;

@@ -8,12 +8,12 @@ import { Id } from '../src/core/domain/order.ts';
 
 type Schema = Record<string, unknown>;
 
-/** What each message on the status topic has beside its payload. Pub/Sub knows texts alone. */
+/** The attributes of each message on the status topic. In Pub/Sub, all attributes are texts. */
 const LiveAttributes = z.object({
   type: z.literal('orderStatusChanged'),
   serviceOrderId: z.string(),
-  locationId: z.string().exactOptional().meta({ description: 'Missing where the payload has none.' }),
-  status: z.enum(STATUSES).exactOptional().meta({ description: 'Missing where it is null in the payload.' }),
+  locationId: z.string().exactOptional().meta({ description: 'Missing if the payload has none.' }),
+  status: z.enum(STATUSES).exactOptional().meta({ description: 'Missing if it is null in the payload.' }),
   memberState: z.enum(MEMBER_STATES),
   sequence: z.string().regex(/^[1-9]\d*$/),
   'content-type': z.literal('application/json'),
@@ -21,11 +21,11 @@ const LiveAttributes = z.object({
   'ce-id': z
     .string()
     .regex(/\/[1-9]\d*$/)
-    .meta({ description: 'Order and sequence: the same in a repeat.' }),
+    .meta({ description: 'Order and sequence. A repeat has the same id.' }),
   'ce-source': z.string().meta({ format: 'uri-reference', description: 'The topic, by its full name at Google.' }),
   'ce-type': z.literal(EVENT_TYPE),
   'ce-subject': z.string().exactOptional().meta({
-    description: "The order's id. Missing where that holds what CloudEvents allows in no text, such as a line break.",
+    description: "The order's id. Missing if it has a character that CloudEvents does not allow, such as a line break.",
   }),
   'ce-time': z.string().meta({ format: 'date-time', description: 'The `appliedAt` of the payload.' }),
   'ce-datacontenttype': z.literal('application/json'),
@@ -33,35 +33,35 @@ const LiveAttributes = z.object({
   'ce-sequence': z
     .string()
     .regex(/^\d{10}$/)
-    .meta({ description: 'The sequence, with zeros in front: as text it sorts as numbers do.' }),
+    .meta({ description: 'The sequence with leading zeros, so that it sorts correctly as text.' }),
   'ce-traceparent': z
     .string()
     .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
     .exactOptional()
-    .meta({ description: 'The span that published it. Missing where the service traces nothing.' }),
+    .meta({ description: 'The span that published it. Missing if tracing is off.' }),
 });
 
-/** Where the door looks for an id (src/http/signal-order-id.ts), beside the attribute. */
+/** The fields in which the service looks for an order id, if the attribute has none: src/http/pubsub-push.ts. */
 const OrderPlaced = z
   .union([
     z.looseObject({ orderId: Id }),
     z.looseObject({ order: z.looseObject({ id: Id }) }),
     z.looseObject({ id: Id }),
   ])
-  .meta({ description: 'The first of these that is an id counts. Nothing else is read.' });
+  .meta({ description: 'The first of these fields that has an id counts. Nothing else is read.' });
 
 const OrderPlacedAttributes = z.looseObject({ orderId: Id });
 
-/** Compact serialization of an encrypted JWE: five parts, of which the second, the key, may be empty. */
+/** The compact serialization of a JWE: five parts. The second part, the key, may be empty. */
 const SpilledWebhook = z.string().regex(/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+$/);
 
-/** docs/live-message.schema.json. */
+/** The contents of docs/live-message.schema.json. */
 export function liveMessageSchema(): Schema {
   const { $schema, $defs } = z.toJSONSchema(LiveMessage, { io: 'input' });
   return { $schema, $id: DATA_SCHEMA, ...$defs?.['LiveMessage'] };
 }
 
-/** docs/asyncapi.yaml. Topics' settings are no part of it: the binding for a channel is about schemas kept at Google. */
+/** The contents of docs/asyncapi.yaml, without settings of topics: its binding describes only schemas at Google. */
 export function asyncapi(): Schema {
   const { $schema: _, ...liveMessage } = liveMessageSchema();
   return {
@@ -69,7 +69,7 @@ export function asyncapi(): Schema {
     info: {
       title: 'Expediter',
       version: '1.0.0',
-      description: 'What the service takes from Pub/Sub, and what it tells there.',
+      description: 'The messages that the service receives from Pub/Sub and publishes to it.',
       license: { name: 'Apache-2.0' },
     },
     defaultContentType: 'application/json',
@@ -81,8 +81,8 @@ export function asyncapi(): Schema {
         messages: { liveMessage: { $ref: '#/components/messages/liveMessage' } },
       },
       signals: {
-        ...addressOf('signalTopic', 'order-placed', "The platform's. A push subscription leads to `/pubsub/push`."),
-        description: 'That there is an order, or that it should be looked at again: each signal has it fetched.',
+        ...addressOf('signalTopic', 'order-placed', "The platform's. Its push subscription calls `/pubsub/push`."),
+        description: 'A new order, or a change of an order. The service fetches the order for each signal.',
         messages: {
           orderPlaced: { $ref: '#/components/messages/orderPlaced' },
           orderPlacedByAttribute: { $ref: '#/components/messages/orderPlacedByAttribute' },
@@ -90,15 +90,15 @@ export function asyncapi(): Schema {
       },
       spill: {
         ...addressOf('spillTopic', 'webhook-spill', 'SPILL_TOPIC of the service.'),
-        description: 'Webhooks that came while Postgres was away. The service alone reads them.',
+        description: 'Webhooks that arrived while Postgres was down. Only the service reads them.',
         messages: { spilledWebhook: { $ref: '#/components/messages/spilledWebhook' } },
       },
     },
     operations: {
-      tellStatus: operation('send', 'orderStatus', 'Tells a step of an order, at least once.'),
+      tellStatus: operation('send', 'orderStatus', 'Publishes a step of an order, at least once.'),
       takeSignal: operation('receive', 'signals', 'Fetches the order from the platform.'),
-      spillWebhook: operation('send', 'spill', 'Keeps a webhook that Postgres did not take in time.'),
-      drainSpill: operation('receive', 'spill', 'Applies it once Postgres is back.'),
+      spillWebhook: operation('send', 'spill', 'Stores a webhook that Postgres did not store in time.'),
+      drainSpill: operation('receive', 'spill', 'Applies the webhook when Postgres is back.'),
     },
     components: {
       messages: {
@@ -121,7 +121,7 @@ export function asyncapi(): Schema {
         },
         orderPlacedByAttribute: {
           title: 'Signal by an attribute',
-          summary: 'An order, by its id in an attribute. It counts before the data, which may be anything.',
+          summary: 'An order, by its id in an attribute. The data is then ignored.',
           headers: schemaOf(OrderPlacedAttributes),
           examples: [{ headers: { orderId: 'order-4714' } }],
         },

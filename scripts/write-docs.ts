@@ -1,6 +1,6 @@
 /**
- * Writes what the pages of docs and .env.example have below their line, and the chart of figures: `npm run docs`. What
- * is above the line stays.
+ * `npm run docs`: writes the generated part of pages in docs and of .env.example, which is below a marked line, and the
+ * chart of figures. The text above the line stays.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -23,7 +23,7 @@ export const PAGES: readonly Page[] = [
   { file: '.env.example', line: '# Below this line: npm run docs', reference: exampleEnvironment },
 ];
 
-/** @returns the page as it should be, from the page as it is */
+/** @param page the current page @returns the page with a new generated part */
 export function withReference(
   page: string,
   { line = '<!-- Below this line: npm run docs -->', reference }: Page,
@@ -31,7 +31,7 @@ export function withReference(
   return `${page.split(line)[0]}${line}\n\n${reference()}\n`;
 }
 
-/** The sections of the variables, each by its first. */
+/** The headings of the sections of variables, by the first variable of each section. */
 const SECTIONS: { [Name in keyof Config]?: string } = {
   DATABASE_URL: 'Postgres',
   HOST: 'The process',
@@ -55,7 +55,7 @@ function variableReference(): string {
 
 function exampleEnvironment(): string {
   return bySection(({ name, about, value, example, notes }) => {
-    // One with <…> is for people.
+    // An example with <…> cannot be used as it is.
     const isSet = notes.includes('required') && !example.includes('<');
     const words = `${sentence(about)}${notes.includes('secret') ? ' Secret.' : ''}`;
     return `# ${words}\n${isSet ? '' : '# '}${name}=${value ?? example.split('<', 1)[0]}`;
@@ -66,7 +66,7 @@ type Described = {
   name: string;
   about: string;
   example: string;
-  /** What it is where it is unset, if that is a text or a number. */
+  /** The default, if it is a text or a number. */
   value: string | undefined;
   notes: ('required' | 'secret')[];
 };
@@ -98,7 +98,7 @@ function bySection(one: (variable: Described) => string, title: (text: string) =
     .trim();
 }
 
-/** @returns the variables that a start without an environment asks for */
+/** @returns the required variables: those that a start without an environment reports as missing */
 function missingVariables(): ReadonlySet<string> {
   try {
     readConfig({});
@@ -204,7 +204,7 @@ function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 }
 
-/** Makes links of the pages that a text names. */
+/** Replaces the names of pages in a text by links. */
 function linked(text: string): string {
   return text.replaceAll(/docs\/([\w-]+)\.md(#[\w-]+)?/g, '[$1]($1.md$2)');
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run --silent sbom > sbom.cdx.json`: a bill of materials in CycloneDX 1.6 of what runs with the service, and of what
- * is in its console. The same lock file gives the same bytes. (`npm sbom --omit dev` leaves out what a tool for developers needs as well: fifty
- * packages of ours that do run.)
+ * `npm run --silent sbom > sbom.cdx.json`: a bill of materials in CycloneDX 1.6 of the packages of the service and the
+ * console. The same lock file gives the same bytes. Not `npm sbom --omit dev`: it leaves out packages that a
+ * development tool also needs, about fifty of ours that run in production.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -31,7 +31,7 @@ export type Sbom = {
   dependencies: { ref: string; dependsOn: string[] }[];
 };
 
-/** What is installed twice, in two folders, is one component. */
+/** Makes the bill of materials. A package that is installed in two folders is one component. */
 export function sbom(): Sbom {
   const packages = [...runtimePackages(), ...consolePackages()];
   const refAt = new Map(packages.map((each) => [each.at, purlOf(each)]));

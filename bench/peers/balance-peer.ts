@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { PEERS, type Peer } from './peers.ts';
 
-/** Empties the peer's table, as if all were worked off. */
+/** Empties the peer's table, as if all its jobs were done. */
 export async function emptyPeer(databaseUrl: string, peer: Peer): Promise<void> {
   await query(databaseUrl, `TRUNCATE ${PEERS[peer].table} CASCADE`);
 }
 
-/** Compares the peer's table with the answers: every answer is 200, and every 200 is a row. @throws if not */
+/** Checks that every answer is 200, and that the peer's table has a row for each. @throws Error if not */
 export async function balancePeer(
   databaseUrl: string,
   peer: Peer,

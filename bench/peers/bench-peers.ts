@@ -18,16 +18,16 @@ endBySignal();
 
 const args = new Command('npm run bench:peers --')
   .description(
-    'Measures the service against what others use for such webhooks, on one Postgres, in turn, on this machine: ' +
-      `${Object.keys(PEERS).join(', ')}. Takes some seven minutes, and the first time installs them below bench/peers.`,
+    'Compares the service with other tools for such webhooks, in turn, on one Postgres, on this machine: ' +
+      `${Object.keys(PEERS).join(', ')}. Takes some seven minutes. The first run installs them below bench/peers.`,
   )
-  .option('--rounds <n>', 'how often each comes to its turn', fromOn(1), ROUNDS)
+  .option('--rounds <n>', 'how often each is measured', fromOn(1), ROUNDS)
   .option(
     '--record',
     'write the figures to bench/figures.json, from which "npm run docs" writes docs/benchmark.md',
     false,
   )
-  .option('--json', 'the last line of standard output is the result; the rest goes to standard error', false)
+  .option('--json', 'print the result as JSON in the last line of standard output, all else on standard error', false)
   .parse()
   .opts<{ rounds: number; record: boolean; json: boolean }>();
 const words = args.json ? process.stderr : process.stdout;

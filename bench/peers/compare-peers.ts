@@ -3,7 +3,7 @@ import type { Contest } from '../start-contest.ts';
 import { median } from '../summarize.ts';
 import { BY_CONNECTIONS, type PeerFigureName } from './peer-figures.ts';
 
-/** What `--json` tells. */
+/** The figures that `--json` prints. */
 export const IN_JSON: PeerFigureName[] = [
   'vsNodeRed8',
   'vsNodeRed64',
@@ -19,7 +19,7 @@ const COMPARISONS = BY_CONNECTIONS.map(({ peer, connections, name }): Comparison
   by: 'perSecond',
 }));
 
-/** Compares the service with its peers. @param about.seconds of each measurement */
+/** Compares the service with its peers. @param about.seconds the length of each measurement */
 export function comparePeers(
   contest: Contest,
   about: { rounds: number; seconds: number },

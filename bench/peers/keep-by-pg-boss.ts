@@ -4,7 +4,7 @@ import { POOL } from './open-peer-pool.ts';
 
 const QUEUE = 'webhooks';
 
-/** Sends a job for each webhook. What looks after old jobs and schedules is off. */
+/** Sends a job for each webhook. The maintenance of old jobs and schedules is off. */
 export async function keepByPgBoss(databaseUrl: string): Promise<Keep> {
   const boss = new PgBoss({ connectionString: databaseUrl, ...POOL, supervise: false, schedule: false });
   boss.on('error', console.error);

@@ -1,4 +1,4 @@
-// What is asked of the peers' packages. They are not installed with the project, and types are checked without them.
+// The used parts of the peers' packages. The packages are not installed with the project, so types are declared here.
 
 declare module 'node-red' {
   import type { RequestListener } from 'node:http';

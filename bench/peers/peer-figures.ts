@@ -12,7 +12,7 @@ const GOALS: Record<Peer, Record<Connections, number>> = {
   'graphile-worker': QUEUE_GOALS,
 };
 
-/** All at the same number of connections follow each other. */
+/** The comparisons, grouped by the number of connections. */
 export const BY_CONNECTIONS = CONNECTIONS.flatMap((connections) =>
   (Object.keys(PEERS) as Peer[]).map((peer) => ({
     peer,

@@ -1,6 +1,6 @@
 const LEFT_TO_THE_JOB = 'the raw body and headers; repeats; and to the job: the order, its history, publishing';
 
-/** What others use for such webhooks, each with the table that it writes, and what it does not do by then. */
+/** Other tools for such webhooks: the table that each writes, and what each has not done when it answers. */
 export const PEERS = {
   'node-red': {
     is: 'Node-RED',

@@ -10,7 +10,7 @@ import { PEERS } from './peers.ts';
 
 const { table } = PEERS['node-red'];
 
-/** The function node. Its body has been parsed by then, and the statement is prepared once per connection. */
+/** The code of the function node. The body is already parsed. The statement is prepared once per connection. */
 const KEEP = `
 const { hash, locations, pool } = global.get('door');
 const { locationId } = msg.req.params;
@@ -35,7 +35,7 @@ const FLOW = [
   { id: 'out', type: 'http response', z: 'flow', wires: [] },
 ];
 
-/** Runs Node-RED with one flow, without its editor, its log and what Express computes for caches. */
+/** Runs Node-RED with one flow, without its editor, its log, and the ETags of Express. */
 export async function serveNodeRed(databaseUrl: string, senders: readonly Sender[]): Promise<Server> {
   const pool = openPeerPool(databaseUrl);
   await pool.query(

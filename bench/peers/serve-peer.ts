@@ -1,6 +1,6 @@
 /**
- * Serves one peer in a process of its own. Its arguments are the peer's name and the database's URL, and one message has
- * the senders; it answers with its port, and ends when its parent disconnects.
+ * Serves one peer in its own process. The arguments are the peer's name and the database's URL. One message has the
+ * senders, and is answered with the port. The process ends when its parent disconnects.
  */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -9,7 +9,7 @@ import { bareFastify, type Keep } from '../bare-fastify.ts';
 import type { Sender } from '../prepare-bench-database.ts';
 import type { Peer } from './peers.ts';
 
-/** The two queues have the same door. Each process loads its own peer alone. */
+/** Both queues are served by the same bare Fastify. Each process loads only its own peer. */
 async function serve(peer: Peer, databaseUrl: string, senders: readonly Sender[]): Promise<Server> {
   if (peer === 'node-red') return (await import('./serve-node-red.ts')).serveNodeRed(databaseUrl, senders);
   const app = bareFastify(senders, await keepBy(peer, databaseUrl));

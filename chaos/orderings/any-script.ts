@@ -2,26 +2,26 @@ import fc from 'fast-check';
 import { STATUSES, type Status } from '../../src/core/domain/lifecycle.ts';
 import type { Fault, TillScript } from './scripted-tills.ts';
 
-/** Something that happens to one order, at one of two processes. */
+/** Something that happens to one order. Its request goes to one of two processes. */
 export type Step = {
-  /** Time passes before each round. */
+  /** The clock is moved forward before each round. */
   round: number;
-  /** Within it. */
+  /** Milliseconds since the beginning of the round. */
   afterMs: number;
   process: 0 | 1;
   do:
     | 'signal'
-    /** On the platform, with a signal. */
+    /** The member does this on the platform, which signals it. */
     | 'cancel'
     | 'change'
-    /** Has it cancelled. */
+    /** An operator requests a cancel. */
     | 'operator'
-    /** Does what is left to a person: looks at the POS, telephones. */
+    /** A person does what waits for one: checks the POS, or phones the restaurant. */
     | 'person'
-    /** The kitchen, which the POS tells by our id, by its own, or by both. */
+    /** The kitchen changes the status. The POS reports it with our id, its own id, or both. */
     | { status: Status; by: 'ours' | 'pos' | 'both'; again?: true };
 };
-/** `calm`: each step waits until the one before has had all its effects. */
+/** `calm`: each step waits until the previous step has had all its effects. */
 export type Script = TillScript & { steps: readonly Step[]; calm: boolean };
 
 export const ROUNDS = 8;
@@ -45,7 +45,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
   afterMs: fc.oneof(often(0, 2), { arbitrary: fc.integer({ min: 1, max: 300 }), weight: 1 }),
 });
 const faults = fc.array(fault, { maxLength: 3 });
-/** A read changes nothing, so it is only answered, late, or not. */
+/** A read changes nothing. So its answer can only be normal, late or lost. */
 const reads = fc.array(
   fault.map(({ how, afterMs }): Fault => ({ how: how === 'lost' ? how : 'answered', taken: 'never', afterMs })),
   { maxLength: 3 },
@@ -90,7 +90,7 @@ const any: fc.Arbitrary<Script> = fc
   })
   .map((each) => (each.calm ? calmed(each) : each));
 
-/** One whose first request was lost, so that the POS is asked slowly, and a step comes while it is. */
+/** A script in which the first answer is lost. The POS is then queried, answers slowly, and a step comes meanwhile. */
 const inDoubt: fc.Arbitrary<Script> = fc
   .tuple(any, fc.integer({ min: 0, max: 250 }), fc.constantFrom<Step['do']>('cancel', 'change', 'signal'))
   .map(([each, afterMs, does]) => {
@@ -100,12 +100,12 @@ const inDoubt: fc.Arbitrary<Script> = fc
       calm: false,
       creates: [{ how: 'lost', taken: 'never', afterMs: 0 }],
       finds: [slow, slow],
-      // The first round in which "not there" counts.
+      // Round 2 is the first in which the answer "there is no ticket" counts.
       steps: [{ round: 2, afterMs, process: 0, do: does }, ...each.steps.filter(({ round }) => round > 1)],
     };
   });
 
-/** One that is signalled, and then cancelled or changed while it is fetched for that. */
+/** A script with a signal, then a cancel or change while the order is fetched because of that signal. */
 const hasty: fc.Arbitrary<Script> = fc
   .tuple(any, fc.integer({ min: 1, max: 300 }), fc.constantFrom<Step['do']>('cancel', 'change'))
   .map(([each, afterMs, does]) => ({
@@ -118,7 +118,7 @@ const hasty: fc.Arbitrary<Script> = fc
     ],
   }));
 
-/** A script. It is calm once in six. */
+/** Any script. One in six is calm. */
 export const anyScript: fc.Arbitrary<Script> = fc.oneof(
   { arbitrary: any, weight: 4 },
   { arbitrary: inDoubt, weight: 1 },
@@ -126,8 +126,8 @@ export const anyScript: fc.Arbitrary<Script> = fc.oneof(
 );
 
 /**
- * One step in every other round, and one fault of each kind of request: what a step began is over before the next, however
- * long the back-offs are.
+ * Keeps one step in every other round, and one fault for each kind of request. So all effects of a step are over before
+ * the next step, however long the back-offs are.
  */
 function calmed({ steps, creates, cancels, finds, reads: readFaults, ...about }: Script): Script {
   return {
@@ -141,8 +141,8 @@ function calmed({ steps, creates, cancels, finds, reads: readFaults, ...about }:
 }
 
 /**
- * The same of a calm script in another order: signals come more often and at other times than what they are about, at the
- * other process, and the POS says everything twice, the first thing once more at the end.
+ * Returns a calm script with the same meaning in another order. Requests go to the other process. Signals come more
+ * often, and at other times than their causes. The POS reports each status twice, and the first one again at the end.
  */
 export function otherwise({ steps, ...about }: Script): Script {
   const others = steps.map((step): Step => ({ ...step, process: step.process === 0 ? 1 : 0 }));
@@ -159,7 +159,7 @@ export function otherwise({ steps, ...about }: Script): Script {
   };
 }
 
-/** The same with one thing less, for the shortest that still fails. */
+/** Returns scripts with one step or fault less, to find the shortest script that still fails. */
 export function shorter(from: Script): Script[] {
   const without = <T>(list: readonly T[]): T[][] => list.map((_, nth) => list.toSpliced(nth, 1));
   return [

@@ -4,7 +4,7 @@ import { cancellationNotified } from '../../src/core/domain/live-message.ts';
 import type { Played, Row } from './start-players.ts';
 import type { Till } from './scripted-tills.ts';
 
-/** Finds what must not be at the end, whatever happened in which order. Each is a sentence. */
+/** Finds facts that must never hold at the end, whatever happened in which order. Returns a sentence for each. */
 export function findContradictions(played: Played): string[] {
   const { row, till, onPlatform, operatorCancels } = played;
   if (row === undefined) return ['it is lost'];
@@ -13,7 +13,7 @@ export function findContradictions(played: Played): string[] {
   const byItself = till.told.has('cancelled');
   const isNobodys = !isCancelledThere && operatorCancels === 0;
   const isWithPerson = row.waitsForPerson || row.cancelState === 'by_phone' || row.cancelState === 'refused';
-  // Whoever asks once it is over is told nothing, and asks for nothing.
+  // A cancel that comes when the order has ended is not recorded and has no effect.
   const wasOver = row.cancelState === null && row.ended;
   const requests = operatorCancels + (isCancelledThere ? 1 : 0);
   const found: [boolean, string][] = [
@@ -24,29 +24,29 @@ export function findContradictions(played: Played): string[] {
     ],
     [
       liveTickets > 0 && !isNobodys && !isWithPerson && !wasOver && row.rank < RANK_END,
-      'a ticket stays at the POS of an order that is to be cancelled, and no person knows',
+      'the order is to be cancelled, its ticket stays at the POS, and no person is asked to act',
     ],
-    [liveTickets > 0 && row.rank === RANK_CANCELLED && !row.conflict, 'it is cancelled, and its ticket is not'],
-    [row.state === 'withdrawn' && till.tickets.length > 0, 'it is withdrawn, and has a ticket'],
-    [row.state === 'sent' && till.tickets.length === 0, 'it is sent, and has no ticket'],
+    [liveTickets > 0 && row.rank === RANK_CANCELLED && !row.conflict, 'it is cancelled, but its ticket is not'],
+    [row.state === 'withdrawn' && till.tickets.length > 0, 'it is withdrawn, but has a ticket'],
+    [row.state === 'sent' && till.tickets.length === 0, 'it is sent, but has no ticket'],
     [
       !till.kind.deduplicatesCancels && till.mayHaveCancelled > requests,
       `${till.mayHaveCancelled} requests to cancel, of ${requests} allowed`,
     ],
-    [isNobodys && row.cancelState !== null, 'nobody cancelled it, and a cancellation is recorded'],
-    [isNobodys && !byItself && row.rank === RANK_CANCELLED, 'nobody cancelled it, and it is cancelled'],
+    [isNobodys && row.cancelState !== null, 'nobody cancelled it, but a cancellation is recorded'],
+    [isNobodys && !byItself && row.rank === RANK_CANCELLED, 'nobody cancelled it, but it is cancelled'],
     [
       isCancelledThere && till.tickets.length === 0 && !isWithPerson && row.rank < RANK_FAILED,
-      'it is to be cancelled, has no ticket, and is not cancelled',
+      'it is to be cancelled and has no ticket, but is not cancelled',
     ],
-    [isCancelledThere && row.cancelState === null && !row.ended, 'it is cancelled on the platform, and nobody saw it'],
+    [isCancelledThere && row.cancelState === null && !row.ended, 'its cancel on the platform is not recorded'],
     ...told(played, row),
     ...contents(played, row),
   ];
   return found.flatMap(([isSo, what]) => (isSo ? [what] : []));
 }
 
-/** What its member was told. */
+/** Checks the notifications of its member. */
 function told({ live }: Played, row: Row): [boolean, string][] {
   const last = live.at(-1);
   const sequences = live.map(({ sequence }) => sequence);
@@ -57,7 +57,7 @@ function told({ live }: Played, row: Row): [boolean, string][] {
         sequences,
         live.map((_, nth) => nth + 1),
       ) || row.sequence !== sequences.length,
-      `its sequences are ${sequences.join()}, and the last is ${row.sequence}`,
+      `its sequences are ${sequences.join()}, but the last must be ${row.sequence}`,
     ],
     [
       last?.memberState !== memberStateAt(row.rank, 'pickup'),
@@ -72,24 +72,24 @@ function told({ live }: Played, row: Row): [boolean, string][] {
       !row.ended && (row.cancellation === 'requested') !== isOpen,
       `the order says ${row.cancellation}, its cancellation ${row.cancelState}`,
     ],
-    [row.ended && row.cancelIsOpen, 'it has ended, and its cancellation has not'],
+    [row.ended && row.cancelIsOpen, 'it has ended, but its cancellation has not'],
   ];
 }
 
-/** What was sent, and what of the newest was told to a person. */
+/** Checks the sent contents, and whether a difference from the platform's newest contents is recorded for a person. */
 function contents({ till, onPlatform, settledAfter }: Played, row: Row): [boolean, string][] {
   const isRepeated = repeatsDiffer(till, settledAfter);
   const [ticket] = till.tickets;
   const differs = ticket !== undefined && ticket.order.notes !== onPlatform.notes;
   const isCompared = row.state === 'sent' && row.cancelState === null && !row.ended;
   return [
-    [isRepeated, 'what was sent once was repeated otherwise'],
+    [isRepeated, 'a repeated request had other contents than the first'],
     [
       !isDeepStrictEqual(
         till.sent.map(({ order }) => order.notes),
         row.begun.map(({ notes }) => notes),
       ),
-      'not what was stored was sent',
+      'the sent contents differ from the stored contents',
     ],
     [
       isCompared && differs !== (row.changes !== null && row.changes.length > 0),
@@ -98,23 +98,23 @@ function contents({ till, onPlatform, settledAfter }: Played, row: Row): [boolea
   ];
 }
 
-/** Whether an order that may have been taken was sent otherwise, before anybody settled the doubt. */
+/** True if an order that the POS may have taken was sent with other contents before a person settled the doubt. */
 function repeatsDiffer({ sent, kind }: Till, settledAfter: readonly number[]): boolean {
   let doubted: object | undefined;
   for (const [nth, { order, fault }] of sent.entries()) {
     if (settledAfter.includes(nth)) doubted = undefined;
     if (doubted !== undefined && !isDeepStrictEqual(doubted, order)) return true;
     const mayBeTaken = fault.how === 'lost' || fault.how === '500' || fault.how === 'died';
-    // Where the POS does not deduplicate, a repeat begins once the doubt is over.
+    // If the POS does not deduplicate, a repeat is sent only after the doubt is settled, so it may differ.
     doubted = mayBeTaken ? order : kind.deduplicates ? doubted : undefined;
   }
   return false;
 }
 
 /**
- * What two plays of the same steps in another order must have in common. A change is on the ticket or known beside it:
- * which of both may be a matter of moments, such as where a person says in the same moment that there is no ticket yet.
- * Once it is to be cancelled nobody looks at what else changed, and it may be on neither.
+ * Returns what two plays of the same steps in another order must have in common. A change is either on the ticket or
+ * recorded as a difference. Which one may depend on the moment, for example if a person says just then that there is no
+ * ticket. When a cancel was requested, changes are no longer compared, so a change may be on neither.
  */
 export function endOf({ row, till }: Played): object {
   const known = row?.changes?.find(({ path }) => path === 'notes')?.is;

@@ -9,23 +9,23 @@ import { drawTellings, startTelling, withOneLess } from './tell-events.ts';
 export type OrderingsResult = {
   seed: number;
   ok: boolean;
-  /** Orders that were told events, and those of which something else came than in another order. */
+  /** Orders that only got events, and how many of them had a wrong result. */
   told: number;
   toldWrong: number;
-  /** Orders with cancels, changes and lost answers, and those that came to a bad end. */
+  /** Orders with cancels, changes and lost answers, and how many of them had a wrong result. */
   played: number;
   playedWrong: number;
 };
 
-/** How many scripts are played, at all kinds of till alike. Each may have a twin. */
+/** How many scripts are played, evenly at all kinds of till. A calm script is also played in another order. */
 const SCRIPTS = ORDERS / 2;
-/** How often what fails is made shorter. */
+/** How often a failing case is shortened. */
 const SHORTEN = 8;
 
 type Failing<Case> = { it: Case; problem: string };
 type At = { kind: number; script: Script };
 
-/** Plays events, and then cancels, changes, lost answers and events, in any order, over two processes. */
+/** Plays random orders of events, then of cancels, changes, lost answers and events, over two processes. */
 export async function runOrderings(
   seed: number,
   print: (line: string) => void,
@@ -33,10 +33,10 @@ export async function runOrderings(
   const players = await startPlayers();
   try {
     const tellings = drawTellings(seed);
-    print(`seed ${seed}: ${tellings.length} orders are told events in any order`);
+    print(`seed ${seed}: ${tellings.length} orders get events in any order`);
     const told = await complain(tellings, await startTelling(players), withOneLess);
     const scripts = fc.sample(anyScript, { numRuns: SCRIPTS, seed });
-    print(`${SCRIPTS} orders are cancelled, changed and told in any order`);
+    print(`${SCRIPTS} orders get cancels, changes and events in any order`);
     const played = await complain(
       scripts.map((script, nth) => ({ kind: nth % KINDS.length, script })),
       (cases) => playAll(players, cases),
@@ -59,7 +59,7 @@ export async function runOrderings(
   }
 }
 
-/** Plays all. @returns the problem of each that fails, the first with the shortest that still fails */
+/** Plays all cases. @returns the problem of each failing case; of the first also its shortest version that fails */
 async function complain<Case>(
   cases: readonly Case[],
   play: (cases: readonly Case[]) => Promise<Failing<Case>[]>,
@@ -79,7 +79,7 @@ async function complain<Case>(
 
 let rounds = 0;
 
-/** Plays scripts, each at a till of its kind, and each calm one in another order as well. */
+/** Plays scripts, each at a till of its kind. Plays each calm script in another order too, and compares the ends. */
 async function playAll(players: Players, cases: readonly At[]): Promise<Failing<At>[]> {
   const taken = new Map<number, number>();
   const placed = cases.map((it) => {
@@ -97,13 +97,13 @@ async function playAll(players: Players, cases: readonly At[]): Promise<Failing<
       findContradictions(which).map((what) => `${which.serviceOrderId}: ${what}\n${storyOf(which)}`),
     );
     if (twin !== undefined && !isDeepStrictEqual(endOf(one), endOf(twin))) {
-      whats.push(`${one.serviceOrderId}: in another order it ends otherwise\n${storyOf(one)}\n${storyOf(twin)}`);
+      whats.push(`${one.serviceOrderId}: in another order it has another end\n${storyOf(one)}\n${storyOf(twin)}`);
     }
     return whats.slice(0, 1).map((problem) => ({ it, problem }));
   });
 }
 
-/** What happened to one order, for whoever has to find out why. */
+/** Everything that happened to one order, for the person who looks for the cause. */
 const storyOf = ({ row, till, script: { steps, ...about }, live }: Played): string =>
   JSON.stringify(
     {

@@ -5,41 +5,41 @@ import { RANK_END, rankOf, statusAt, type Status } from '../../src/core/domain/l
 import type { KitchenOrder, OrderRef, StatusEvent } from '../../src/core/domain/order.ts';
 import type { CancelAnswer, Provider } from '../../src/core/domain/provider.ts';
 
-/** What becomes of one request. `taken` is when the till does what a request asks whose answer does not come. */
+/** The fate of one request. `taken` is when the till executes the request, if its answer does not arrive. */
 export type Fault = {
   how: 'answered' | 'lost' | '500' | 'died' | 'unreachable' | 'unauthorised' | 'refused';
   taken: 'at once' | 'later' | 'never';
-  /** Milliseconds before anything of this happens. */
+  /** Milliseconds until all of this happens. */
   afterMs: number;
 };
 
-/** How a till behaves, and what becomes of each request in turn; of later ones nothing is lost. */
+/** How a till behaves. Each list has the faults of the first requests of a kind. Later requests have no faults. */
 export type TillScript = {
   creates: readonly Fault[];
   cancels: readonly Fault[];
   finds: readonly Fault[];
   reads: readonly Fault[];
-  /** From which status on it is too late to cancel. */
+  /** From this status on, it is too late to cancel. */
   tooLateFrom: Status;
-  /** It answers `requested`, and says in a webhook what became of that, or never does. */
+  /** It answers `requested` to a cancel. A webhook reports the result later, or never. */
   confirms: boolean;
-  /** Nobody can cancel without the POS's own id. */
+  /** A cancel needs the POS's own id. */
   needsPosId: boolean;
 };
 
 /** One order's till. */
 export type Till = TillScript & {
   kind: Kind;
-  /** Every order that was sent, with its fault, also those that did not get there. */
+  /** Every order that was sent, with its fault, even if it did not arrive. */
   sent: { order: KitchenOrder; fault: Fault }[];
   tickets: { providerOrderId: string; order: KitchenOrder; live: boolean }[];
-  /** Requests to cancel that may have got there. */
+  /** The number of requests to cancel that may have arrived. */
   mayHaveCancelled: number;
   asked: Record<'creates' | 'cancels' | 'finds' | 'reads', number>;
   rank: number;
-  /** What it has told in webhooks. */
+  /** The statuses that it has reported in webhooks. */
   told: Set<Status>;
-  /** Requests that are still on their way, and when they get there. */
+  /** Requests that have not arrived yet, with the time at which they will. */
   arrivals: { at: number; action: () => void }[];
 };
 
@@ -47,7 +47,7 @@ export type Till = TillScript & {
 export type Kind = Record<'deduplicates' | 'finds' | 'cancels' | 'deduplicatesCancels' | 'reads', boolean>;
 
 const BOTH = [true, false];
-/** Every kind of POS: a cancel is taken twice only where there is one. */
+/** Every kind of POS. Only a POS that can cancel may deduplicate cancels. */
 export const KINDS: Kind[] = BOTH.flatMap((deduplicates) =>
   BOTH.flatMap((finds) =>
     BOTH.flatMap((reads) =>
@@ -60,26 +60,26 @@ export const KINDS: Kind[] = BOTH.flatMap((deduplicates) =>
   ),
 );
 
-/** An integration's name: what its POS can do. */
+/** The name of the integration, made of what its POS can do. */
 export const nameOf = (kind: Kind): string =>
   ['till', ...Object.entries(kind).flatMap(([what, can]) => (can ? [what.toLowerCase()] : []))].join('-');
 
-/** Longer than any test, so that nothing but the lease ends a call whose process died. */
+/** The time-out of calls. It is longer than any test, so that only the lease ends a call whose process died. */
 const DIES_S = 120;
-/** Seconds that a request that was cut off may be on its way. */
+/** Seconds until a request arrives at the till whose sender was cut off. */
 const ON_ITS_WAY_S = 50;
 
 export type Tills = {
   providers: Provider[];
   /** By the order's id. */
   of: Map<string, Till>;
-  /** Requests under way whose process lives. */
+  /** The number of current requests whose process still runs. */
   underWay(): number;
-  /** Those whose process died, by the order's id. */
+  /** Ids of orders with a request whose process died. */
   died: Set<string>;
-  /** Lets time pass on the way to the POS. */
+  /** Delivers the requests that arrive at the POS until this time. */
   arrive(untilS: number): void;
-  /** Ends the calls whose process died. */
+  /** Ends the calls whose process died, and forgets all tills. */
   release(): void;
 };
 
@@ -97,7 +97,7 @@ export function scriptedTills(nowS: () => number): Tills {
     return till;
   };
 
-  /** Makes one request: `act` is what the till does when it gets there. */
+  /** Makes one request: `action` is what the till does when the request arrives. */
   const request = async <Result>(
     serviceOrderId: string,
     about: 'creates' | 'cancels' | 'finds' | 'reads',
@@ -118,7 +118,7 @@ export function scriptedTills(nowS: () => number): Tills {
         try {
           action(till);
         } catch {
-          // The refusal is lost, too.
+          // The answer is lost, so a refusal is lost too.
         }
       };
       if (fault.taken === 'at once') arrives();
@@ -197,7 +197,7 @@ export function scriptedTills(nowS: () => number): Tills {
               if (how !== 'unreachable' && how !== 'unauthorised') till.mayHaveCancelled += 1;
             },
           ).then((answer) => {
-            // Nothing was there to be cancelled, or nobody was asked.
+            // There was no ticket to cancel, or the POS was not asked.
             if (isAbsent) tillOf(serviceOrderId).mayHaveCancelled -= 1;
             return answer;
           });
@@ -230,7 +230,7 @@ export function scriptedTills(nowS: () => number): Tills {
 
 const ANSWERED: Fault = { how: 'answered', taken: 'at once', afterMs: 0 };
 
-/** Something happens in the kitchen. @param again only if it happened before @returns whether the till tells of it */
+/** Changes a status in the kitchen. @param again only if it was reported before @returns true if the till reports it */
 export function happens(till: Till, status: Status, again = false): boolean {
   if (till.tickets.length === 0 || (again && !till.told.has(status))) return false;
   till.told.add(status);

@@ -17,7 +17,7 @@ import { startSystem, type System } from '../../test/support/start-system.ts';
 import { KINDS, end, happens, nameOf, scriptedTills, type Kind, type Till } from './scripted-tills.ts';
 import { ROUNDS, type Script, type Step } from './any-script.ts';
 
-/** What the database says of an order at the end. */
+/** The state of an order in the database at the end. */
 export type Row = {
   id: string;
   rank: number;
@@ -28,15 +28,15 @@ export type Row = {
   cause: string | null;
   waitsForPerson: boolean;
   cancelState: string | null;
-  /** Whether anybody may still do something about it. An order that failed ends it in the state that it has. */
+  /** True if the cancellation is not finished. The failure of its order finishes it, whatever its state. */
   cancelIsOpen: boolean;
   changes: { path: string; is?: unknown }[] | null;
   conflict: boolean;
-  /** What was stored whenever a request for a ticket began. */
+  /** The stored order at the beginning of each request for a ticket. */
   begun: { notes: string; cancellation: string | null }[];
 };
 
-/** One order's play, at its end. */
+/** One order at the end of its play. */
 export type Played = {
   /** The number of its location. */
   nth: number;
@@ -44,9 +44,9 @@ export type Played = {
   script: Script;
   till: Till;
   onPlatform: CanonicalOrder;
-  /** How often an operator had it cancelled. */
+  /** How many cancels operators requested. */
   operatorCancels: number;
-  /** After how many requests for a ticket a person settled the doubt. */
+  /** The number of requests for a ticket at each time when a person settled the doubt. */
   settledAfter: number[];
   row: Row | undefined;
   live: LiveMessage[];
@@ -54,19 +54,19 @@ export type Played = {
 
 type Play = Omit<Played, 'row' | 'live'>;
 
-/** Seconds before each round. No wait of ours is over at the end of a round, if rounds take a second or so themselves. */
+/** Seconds before each round. If a round takes about a second, no wait of the service ends at the end of a round. */
 const STEP_S = 40;
-/** Seconds for what failed once to be tried again. */
+/** Seconds until a call that failed once is tried again. */
 const BACKOFF_S = 8;
-/** How often something is posted that is refused for now, and the pause. */
+/** How often a request is repeated that is refused for now, and the pause between tries. */
 const TRIES = 60;
 const AGAIN_MS = 500;
-/** The same afterwards, until nothing is due any more. */
+/** The steps of time in seconds after the last round, until nothing is due any more. */
 const LATER_S = [30, 60, 120, 200, 300, 600, 900, 1_800, 1_800, 3_600];
-/** Orders that one play has. Each has a location, so that no order waits for another. */
+/** The most orders in one play. Each has its own location, so that no order waits for another. */
 export const ORDERS = 18 * KINDS.length;
 
-/** The stored order as each request for a ticket begins, under the lock of the order. */
+/** Records the stored order at the beginning of each request for a ticket, under the lock of the order. */
 const WATCH = `
   CREATE TABLE begun (service_order_id text NOT NULL, nth bigserial, notes text, cancellation text);
   CREATE FUNCTION watch_begun() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -79,7 +79,7 @@ const WATCH = `
   CREATE TRIGGER watch_begun AFTER INSERT ON placement_attempts
     FOR EACH ROW WHEN (NEW.call = 'createOrder') EXECUTE FUNCTION watch_begun()`;
 
-/** SQL of what is due, of the orders $1. Those of $2 have a call whose process died. */
+/** Selects the work that is due for the orders $1. The orders $2 have a call whose process died. */
 const DUE = `
   WITH dead AS (
     SELECT service_order_id, call FROM placement_attempts
@@ -91,7 +91,7 @@ const DUE = `
     FROM placements p
     WHERE finished_at IS NULL AND service_order_id = ANY ($1)
     UNION ALL
-    -- A change waits for the doubt that a person settles.
+    -- A refresh waits while the order is in doubt until a person settles the doubt.
     SELECT 'look', service_order_id, l.next_attempt_at, true
     FROM refreshes l JOIN placements p USING (service_order_id)
     WHERE (p.finished_at IS NOT NULL OR p.next_attempt_at <> 'infinity') AND service_order_id = ANY ($1)
@@ -130,14 +130,14 @@ const ENDS = `
 
 export type Players = {
   system: System;
-  /** Posts, and once more while it is refused for now. @throws Error on any other answer but 200 and 204 */
+  /** Posts, and repeats it on 500 and 503. @throws Error on an answer that is neither of these nor 200, 201 or 204 */
   post(url: string, body: object): Promise<void>;
   /** Plays scripts, all at once, until nothing is due any more. @param scripts by the number of their location */
   play(name: string, scripts: ReadonlyMap<number, Script>): Promise<Played[]>;
   stop(): Promise<void>;
 };
 
-/** Starts a system of two processes, in which each location has a till. */
+/** Starts a system of two processes in which each location has a till. */
 export async function startPlayers(): Promise<Players> {
   let aheadS = 0;
   const nowS = (): number => Date.now() / 1_000 + aheadS;
@@ -154,7 +154,7 @@ export async function startPlayers(): Promise<Players> {
     env: {
       POOL_SIZE: '10',
       ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql',
-      // A push's token would be of a long time ago, once the clock was moved.
+      // Without push tokens, because they would have expired when the clock was moved.
       PUSH_AUTH: 'off',
       OPERATOR_TOKEN,
       LOG_LEVEL: 'error',
@@ -179,7 +179,7 @@ export async function startPlayers(): Promise<Players> {
         body: JSON.stringify(body),
       });
       if (/^20[04]$/.test(status)) return;
-      // Whoever is told to come again does.
+      // 500 and 503 ask the sender to try again.
       if (!/^50[03]$/.test(status) || tries === TRIES) {
         throw new Error(`${url.replace(/token=.*/, '')} answered ${status}: ${system.logged.slice(-5).join('')}`);
       }
@@ -190,7 +190,7 @@ export async function startPlayers(): Promise<Players> {
     const data = Buffer.from(JSON.stringify({ orderId: serviceOrderId })).toString('base64');
     return post(`${system.urls[at]}/pubsub/push`, { message: { data, messageId: '1' }, subscription: 'orders' });
   };
-  /** Has all workers look, who would within a second or two. */
+  /** Makes all workers look for work now instead of within a second or two. */
   const wake = async (): Promise<void> => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     await Promise.all([
@@ -249,7 +249,7 @@ export async function startPlayers(): Promise<Players> {
     return signal(serviceOrderId, step.process);
   };
 
-  /** Does what the board leaves to a person, who looks at the POS and telephones. */
+  /** Does what the board asks a person to do: checks the POS, and phones the restaurant. */
   const person = async (play: Play): Promise<void> => {
     const { serviceOrderId, till } = play;
     const [row] = await read([serviceOrderId]);
@@ -310,7 +310,7 @@ export async function startPlayers(): Promise<Players> {
           );
         if (round > 0) await pass(round % 2 === 1 ? STEP_S - BACKOFF_S : STEP_S);
         const placed = round > 0 ? [] : plays.map(({ serviceOrderId }) => signal(serviceOrderId, 0));
-        // While things happen since time has passed, and where it is calm afterwards.
+        // Steps of other scripts run while due work is done. Steps of calm scripts run below, when nothing is due.
         await Promise.all([...placed, takeAll(false)]);
         await quiet(ids);
         if (round % 2 === 0 && round < ROUNDS) continue;
@@ -325,7 +325,7 @@ export async function startPlayers(): Promise<Players> {
         later = await quiet(ids);
         if (later === 0 && plays.every(({ till }) => till.arrivals.length === 0)) break;
       }
-      if (later > 0) throw new Error(`${later} are due for ever`);
+      if (later > 0) throw new Error(`${later} pieces of work are still due`);
       const rows = new Map((await read(ids)).map((row) => [row.id, row]));
       const live = Map.groupBy(system.pubsub.published('order-status'), (message) => message.orderingKey);
       tills.release();

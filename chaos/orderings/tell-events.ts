@@ -11,18 +11,18 @@ const MULTISETS = 80;
 const ORDERS_OF_EACH = 10;
 const LOCATION = 'club-1';
 
-/** What the POS says: by our id, by its own, or by both; a POS may number one order twice. */
+/** A status that the POS reports with our id, its own id, or both. A POS may give one order two ids, `a` and `b`. */
 type Said = { status: Status; ours: boolean; pos?: 'a' | 'b' | undefined };
-/** Or createOrder's answer, which names POS id a. */
+/** A report, or the answer to createOrder, which has the POS id `a`. */
 type Step = Said | 'answer';
-/** What one order is told, the first of it at this process. */
+/** The steps of one order. The first goes to this process, the next to the other one, in turn. */
 export type Telling = { steps: readonly Step[]; process: number };
 
 const said: fc.Arbitrary<Said> = fc
   .record({ status: fc.constantFrom(...STATUSES), ours: fc.boolean(), pos: fc.constantFrom('a', 'b', undefined) })
   .filter(({ ours, pos }) => ours || pos !== undefined);
 
-/** Some events, each perhaps repeated, and the answer somewhere among them. */
+/** Some events, each once or twice, and the answer. `drawTellings` shuffles them. */
 const multiset: fc.Arbitrary<Step[]> = fc
   .array(fc.tuple(said, fc.integer({ min: 1, max: 2 })), { minLength: 1, maxLength: 4 })
   .map((events) => ['answer', ...events.flatMap(([event, times]) => Array.from({ length: times }, () => event))]);
@@ -36,11 +36,11 @@ export function drawTellings(seed: number): Telling[] {
   });
 }
 
-/** The same with one event less. */
+/** Returns tellings with one event less. */
 export const withOneLess = ({ steps, process }: Telling): Telling[] =>
   steps.flatMap((step, nth) => (step === 'answer' ? [] : [{ steps: steps.toSpliced(nth, 1), process }]));
 
-/** What must come of it, whatever the order: the design's words, not the code's. */
+/** The correct result, whatever the order of the steps. Written from the design, without the service's own code. */
 function expected(steps: readonly Step[]): { rank: number; posIds: string[] } {
   const events = steps.filter((step) => step !== 'answer');
   const posIds = new Set(['a', ...events.flatMap((event) => (event.ours && event.pos) || [])]);
@@ -48,7 +48,7 @@ function expected(steps: readonly Step[]): { rank: number; posIds: string[] } {
   return { rank: Math.max(10, ...heard.map((event) => rankOf(event.status))), posIds: [...posIds].sort() };
 }
 
-/** Tells each its events, at two processes in turn. @returns what came of it otherwise than it must */
+/** Returns a function that sends each order its events, at two processes in turn, and returns the wrong results. */
 export async function startTelling({
   system,
   post,
@@ -91,7 +91,7 @@ export async function startTelling({
       for (const { id, it } of waiting) await tell(id, it);
     };
     await Promise.all(Array.from({ length: 48 }, tellOn));
-    // Events that were parked at the very moment their id was learnt are the sweep's.
+    // An event that is parked in the same moment in which its POS id is stored is applied later by the sweep.
     await until(async () => {
       const [left] = await system.query(
         `SELECT (SELECT count(*) FROM parked_events JOIN provider_orders USING (location_id, integration, provider_order_id))

@@ -4,7 +4,7 @@ import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
 import { describeAction } from './describe-action.ts';
 
-/** Actions, one per line, with links. @param at the location of the page, which is not linked */
+/** Actions, one per line, with links. @param at the location whose page this is: it gets no link */
 export function Acts({
   actions,
   at,

@@ -1,7 +1,7 @@
 import type { Tone } from '../parts/tones.ts';
 import type { RecordedAction } from '../wire.ts';
 
-/** The predicate of the sentence, by the code of the action. */
+/** The sentence after the actor's name, by the code of the action. */
 const ACTS: Readonly<Record<string, string>> = {
   retry: 'retried the order',
   resolve: 'entered what was seen at the POS',
@@ -67,7 +67,7 @@ const KINDS: Partial<Record<RecordedAction['by']['kind'], string>> = {
   command_line: 'command line',
 };
 
-/** The name of the actor, with the kind of access unless it was a person. */
+/** The name of the actor, followed by `(token)` or `(command line)` if it was one. */
 export function nameOf({ kind, name }: RecordedAction['by']): string {
   if (kind === 'nobody') return 'An anonymous caller';
   const how = KINDS[kind];

@@ -69,7 +69,7 @@ function useOpened(): ColumnName {
   return opened.current ?? 'placed';
 }
 
-/** The state of the connection, and the number of orders. `Live` also requires that members are notified. */
+/** The state of the connection and the counts of orders. It is not `Live` while live messages cannot be published. */
 function Standing() {
   follow('counts');
   const { open, done, failed } = board.counts;

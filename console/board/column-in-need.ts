@@ -2,8 +2,8 @@ import { COLUMNS, type ColumnName } from './column-of.ts';
 import type { Board } from './create-board.ts';
 
 /**
- * Chooses the column that a small screen opens on: that of an order that needs a person, else of a late order, else the
- * first that is not empty.
+ * Chooses the column that a small screen shows first: the column of an order that needs a person, else the first column
+ * with a late order, else the first column that is not empty.
  */
 export function columnInNeed(
   { lists, late }: Pick<Board, 'lists' | 'late'>,

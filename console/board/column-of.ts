@@ -1,6 +1,6 @@
 import type { BoardOrder } from '../wire.ts';
 
-/** Columns from left to right. Orders that ended before today have none. */
+/** Columns from left to right. The board does not show orders that ended before today. */
 export const COLUMNS = ['placed', 'sent', 'confirmed', 'preparing', 'ready', 'out', 'done', 'failed'] as const;
 
 export type ColumnName = (typeof COLUMNS)[number];
@@ -30,10 +30,10 @@ const OF_MEMBER_STATE: Record<NonNullable<BoardOrder['memberState']>, ColumnName
   cancelled: 'done',
 };
 
-/** Returns the column. An order that ended without a POS report is done too, unless it failed. */
+/** Returns the column. An order that ended without a final status of the POS is in `done`, unless it failed. */
 export function columnOf({ endedAt, memberState, placement, fulfillment }: BoardOrder): ColumnName {
   if (placement === 'failed') return 'failed';
   if (endedAt !== null && memberState !== 'failed') return 'done';
-  // After a restart, an order that failed before it was fetched still has the member state `failed`.
+  // When an order failed before it was fetched and is retried, its member state is still `failed`.
   return memberState === null || fulfillment === null ? 'placed' : OF_MEMBER_STATE[memberState];
 }

@@ -8,8 +8,8 @@ import { TicketLink } from './ticket-link.tsx';
 const ROW = { beside: 123, alone: 106 };
 
 /**
- * A column: a list with arrow keys. Tab reaches one ticket, which is drawn even when it is scrolled out of view.
- * @param isAlone true on a small screen. Each column needs its own component key.
+ * A column of tickets. Arrow keys move the focus. Tab reaches only the current ticket, so this ticket is rendered even
+ * when it is scrolled out of view. @param isAlone true on a small screen. Each column needs its own key: it has state.
  */
 export function Column({ column, isAlone }: { column: ColumnName; isAlone: boolean }) {
   follow(column);
@@ -28,7 +28,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
   const moved = useRef(false);
   const at = placeOf(column, current);
   const currentId = tickets[at]?.id;
-  // When the focused ticket leaves, the next one gets the focus.
+  // When the focused ticket leaves the column, the next ticket gets the focus.
   const hadFocus = columnInFocus() === column;
 
   useLayoutEffect(() => {
@@ -38,7 +38,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
     moved.current = false;
     const next = list?.querySelector<HTMLElement>('[tabindex="0"]') ?? list;
     next?.focus({ preventScroll: true });
-    // After a key, the page scrolls as well, because the column may be out of view.
+    // After a key press, the page scrolls as well, because the column may be out of view.
     if (!isLost) next?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
   useEffect(() => {
@@ -82,7 +82,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
         class="board-scroll"
         ref={scroller}
         tabIndex={-1}
-        // Alone, the column is as high as its tickets, but no higher than the screen.
+        // On a small screen, the column is as high as its tickets, but at most 80 % of the screen.
         style={isAlone ? { height: `min(${height + EDGES}px, 80dvh)` } : undefined}
       >
         {tickets.length === 0 ? (
@@ -128,7 +128,7 @@ function columnInFocus(): string | null | undefined {
   return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');
 }
 
-/** Returns the index of the current ticket, or its last index if it has left. */
+/** Returns the index of the current ticket. If the ticket has left the column, returns its last index. */
 function placeOf(column: ColumnName, current: { id: string; at: number } | undefined): number {
   if (current === undefined) return 0;
   const at = board.indexOf(column, current.id);

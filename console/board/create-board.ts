@@ -6,8 +6,8 @@ import { byUrgency, ticketOf, type Ticket, type Trouble } from './ticket-of.ts';
 export type Filter = { location: string; integration: string; text: string };
 
 /**
- * Filtered tickets, in their order on screen. A ticket is in the list of its column and in the list of its trouble.
- * `failed` is both.
+ * Lists of the tickets that match the filter, in their order on screen. A ticket is in the list of its column and, if
+ * it needs a person, in the list of its trouble. `failed` is both a column and a trouble.
  */
 export type ListName = ColumnName | Trouble | 'left_out';
 export type Lists = Record<ListName, readonly Ticket[]>;
@@ -19,18 +19,18 @@ export type Board = {
   readonly lists: Lists;
   /** The number of late tickets by column. */
   readonly late: Readonly<Record<ColumnName, number>>;
-  /** Counts without the filter. */
+  /** Counts of all orders, whatever the filter is. */
   readonly counts: Readonly<{ open: number; done: number; failed: number; troubled: number }>;
   /** Locations and integrations with tickets, sorted. */
   places(): { locations: string[]; integrations: string[] };
   /** The index of a ticket in a list, or -1. */
   indexOf(list: ListName, id: string): number;
-  /** Starts a new board. The current one stays until `complete`. */
+  /** Starts to load a new board. The current board stays until `complete`. */
   begin(): void;
   /** Adds or replaces orders by their ids. */
   take(orders: readonly BoardOrder[], now: number): void;
   complete(now: number): void;
-  /** Updates what depends on time only: late tickets, and tickets that ended before today. */
+  /** Applies the passage of time: marks late tickets, and removes tickets that ended before today. */
   pass(now: number): void;
   narrow(filter: Filter): void;
   clear(): void;
@@ -41,8 +41,8 @@ export type Board = {
 const LISTS = [...COLUMNS, 'in_doubt', 'held', 'left_out'] as const satisfies ListName[];
 
 /**
- * The board in memory. A change costs two binary searches for any number of orders. Lists are sorted only for a new
- * board or a new filter.
+ * The board in memory. A changed order costs two binary searches in each of its lists, however many orders there are.
+ * Lists are sorted only for a new board or a new filter.
  */
 export function createBoard(): Board {
   let tickets = new Map<string, Ticket>();
@@ -181,7 +181,7 @@ function listsOf({ column, trouble, lacks }: Ticket): ListName[] {
   return lacks ? [...lists, 'left_out'] : lists;
 }
 
-/** The first index that is not before the ticket. */
+/** The index of the ticket, or the index where it has to be inserted. */
 function placeOf(list: readonly Ticket[], ticket: Ticket): number {
   let from = 0;
   let to = list.length;
@@ -207,7 +207,7 @@ function putLast(list: Ticket[], ticket: Ticket): void {
   list.push(ticket);
 }
 
-/** @returns whether the name has appeared or disappeared */
+/** Changes the count of a name. @returns true if the name has appeared or disappeared */
 function add(to: Map<string, number>, name: string | null, by: 1 | -1): boolean {
   if (name === null) return false;
   const before = to.get(name) ?? 0;

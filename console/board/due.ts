@@ -4,10 +4,10 @@ import type { Ticket } from './ticket-of.ts';
 export type Due = { words: string; tone: 'plain' | 'good' | 'warn' | 'bad' };
 
 const MINUTE_MS = 60_000;
-/** Time before the due time at which an order should be under way. */
+/** From this time before the due time on, an order is highlighted. */
 const SOON_MS = 10 * MINUTE_MS;
 
-/** Describes the due time. Undefined without one, or if the order ended without pickup or delivery. */
+/** Describes the due time. Undefined if there is none, or if the order ended without pickup or delivery. */
 export function due({ dueAt, fulfilledAt, endedAt }: Ticket, now: number): Due | undefined {
   if (dueAt === null) return undefined;
   if (fulfilledAt !== null) return punctuality(fulfilledAt - dueAt);
@@ -18,7 +18,7 @@ export function due({ dueAt, fulfilledAt, endedAt }: Ticket, now: number): Due |
   return { words: `due in ${minutes(left)}`, tone: left <= SOON_MS ? 'warn' : 'plain' };
 }
 
-/** The time since the signal, or until the end. */
+/** How long the order has been open: from the signal until now, or until its end. */
 export function age({ signalledAt, endedAt }: Ticket, now: number): string {
   return briefly((endedAt ?? now) - signalledAt);
 }

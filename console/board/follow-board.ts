@@ -14,13 +14,13 @@ export type Connection =
 /** The state of the connection: whether the screen is up to date. */
 export const connection = signal<Connection>({ state: 'connecting' });
 
-/** Time without a connection before it is shown: streams end periodically and reconnect at once. */
+/** Shorter interruptions are not shown, because streams end periodically and reconnect at once. */
 const PATIENCE_MS = 5_000;
-/** Time until a new connection after an error answer: an EventSource does not reconnect then. */
+/** Time before we reconnect after an error answer. An EventSource does not do that automatically. */
 const AGAIN_MS = 3_000;
 /**
- * Time without events before a reconnect. After a sleep or a change of network, a machine does not notice that its
- * connection is dead. On a quiet board, a reconnect is cheap.
+ * Time without events before a reconnect. After sleep or a change of network, a browser does not notice that its
+ * connection is dead. If the board was only quiet, the needless reconnect is cheap.
  */
 const QUIET_MS = 120_000;
 const CHECK_EVERY_MS = 10_000;
@@ -76,7 +76,7 @@ export function followBoard(): () => void {
   const lost = (): void => {
     if (connection.value.state === 'live') connection.value = { state: 'connecting' };
     showLostLater(Date.now());
-    // An EventSource reconnects automatically, except after an error answer, whose status it hides.
+    // An EventSource reconnects automatically, except after an error answer. It hides the status of that answer.
     if (source?.readyState === EventSource.CLOSED) void reconnect();
   };
 

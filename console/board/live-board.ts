@@ -5,12 +5,12 @@ import type { Attention } from '../wire.ts';
 import { createBoard, type Part } from './create-board.ts';
 import { elsewhere } from './wrong-with.ts';
 
-/** The board outlives its page: on return, the last state is shown until the new board is complete. */
+/** The board stays in memory when its page closes. On return, it is shown until the new board is complete. */
 export const board = createBoard();
 export const attention = signal<Attention>();
 /** What `attention` says about single tickets. */
 export const known = computed(() => elsewhere(attention.value));
-/** True after the first complete board. */
+/** True when a complete board was received. */
 export const isThere = signal(false);
 
 /** A signal for each part. It changes at most once a frame. */
@@ -24,7 +24,7 @@ export function follow(...parts: Part[]): void {
   for (const part of parts) void turns[part].value;
 }
 
-/** Interval of updates of a hidden page. It has no frames, but its title shows the number of needs. */
+/** Interval of updates of a hidden page. It has no animation frames, but its title shows the number of needs. */
 const UNSEEN_MS = 1_000;
 let isDue = false;
 

@@ -11,7 +11,7 @@ import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
 export type Need = {
-  /** The same for as long as it is the same need. */
+  /** Identifies the need across updates. */
   key: string;
   /** The page where the operator solves it. */
   href: string;
@@ -20,7 +20,7 @@ export type Need = {
   isOrder?: true;
   /** Where, and what is wrong, in a few words. */
   brief: readonly string[];
-  /** The same in sentences. */
+  /** The facts of `brief`, in sentences. */
   detail: string;
   /** Milliseconds since the epoch. */
   since: number;
@@ -34,7 +34,7 @@ export type NeedGroup = {
   /** True if it affects all orders. */
   isWide?: true;
   needs: Need[];
-  /** Needs that were put aside. Undefined where a need has to be solved, not only seen. */
+  /** Needs that the operator has put aside. Undefined if the needs of this group cannot be put aside, only solved. */
   aside: Need[] | undefined;
   /** The number of orders, locations or webhooks. */
   count: number;
@@ -60,7 +60,7 @@ export function needsOf(
   const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
     matchesFilter(each.locationId, each.integration, each.serviceOrderId),
   );
-  // Only the newest are listed, so the filter applies to those only.
+  // `cancelByPhone` lists only the newest orders, so a filtered count covers only those.
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
   const changed = (attention?.changed ?? []).filter((each) =>
     matchesFilter(each.locationId, each.integration, each.serviceOrderId),
@@ -104,7 +104,7 @@ export function needsOf(
     {
       title: 'Left out',
       tone: 'warn',
-      hint: 'An unusable part was left out. Ask the platform to correct it.',
+      hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
       aside: undefined,
       count: lists.left_out.length,
@@ -146,7 +146,7 @@ export function needsOf(
 function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
   const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = unnotified ?? {};
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
-  const why = 'The status topic does not accept them. They are sent automatically, in order, once it does.';
+  const why = 'The status topic does not accept them. They are sent automatically, in order, when it does.';
   return {
     title: 'Members are not being notified',
     tone: 'bad',
@@ -231,7 +231,7 @@ function ofChange({ serviceOrderId, locationId, paths, seenAt }: Attention['chan
   };
 }
 
-/** Groups held tickets by location: wrong settings usually hold all orders of a location. */
+/** Groups held tickets by location, because wrong settings usually hold all orders of a location. */
 function ofHeld(held: readonly Ticket[]): Need[] {
   const byLocation = new Map<string | null, { first: Ticket; count: number }>();
   for (const ticket of held) {

@@ -8,7 +8,7 @@ import { attention, board, follow, isThere } from './live-board.ts';
 import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
 import { aside, bringBack, putAside, reloadAside } from './put-aside.ts';
 
-/** Needs of a group shown at first, and at most. */
+/** How many needs of a group are shown at first, and after “All”. */
 const FEW = 3;
 const MANY = 100;
 /** Interval of announcements, so that simultaneous needs are announced together. */
@@ -51,7 +51,7 @@ export function Needs({ filter }: { filter: Filter }) {
   );
 }
 
-/** The text without needs. It says that all is well only after everything is loaded. */
+/** The text if nothing needs a person. It says so only after everything is loaded. */
 function Calm({ isFiltered }: { isFiltered: boolean }) {
   if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
   if (!isFiltered && board.counts.open + board.counts.done + board.counts.failed === 0) {

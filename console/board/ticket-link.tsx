@@ -13,11 +13,11 @@ const MOVED_MS = 2_500;
 /** Space below the order number: lines, and characters in the narrowest column. Must match board.css. */
 const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
-/** How many fewer characters fit in bold. */
+/** A line of bold text fits this many fewer characters. */
 const BOLD_CHARS = 2;
 
 /**
- * An order on the board. The height is fixed, so that columns need no measuring. Text that does not fit is counted or
+ * An order on the board. The height is fixed, so that columns need no measuring. Items that do not fit are counted or
  * left out, never cut off.
  */
 export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabIndex: number; isAlone: boolean }) {

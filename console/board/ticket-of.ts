@@ -18,10 +18,10 @@ export type Ticket = {
   /** When it was ready for pickup, picked up or delivered. */
   fulfilledAt: number | null;
   endedAt: number | null;
-  /** The time from which it is late; null if it cannot become late any more. */
+  /** The time from which it is late; null if it has no due time or cannot become late any more. */
   lateFrom: number | null;
   isLate: boolean;
-  /** When it moved to its column while shown; 0 if it was there before. */
+  /** When it moved to its column; 0 if it was already there when the board was loaded. */
   movedAt: number;
   /** 0 needs a person, 1 is late or stuck, 2 is normal. */
   urgency: 0 | 1 | 2;
@@ -65,7 +65,7 @@ export function ticketOf(order: BoardOrder, now: number, movedAt: number): Ticke
   };
 }
 
-/** Sorts tickets that need a person first, then late ones, then the oldest. */
+/** Compares tickets: those that need a person come first, then late or stuck ones, then the oldest. */
 export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }

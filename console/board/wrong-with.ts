@@ -6,7 +6,7 @@ import type { Ticket } from './ticket-of.ts';
 export type Wrong = {
   words: string;
   tone: 'bad' | 'warn';
-  /** False if it may resolve automatically, or if one need covers all such orders. */
+  /** False if the problem may resolve automatically, or if a single need covers all orders with this problem. */
   needsPerson: boolean;
 };
 
@@ -49,7 +49,7 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
     : undefined;
 }
 
-/** True if a dropped webhook may have had its status. */
+/** True if a dropped webhook of its location may have reported the ticket's status. */
 function mayHaveMissedStatus({ order, column }: Ticket, { dropped }: Elsewhere): boolean {
   const droppedAt = order.locationId === null ? undefined : dropped.get(order.locationId);
   return column === 'sent' && droppedAt !== undefined && droppedAt > Date.parse(order.updatedAt ?? order.signalledAt);

@@ -2,11 +2,11 @@ import type { ListedLocation, ShownLocation } from '../wire.ts';
 import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
-/** Unusual times without webhooks: an hour during opening hours, a day across a night. */
+/** Unusual times without webhooks: more than an hour during opening hours, or more than a day that includes a night. */
 const QUIET_MS = HOUR;
 const SILENT_MS = 24 * HOUR;
 const MANY_ERRORS = 0.05;
-/** Time in which a token counts as used. A POS may be closed for some days. */
+/** A token that was used within this time counts as in use. A restaurant may be closed for some days. */
 const RECENTLY_MS = 7 * 24 * HOUR;
 
 /** Rates how long a location has been silent. */

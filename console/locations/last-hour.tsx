@@ -6,7 +6,7 @@ import { errorShare, errorTone, stepShares, trend } from './assess-location.ts';
 
 type Counted = Pick<ListedLocation, 'webhooks' | 'errors'>;
 
-/** The smallest share that fills the chart, so that 1 % does not look like 100 %. */
+/** The full height of the chart is at least this share, so that 1 % does not look like 100 %. */
 const A_FEW = 0.25;
 const NUMBER = new Intl.NumberFormat();
 
@@ -20,7 +20,7 @@ export function LastHourWebhooks({ location: { webhooks } }: { location: Counted
   );
 }
 
-/** The share of them that was dropped or refused. */
+/** The share of a location's webhooks in the last hour that were dropped or refused. */
 export function LastHourErrors({ location }: { location: Counted }) {
   const tone = errorTone(location);
   const count = sum(location.errors);

@@ -77,7 +77,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
             <dt>Orders</dt>
             <dd>
               {pausedAt === null ? (
-                <Badge tone="good">taken</Badge>
+                <Badge tone="good">accepted</Badge>
               ) : (
                 <>
                   <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
@@ -172,7 +172,7 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
   );
 }
 
-/** The scorecard of its POS, if there were orders. */
+/** The scorecard of the location's POS. Shows nothing if the location had no orders. */
 function Vendor({ locationId }: { locationId: string }) {
   const { value } = useLoaded(
     (signal) => ask<Scorecards>('GET', `/scorecards${query({ location: locationId })}`, { signal }),
@@ -191,7 +191,7 @@ function Vendor({ locationId }: { locationId: string }) {
   );
 }
 
-/** Whether webhooks are missing, if the POS can be polled. */
+/** Says if webhooks are missing, or that the service cannot notice this because it cannot poll the POS. */
 function MissingWebhooks({ location }: { location: ShownLocation }) {
   const { missedAt, knows, integration } = location;
   const wasRecent = missedAt !== null && Date.now() - Date.parse(missedAt) < MISSED_MS;

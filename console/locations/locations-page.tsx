@@ -89,7 +89,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           value={filters.paused}
           options={[
             ['', 'all'],
-            ['false', 'taken'],
+            ['false', 'accepted'],
             ['true', 'paused'],
           ]}
           onChoose={(paused) => change({ paused })}

@@ -17,7 +17,7 @@ export type StoryLine = {
   isKnown?: true;
   /** True if it contradicts what we know, so a person has to check it. */
   isConflict?: true;
-  /** How a call ended. Equal for equal results. */
+  /** Identifies how a call ended: two calls with the same result have the same text. */
   ending?: string;
 };
 
@@ -94,7 +94,8 @@ function changed({ paths }: { paths: string[] }): StoryLine {
 }
 
 function cancelAsked({ requestedBy }: Cancellation): StoryLine {
-  const sentence = requestedBy === 'platform' ? 'Its member cancelled it' : 'An operator had it cancelled';
+  const sentence =
+    requestedBy === 'platform' ? 'The member cancelled the order' : 'An operator requested the cancellation';
   return { sentence, tone: 'warn', more: [] };
 }
 
@@ -114,13 +115,13 @@ function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder)
   };
 }
 
-/** Sentences by the provider's error, or `placed` or `absent`. */
+/** Sentences by the outcome of a call: the name of the provider's error, `placed`, `absent` or `unknown`. */
 const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
   placed: { sentence: 'The POS has the order', tone: 'good' },
   absent: { sentence: 'The POS does not have the order', tone: 'plain' },
-  // The POS may have taken the order even so.
+  // The POS may have taken the order although we got no usable answer.
   TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-  NeedsOperator: { sentence: 'It cannot work until an operator fixes something', tone: 'warn' },
+  NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },
   GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
   unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
 };
@@ -159,7 +160,7 @@ const BECAME: Record<WebhookOutcome, string> = {
 };
 
 function delivered({ webhookId, integration, outcome, events, reason, replayOf, polled }: Webhook): StoryLine {
-  const what = polled ? 'What the POS said when it was polled' : 'A webhook';
+  const what = polled ? 'The answer of the POS to status polling' : 'A webhook';
   return {
     sentence: `${replayOf === null ? what : 'The replay of a webhook'} ${BECAME[outcome]}`,
     tone: OUTCOME_TONES[outcome],
@@ -185,7 +186,7 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
       ...reasonOf(event),
       ...timesOf(event),
       ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`POS status “${nativeStatus}”`]),
-      // A single POS id is among the facts of the order already.
+      // A single POS id is shown in the facts of the order already.
       ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${providerOrderId}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
@@ -195,7 +196,7 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
   };
 }
 
-// A process of the previous version sends none of these.
+// During an update, a process of the previous version answers without these fields.
 function reasonOf({ reasonCode, itemIds }: Partial<Pick<Recorded, 'reasonCode' | 'itemIds'>>): string[] {
   return [
     ...(reasonCode ? [`reason: ${words(reasonCode)}`] : []),

@@ -4,14 +4,14 @@ import type { Line } from './story-lines.ts';
 /** A line with the notification that it caused. */
 export type Essential = Line & { told?: Line };
 
-/** A later notification has its own line. */
+/** A notification that is later than its cause by this time has its own line. */
 const AT_ONCE_MS = 10_000;
 /** Shorter waits are not shown. */
 const SHORT_MS = 1_000;
 
 /**
- * Selects the lines that matter to an operator. Left out are successful calls, webhooks (their statuses have lines), known
- * statuses and published messages. A notification is attached to its cause.
+ * Selects the lines that matter to an operator. Leaves out successful calls, webhooks (their statuses have lines),
+ * known statuses and published messages. Attaches a notification to the line that caused it.
  */
 export function essentials(lines: readonly Line[], { live }: Pick<ShownOrder, 'live'>): Essential[] {
   const notifications = lines.filter(({ what }) => what === 'told');

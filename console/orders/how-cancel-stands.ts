@@ -3,7 +3,7 @@ import { helpWith } from './help-with.ts';
 import type { Standing } from './what-to-do.ts';
 
 export type CancelStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 'toDo' | 'advice' | 'nextAt'> & {
-  /** True if a cancellation can be requested, also again. */
+  /** True if an operator can request the cancellation, for the first time or again. */
   canCancel: boolean;
   /** True if an operator may enter the restaurant's answer. */
   canConclude: boolean;

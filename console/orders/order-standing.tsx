@@ -36,7 +36,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   };
   const close = (): void => {
     setAsking(undefined);
-    // The action has removed the pressed button.
+    // The action has removed the pressed button, so the section gets the focus.
     if (isDone.current) section.current?.focus({ preventScroll: true });
     isDone.current = false;
   };

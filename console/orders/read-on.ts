@@ -1,6 +1,6 @@
 import type { ListedOrders } from '../wire.ts';
 
-/** Empty pages read at a time. For each, up to 2,000 orders were scanned. */
+/** How many empty pages are read without asking the operator. The service scans up to 2,000 orders for each. */
 const EMPTY_PAGES = 5;
 
 /**

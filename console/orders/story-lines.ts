@@ -8,9 +8,9 @@ export type Line = StoryLine & {
   what: Happening['what'];
   /** Its index in the full timeline. */
   nth: number;
-  /** The sequence of the live message that it is, or caused. */
+  /** The sequence of the live message that the line describes or caused. */
   sequence: number | undefined;
-  /** Time since the previous line. Undefined for the first line, or within a millisecond. */
+  /** Time since the previous line. Undefined for the first line, and below a millisecond. */
   waitMs: number | undefined;
 };
 

@@ -13,7 +13,7 @@ import { storyLines, type Line } from './story-lines.ts';
 
 /** Lines shown at first. A POS that repeats its webhooks can cause thousands. */
 const NEWEST = 300;
-/** A wait that is highlighted. */
+/** Waits from this length on are highlighted. */
 const LONG_MS = 10_000;
 /** Lines that are shown less prominently. */
 const QUIET: readonly Line['what'][] = ['call began', 'published', 'replay', 'webhook'];

@@ -8,8 +8,8 @@ import { refreshAfterMs } from './what-to-do.ts';
 const GATHER_MS = 40;
 
 /**
- * Loads an order, and reloads it after each live message and periodically, for changes without a message. Only while the
- * page is visible: a browser has few connections to a service, and a stream holds one.
+ * Loads an order. Reloads it after each live message, and periodically because some changes send no message. Does so
+ * only while the page is visible, because a browser allows few connections to a service and a stream holds one.
  */
 export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
@@ -39,7 +39,7 @@ function isInSight(): boolean {
   return document.visibilityState === 'visible';
 }
 
-/** @param onMessage gets the highest sequence of messages that arrived together @returns a function that ends it */
+/** @param onMessage gets the highest sequence of messages that arrived together @returns a function that stops it */
 function follow(url: string, onMessage: (sequence: number) => void): () => void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -24,7 +24,7 @@ export type Standing = {
 export function whatToDo({ placement, order, told }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
-  // It was never fetched, so no ticket can exist.
+  // The order was never fetched, so no ticket can exist.
   const canRestart = state === 'failed' && order === null;
   const canTryAgain = isOpen && nextAttemptAt !== null;
   const about = {
@@ -33,7 +33,7 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
     canRetry: canTryAgain || canRestart,
     canResolve: isOpen && state === 'in_doubt',
     ...(canTryAgain && { nextAt: nextAttemptAt }),
-    // An order in doubt never fails by its deadline, since it may be at the POS.
+    // An order in doubt never fails at its deadline, because it may be at the POS.
     ...(canTryAgain && state !== 'in_doubt' && { failsAt: placement.deadlineAt }),
   };
   if (state === 'sent' || state === 'withdrawn') return undefined;

@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Distances between labels on the time axis, by its length. They fit on a phone. */
+/** The time between two labels on the time axis, by the length of the axis. The labels fit on a phone. */
 const APART = [
   { uptoMs: HOUR_MS, everyMs: 15 * MINUTE_MS },
   { uptoMs: 6 * HOUR_MS, everyMs: HOUR_MS },
@@ -40,7 +40,7 @@ const MANY = 6;
 
 /**
  * The labels on a logarithmic axis of durations, in seconds: the first is at or below all values, the last at or above
- * them, except for those below a millisecond or above two hours.
+ * them, except for values below a millisecond or above two hours.
  */
 export function durationTicks(values: readonly (number | null)[]): number[] {
   const known = values.filter((value) => value !== null);

@@ -46,7 +46,7 @@ export function Confirm({
     }
   };
 
-  // The focused button was removed.
+  // The focused button was removed, so “Close” gets the focus.
   useEffect(() => {
     if (answer !== undefined) close.current?.focus();
   }, [answer]);

@@ -87,7 +87,7 @@ export function drawChart(canvas: HTMLCanvasElement, measure: Measure): Drawing 
 
   const update = (): void => {
     paint(chart, series);
-    // Not 'none', which would leave bars in their old colours.
+    // The mode 'none' would leave bars in their old colours.
     chart.update();
   };
   const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -136,7 +136,7 @@ function paint(chart: Chart<'bar' | 'line', Values, string>, series: readonly Se
     const dataset = chart.data.datasets[nth];
     if (dataset === undefined) continue;
     const painted = colour(name);
-    // The running step is paler: otherwise it would look like a drop.
+    // The last step has not ended. It is paler, because its low value would look like a drop.
     const pale = `color-mix(in srgb, ${painted} 50%, transparent)`;
     const filled = dataset.data.map((_, step) => (step === dataset.data.length - 1 ? pale : painted));
     Object.assign(dataset, {

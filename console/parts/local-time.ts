@@ -7,7 +7,7 @@ export function toLocalTime(instant: string): string {
   return `${day}T${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
 
-/** The instant of such an input, RFC 3339 in UTC, safe in an address. Empty if invalid. */
+/** The instant of such an input, as RFC 3339 in UTC, which needs no encoding in an address. Empty if invalid. */
 export function fromLocalTime(local: string): string {
   const date = new Date(local);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().replace(/\.000Z$/, 'Z');

@@ -18,7 +18,7 @@ export function Paged<Value extends { next: string | null }>(about: {
   const { name, found, cursor, at, isEmpty, children } = about;
   const list = useRef<HTMLDivElement>(null);
   const shownFrom = useRef(cursor);
-  // The focused link was removed.
+  // The focused link was removed, so the list gets the focus.
   useEffect(() => {
     if (found.value === undefined || shownFrom.current === cursor) return;
     shownFrom.current = cursor;

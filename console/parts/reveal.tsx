@@ -6,7 +6,7 @@ import { WithRole } from './with-role.tsx';
 export function Reveal({ what, at, children }: { what: string; at: string | null; children: () => ComponentChildren }) {
   const [isShown, setShown] = useState(false);
   const revealed = useRef<HTMLElement>(null);
-  // The focused button was removed.
+  // The focused button was removed, so the revealed section gets the focus.
   useEffect(() => {
     if (isShown) revealed.current?.focus({ preventScroll: true });
   }, [isShown]);

@@ -1,8 +1,8 @@
-/** Characters of an id that fit. A longer id is shown by its end, which differs most. */
+/** Characters of an id that fit. Of a longer id, only the end is shown, because ids differ most there. */
 const CHARS = 12;
 const END_CHARS = 9;
 
-/** An id. A long one is shown by its end, but copied and read out in full. */
+/** An id. Of a long id, only the end is shown, but the whole id is copied and read out. */
 export function ShortId({ id }: { id: string }) {
   if (id.length <= CHARS) return <span>{id}</span>;
   return (

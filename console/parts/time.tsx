@@ -22,7 +22,7 @@ export function Time({ at }: { at: string }) {
 /** The time since an instant, updated live. @param isBrief for little space */
 export function Ago({ at, isBrief = false }: { at: string; isBrief?: boolean }) {
   const date = new Date(at);
-  // A signal as text: hundreds on a page cost nothing while they do not change.
+  // The text is a signal, so hundreds of these on a page cost nothing while their texts do not change.
   const text = useMemo(
     () =>
       computed(() => {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../may.ts';
 import type { Role } from '../wire.ts';
 
-/** Shows `children`, or the required role if the operator does not have it there. */
+/** Shows `children`. If the operator lacks the role there, says which role is needed instead. */
 export function WithRole({
   needs,
   at,

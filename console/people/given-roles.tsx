@@ -68,7 +68,7 @@ export function GivenRoles() {
           }}
           onClose={() => setTaken(undefined)}
         >
-          <p>{rightInWords(taken)}. Sessions continue with the remaining roles. Without any, they end.</p>
+          <p>{rightInWords(taken)}. Sessions continue with the remaining roles. If no role remains, they end.</p>
         </Confirm>
       )}
     </section>

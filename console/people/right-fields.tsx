@@ -15,7 +15,7 @@ export function RightFields({ draft, onChange }: { draft: Draft; onChange: (draf
   return (
     <>
       <fieldset class="people-roles">
-        <legend>Roles, in addition to reading without member data (viewer)</legend>
+        <legend>Roles, in addition to viewer (reads everything except member data)</legend>
         {ROLES.map(([role, means]) => (
           <label key={role}>
             <input

@@ -9,7 +9,7 @@ import { ScoreTable } from './score-table.tsx';
 
 const EVERY_MS = 60_000;
 
-/** The scorecard of each vendor. With an integration in the address: of each of its locations. */
+/** The scorecard of each vendor. If the address names an integration, the scorecard of each of its locations. */
 export function VendorsPage() {
   const [{ integration }] = useFilters('integration');
   const loaded = useLoaded(

@@ -30,8 +30,8 @@ function putSettings(about: About): Step[] {
 
 const impostor = ({ locationId }: About): Step => ({
   say:
-    `If neither side was changed, an attacker may know the address. Give ${locationId} a new webhook token, then revoke ` +
-    'the old one on the page of the location.',
+    'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give ' +
+    `${locationId} a new webhook token, then revoke the old one on the page of the location.`,
 });
 
 /** The secret's name in the settings. */
@@ -153,7 +153,7 @@ function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
 function noTime({ header }: { header: string }): Explanation {
   return {
     what: 'The time of its signature is missing',
-    details: [`Its header ${header} must be a number of seconds since 1970, and is not.`],
+    details: [`Its header ${header} is not a number of seconds since 1970.`],
     toDo: [{ say: 'Ask the developer of the bridge to this POS to fix it.' }, NOT_BY_REPLAY],
   };
 }

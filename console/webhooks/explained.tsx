@@ -3,7 +3,7 @@ import { Copyable } from '../parts/copyable.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import type { Explanation } from './explanation.ts';
 
-/** Shows what is wrong and what to do. @param isOver folds the steps, because the problem is solved */
+/** Shows what is wrong and what to do. @param isOver true if the problem is solved; the steps are then folded */
 export function Explained({
   explanation,
   isOver = false,

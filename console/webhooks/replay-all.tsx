@@ -20,9 +20,7 @@ type Stage = {
   problem?: string;
 };
 
-/**
- * Replays all matching webhooks: a dry run, a confirmation, then the replay of the same webhooks.
- */
+/** Replays all matching webhooks: a dry run, a confirmation, then the replay of the same webhooks. */
 export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
   const [stage, setStage] = useState<Stage>();
   const [isAsked, setAsked] = useState(false);
@@ -31,7 +29,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const heading = useRef<HTMLHeadingElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
-  // The pressed button was removed.
+  // The pressed button was removed, so another element gets the focus.
   useEffect(() => {
     if (stage !== undefined) heading.current?.focus({ preventScroll: true });
     else if (stageBefore.current !== undefined) begin.current?.focus();
@@ -158,7 +156,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   );
 }
 
-/** The word in front of a count that has reached its limit. */
+/** The word in front of a count that reached COUNTED, where the service stops counting. */
 function orMoreOf({ left }: ReplayRun): string {
   return left < COUNTED ? '' : 'over ';
 }

@@ -93,7 +93,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   );
 }
 
-/** A link with the end of the id: the beginning is the time, so it hardly differs. */
+/** A link that shows the end of the id. The beginning is a time, so it is almost the same for all webhooks. */
 export function WebhookLink({ webhookId }: { webhookId: string }) {
   return (
     <a class="mono" href={pageOf.webhook(webhookId)} title={webhookId}>

@@ -40,7 +40,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
   const again = (): void => {
     found.again();
-    // The revealed contents include the current reading, which has changed.
+    // The revealed contents include what a replay would read. That may have changed, so they are loaded again.
     setReplays((before) => before + 1);
   };
   return (
@@ -98,7 +98,7 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
         {shown.truncated && <Fact name="Cut off">only its beginning is stored</Fact>}
         {shown.polled && (
-          <Fact name="Polled">It was not sent. It is what the POS reported when its status was polled</Fact>
+          <Fact name="Polled">The POS did not send this. It is its answer when the service polled the status</Fact>
         )}
         {shown.replayOf !== null && (
           <Fact name="Replay of">

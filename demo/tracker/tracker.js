@@ -1,24 +1,24 @@
 /**
- * The order tracker of the sample platform: one order, followed by `follow.js` alone. It keeps nothing but what it has
- * heard, and draws the page anew from that.
+ * The order tracker of the sample platform. It shows one order and gets all updates through `follow.js`. Its only state
+ * is the last update, from which it draws the whole page.
  */
 import { follow } from './follow.js';
 
-/** What a member reads at each member state, and whether it is good or bad news. */
+/** The title and text for each member state, and whether it is good or bad news. */
 const WORDS = {
-  placed: ['Order placed', 'It goes to the restaurant, which will confirm it.'],
-  sent: ['Order sent', 'The restaurant has it and will confirm it in a moment.'],
-  confirmed: ['Confirmed', 'The restaurant has taken your order and begins soon.'],
-  preparing: ['Being prepared', 'The kitchen is at work. You read here when it is ready.'],
-  ready_for_pickup: ['Ready for pickup', 'Say your code at the counter, and it is yours.', 'good'],
-  ready_for_delivery: ['Ready to go', 'It is packed and waits for its courier.'],
+  placed: ['Order placed', 'Your order is on its way to the restaurant, which will confirm it.'],
+  sent: ['Order sent', 'The restaurant has your order and will confirm it soon.'],
+  confirmed: ['Confirmed', 'The restaurant has accepted your order and will begin soon.'],
+  preparing: ['Being prepared', 'The kitchen is preparing your order. This page shows when it is ready.'],
+  ready_for_pickup: ['Ready for pickup', 'Say your code at the counter to get your order.', 'good'],
+  ready_for_delivery: ['Ready to go', 'Your order is packed and waits for the courier.'],
   out_for_delivery: ['On its way', 'The courier has your order and is coming to you.'],
   picked_up: ['Picked up', 'Enjoy your meal!', 'good'],
   delivered: ['Delivered', 'Enjoy your meal!', 'good'],
-  failed: ['Order failed', 'The restaurant does not have it.', 'bad'],
-  cancelled: ['Cancelled', 'The restaurant does not make it.', 'bad'],
+  failed: ['Order failed', 'The restaurant does not have your order.', 'bad'],
+  cancelled: ['Cancelled', 'The restaurant does not prepare your order.', 'bad'],
 };
-/** Until the order is read, nobody knows how it ends. */
+/** The steps by type. Until the service has fetched the order, its type is unknown, and so are its last steps. */
 const STEPS = {
   pickup: ['placed', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'],
   delivery: ['placed', 'confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered'],
@@ -32,17 +32,17 @@ const CONNECTION = {
 };
 
 const element = (id) => document.getElementById(id);
-/** Writes only what has changed, so that a screen reader says only that. */
+/** Writes a text only if it has changed, so that a screen reader reads out only changes. */
 const write = (id, text) => {
   if (element(id).textContent !== text) element(id).textContent = text;
 };
 
-// The token is in the fragment, which no server sees and a reload keeps.
+// The token is in the fragment of the URL: browsers do not send it to a server, and it survives a reload.
 const token = () => location.hash.slice(1);
 addEventListener('hashchange', () => location.reload());
 
 let order = {};
-/** When its step began: an update may tell nothing but another time. */
+/** When the current step began. An update may change only an estimated time and does not begin a step. */
 let since;
 const url = document.querySelector('meta[name="follow-url"]').content;
 const stop = follow({ url, token: renew, onUpdate, onState });
@@ -58,13 +58,13 @@ function onState(state) {
   write('connection', CONNECTION[state]);
 }
 
-/** The platform gives a new token for one that was its own and is not too old. */
+/** The platform exchanges one of its tokens for a new one, unless it is too old. */
 async function renew() {
   const answer = await fetch('/follow-token', { method: 'POST', headers: { authorization: `Bearer ${token()}` } });
   if (answer.status === 401) {
     stop();
     write('title', 'This link does not work');
-    write('text', 'Open your order in the app once more.');
+    write('text', 'Open your order in the app again.');
     delete document.body.dataset.connection;
     write('connection', '');
   }
@@ -87,13 +87,13 @@ function draw() {
   write('title', title);
   write('text', reason ?? text);
   write('code', callOutCode ?? '');
-  // An order that could not be read has none, and gets none.
+  // Every order that was fetched has a code. If a live message has none, the order could not be fetched.
   element('stub').hidden = sequence > 0 && callOutCode === undefined;
   drawSteps(news === 'bad' ? ['placed', memberState] : STEPS[fulfillment]);
 }
 
 function drawSteps(steps) {
-  // `sent` is a moment of the first step.
+  // `sent` is not in the list of steps and counts as the first step.
   const now = Math.max(0, steps.indexOf(order.memberState));
   const items = steps.map((step, nth) => {
     const item = document.createElement('li');
@@ -106,7 +106,7 @@ function drawSteps(steps) {
   element('steps').replaceChildren(...items);
 }
 
-/** Such as 18:45, with the day where it is another one. */
+/** Formats a time such as 18:45, with the weekday if it is not today. */
 function inWords(instant) {
   const time = new Date(instant);
   const isToday = time.toDateString() === new Date().toDateString();

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes what Expediter needs on Google Cloud: topics, subscriptions, service accounts with the least rights,
-# Postgres, secrets, a place for images. What is there already is left as it is, so it can be run again at any time.
+# Creates what Expediter needs on Google Cloud: topics, subscriptions, service accounts with the least rights, Postgres,
+# secrets, and a repository for images. It does not change what already exists, so it can be run again at any time.
 #
 #   PROJECT=my-project REGION=europe-west1 deploy/google-cloud/set-up.sh [--dry-run]
 #
 # Also read from the environment:
-#   PUBLIC_URL       where the service will be reached; without it, its address on Cloud Run
-#   ORDER_TOPIC      the topic of the platform's orderPlaced (order-placed); projects/…/topics/… is one of another project
-#   ORDER_API_TOKEN  the bearer token for the platform's GraphQL; without it the secret is left for you to fill
+#   PUBLIC_URL       the public URL of the service (its address on Cloud Run)
+#   ORDER_TOPIC      the topic of the platform's orderPlaced (order-placed); projects/…/topics/… if in another project
+#   ORDER_API_TOKEN  the bearer token for the platform's GraphQL; without it, its secret is not created
 #   SQL_TIER         the size of Postgres (db-custom-2-7680: 2 cores, 7.5 GiB)
 #   SQL_HA           regional (a standby in another zone, the default) or zonal
 set -euo pipefail
@@ -32,13 +32,13 @@ export CLOUDSDK_CORE_PROJECT=$PROJECT CLOUDSDK_CORE_DISABLE_PROMPTS=1
 
 say() { printf '%s\n' "$*"; }
 look() { gcloud "$@" --format=none >/dev/null 2>&1; }
-# Changes something.
+# Prints and runs a gcloud command that changes something. A dry run only prints it.
 change() {
   say "+ gcloud $*"
   if [ -n "$dry_run" ]; then return; fi
   gcloud "$@" --quiet --format=none
 }
-# $1: what, $2…: how to look at it; then, after `--`, how to make it.
+# Creates a resource if it is missing. $1: its name, $2…: the command that describes it, then --, then how to create it.
 ensure() {
   local what=$1 probe=()
   shift
@@ -53,7 +53,7 @@ ensure() {
   fi
   change "$@"
 }
-# A secret that is made of what comes on standard input, which nobody reads when it is there.
+# Creates the secret $1 from the output of the command $2, unless the secret has a version.
 ensure_secret() {
   if look secrets versions describe latest --secret="$1"; then
     say "= secret $1 is there"
@@ -67,13 +67,13 @@ ensure_secret() {
   fi
 }
 
-# The topic $1, and its subscription $2, which stores messages for a week.
+# Creates the dead-letter topic $1, and its subscription $2, which stores messages for a week.
 ensure_dead_letter() {
   ensure "topic $1" pubsub topics describe "$1" -- pubsub topics create "$1"
   ensure "subscription $2" pubsub subscriptions describe "$2" -- \
     pubsub subscriptions create "$2" --topic="$1" --expiration-period=never --message-retention-duration=7d
 }
-# Pub/Sub itself moves what was delivered too often from $1, a subscription, to $2, a topic.
+# Allows Pub/Sub to move messages that were delivered too often from the subscription $1 to the topic $2.
 let_move() {
   change pubsub topics add-iam-policy-binding "$2" --member="$google_pubsub" --role=roles/pubsub.publisher
   change pubsub subscriptions add-iam-policy-binding "$1" --member="$google_pubsub" --role=roles/pubsub.subscriber
@@ -97,7 +97,7 @@ for account in "$service" "$migrator"; do
   change projects add-iam-policy-binding "$PROJECT" --member="serviceAccount:$account" --role=roles/cloudsql.client \
     --condition=None
 done
-# Pub/Sub signs its pushes as the second; of projects before April 2021 it cannot without this.
+# Pub/Sub signs its pushes as this account. In projects from before April 2021, it needs this role for that.
 change iam service-accounts add-iam-policy-binding "$pusher" --member="$google_pubsub" \
   --role=roles/iam.serviceAccountTokenCreator
 
@@ -112,8 +112,8 @@ projects/*) say "= topic $order_topic is somebody else's" ;;
 *) ensure "topic $order_topic" pubsub topics describe "$order_topic" -- pubsub topics create "$order_topic" ;;
 esac
 ensure_dead_letter "$dead_letter" "$dead_letter"
-# A signal that could not be recorded comes again for some three hours, then it waits in the dead letter for a person.
-# What was acknowledged is kept as well: after a restore of Postgres, signals have to come again.
+# A signal that could not be recorded is repeated for some three hours. Then it waits in the dead letter for a person.
+# Acknowledged signals are stored too, because they must be delivered again after a restore of Postgres.
 ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
   pubsub subscriptions create expediter-orders --topic="$order_topic" --push-endpoint="$public_url/pubsub/push" \
   --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
@@ -124,14 +124,15 @@ let_move expediter-orders "$dead_letter"
 say "# Webhooks while Postgres is away"
 ensure "topic $spill" pubsub topics describe "$spill" -- pubsub topics create "$spill"
 ensure_dead_letter "$spill_dead_letter" "$spill_dead_letter-drain"
-# Nothing is delivered while Postgres is away, so attempts are used up by what no key opens: in some 16 hours.
+# The service pulls nothing while Postgres is down. So only messages that no key can decrypt use up their attempts, in
+# some 16 hours.
 ensure "subscription $drain" pubsub subscriptions describe "$drain" -- \
   pubsub subscriptions create "$drain" --topic="$spill" --ack-deadline=60 --min-retry-delay=10s \
   --max-retry-delay=600s --dead-letter-topic="$spill_dead_letter" --max-delivery-attempts=100 \
   --message-retention-duration=7d --expiration-period=never
 let_move "$drain" "$spill_dead_letter"
 change pubsub topics add-iam-policy-binding "$spill" --member="serviceAccount:$service" --role=roles/pubsub.publisher
-# The second is for `expediter doctor`, which looks at how it was made.
+# The role viewer is for `expediter doctor`, which checks the settings of the subscription.
 for role in subscriber viewer; do
   change pubsub subscriptions add-iam-policy-binding "$drain" --member="serviceAccount:$service" \
     --role="roles/pubsub.$role"
@@ -155,15 +156,15 @@ trap 'rm -f "$flags"' EXIT
 database_url() {
   printf 'postgres://%s:%s@localhost/expediter?host=/cloudsql/%s:%s:expediter' "$user" "$password" "$PROJECT" "$REGION"
 }
-# $1: a user of Postgres that gets a new password, $2: what to do where there is none yet, create or leave.
+# Gives the Postgres user $1 a new password. If the user does not exist: $2 = create creates it, $2 = leave does not.
 new_password() {
   user=$1
   password=$(openssl rand -hex 24)
-  # Every user of this machine sees a program's arguments; a file of our own nobody.
+  # Every user of this machine can see the arguments of a program, but not this file.
   rm -f "$flags"
   flags=$(umask 077 && mktemp)
   printf -- '--password: "%s"\n' "$password" >"$flags"
-  # Of a user that is there already, nobody knows the password any more: this sets it.
+  # If the user exists, its password is unknown, so it is set to the new one.
   if gcloud sql users list --instance=expediter --format='value(name)' 2>/dev/null | grep -qx "$user"; then
     change sql users set-password "$user" --instance=expediter --flags-file="$flags"
   elif [ "$2" = create ]; then
@@ -173,8 +174,8 @@ new_password() {
 settings_key() { printf '%s:%s' "$(date +%Y-%m)" "$(openssl rand -base64 32)"; }
 operator_token() { openssl rand -hex 32 | tr -d '\n'; }
 order_api_token() { printf %s "$ORDER_API_TOKEN"; }
-# Two roles: one owns the tables and migrates, the other may do what the service does. `gcloud` makes users that may do
-# almost everything, so the second one is made by `expediter migrate`.
+# There are two roles. One owns the tables and migrates. The other is the service's and has only the rights that it
+# needs. `gcloud` gives users almost all rights, so `expediter migrate` creates the role of the service.
 if look secrets versions describe latest --secret=expediter-owner-database-url; then
   say '= secret expediter-owner-database-url is there'
 elif look secrets versions describe latest --secret=expediter-database-url; then
@@ -196,7 +197,7 @@ if [ -n "${ORDER_API_TOKEN-}" ]; then
 elif ! look secrets versions describe latest --secret=expediter-order-api-token; then
   say '! expediter-order-api-token is missing: run this again with ORDER_API_TOKEN set'
 fi
-# $1: an account, $2…: the secrets that it may read.
+# Allows the account $1 to read the secrets $2…
 let_read() {
   local account=$1 secret
   shift

@@ -68,7 +68,7 @@ describe('a happening is described in words', () => {
       'The ticket is at the POS: it is placed',
       'The update was published to the platform',
       'The platform changed the order after it was sent',
-      'Its member cancelled it',
+      'The member cancelled the order',
       'The cancellation is sent to the POS',
       'The POS will report whether it cancels the order',
       'A webhook updated the order',
@@ -189,7 +189,7 @@ describe('a happening is described in words', () => {
   });
 
   it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
-    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator had it cancelled');
+    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator requested the cancellation');
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
@@ -286,7 +286,7 @@ describe('in short', () => {
       ['Grace retried the order'],
       ['The ticket is at the POS: it is placed', 'Member notified: sent'],
       ['The platform changed the order after it was sent'],
-      ['Its member cancelled it'],
+      ['The member cancelled the order'],
       ['The POS reported: cancelled', 'Member notified: cancelled'],
       ['The order has ended'],
       ['The data of the member was erased'],

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { checkOutage } from '../../demo/interrupt-postgres.ts';
 
 it.each([
-  [0, {}, 'no webhook came'],
+  [0, {}, 'no webhook arrived'],
   [2, { applied: 1, stale: 1 }, 'became {"applied":1,"stale":1}'],
   [2, { applied: 1, missing: 1 }, 'became {"applied":1,"missing":1}'],
   [2, { duplicate: 2 }, 'became {"duplicate":2}'],

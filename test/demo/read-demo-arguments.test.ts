@@ -10,7 +10,7 @@ it.each([
   [['--watch', '--outage'], 'there is no --outage'],
   [['--cancel', '--pos', 'toast'], '--cancel is for the sample platform and the POS standard'],
   [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
-  [['--pos', 'acme'], '--pos is no path and none of standard'],
+  [['--pos', 'acme'], '--pos must be a path or one of standard'],
   [['later'], "argument 'later'"],
 ])('%j is refused', (args, message, env: Record<string, string> = {}) => {
   expect(() => readDemoArguments(args, env)).toThrow(message);

@@ -27,7 +27,7 @@ describe('npm run bench', () => {
   it.each([
     [['--only', 'compare,weather'], 1, 'There is no part "weather"'],
     [['--memory', '1'], 1, 'from 2 to 1000'],
-    [['--quick', '--record'], 2, '--quick measures for too short a time'],
+    [['--quick', '--record'], 2, '--record needs longer measurements than --quick'],
   ])('refuses %j and says why', async (args, code, why) => {
     expect(await bench(...args)).toMatchObject({ code, err: expect.stringContaining(why) });
   });

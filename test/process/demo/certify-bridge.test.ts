@@ -51,7 +51,7 @@ async function withCertify(
   const said = textOf(certify);
   const wordAfter = (label: RegExp): string => label.exec(said())?.[1] ?? '';
   try {
-    await until(() => said().includes('Nobody listens there yet'), 30_000);
+    await until(() => said().includes('does not listen there yet'), 30_000);
     await go({
       ended,
       said,

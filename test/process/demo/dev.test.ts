@@ -68,7 +68,7 @@ it('serves what src is now, without a gap, and leaves nothing behind', { timeout
   const file = join(folder, 'src/core/domain/version.ts');
   const right = readFileSync(file, 'utf8');
   appendFileSync(file, 'const x = ;\n');
-  await until(() => stdout().includes('What ran before runs on.'));
+  await until(() => stdout().includes('The previous version stays in use.'));
   expect(stdout()).toContain('Expression expected');
   expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
 
