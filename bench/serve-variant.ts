@@ -12,7 +12,7 @@ import { databaseClock } from '../src/core/postgres/database-clock.ts';
 import { watchDatabase } from '../src/core/postgres/watch-database.ts';
 import { tokenJudge } from '../src/http/judge-token.ts';
 import { batchWebhooks } from '../src/core/statuses/batch-webhooks.ts';
-import { settingsOpener } from '../src/core/locations/locations.ts';
+import { settingsDecrypter } from '../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { tokenAuthenticator } from '../src/core/locations/webhook-tokens.ts';
 import { withClient } from '../src/core/postgres/transactions.ts';
@@ -54,7 +54,7 @@ async function serveEndpoints(databaseUrl: string, accept: Accept): Promise<Fast
       webhook: {
         now: clock.now,
         judgeToken: tokenJudge(
-          tokenAuthenticator(pool, settingsOpener({ registry, keys, publicUrl: undefined }), clock.now),
+          tokenAuthenticator(pool, settingsDecrypter({ registry, keys, publicUrl: undefined }), clock.now),
           watch,
           undefined,
         ),

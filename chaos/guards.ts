@@ -108,7 +108,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/process/slow-pos.test.ts', 'called by no other process'),
   },
   'the member is notified of an order that ended before it was placed': {
-    edits: { 'told-of-early-end': [/$/, ' AND o.ended_at IS NULL'] },
+    edits: { 'early-end-notified': [/$/, ' AND o.ended_at IS NULL'] },
     noticedBy: vitest('test/core/placements/store-order-ref.test.ts', 'the member is told why'),
   },
   'our key on the call to the POS': {
@@ -278,11 +278,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'there is one of each status'),
   },
   'an event sees the POS ids from the events before it in its batch': {
-    edits: { 'told-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
+    edits: { 'linked-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
   },
   'two batches do not store one POS id for two orders': {
-    edits: { 'told-of-one-order': [/THEN 0/, 'THEN 1'] },
+    edits: { 'links-of-one-order': [/THEN 0/, 'THEN 1'] },
     noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'in the same moment'),
   },
   'the sweep finds events that were parked while their POS id was being stored': {
@@ -313,7 +313,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: chaos('kill'),
   },
   'a follower that reconnects gets the messages that it missed': {
-    edits: { 'told-meanwhile': [/, \w+/, ', undefined'] },
+    edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
     noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
   },
   'the feed finds a message that was committed after a later message': {
@@ -365,7 +365,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one at a time'),
   },
   'the member is notified that a cancel was refused': {
-    edits: { 'refusal-told': [/SET .*?, /, 'SET '] },
+    edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
     noticedBy: chaos('cancel', 30, 12),
   },
   'an order that was sent once is repeated unchanged': {

@@ -30,7 +30,7 @@ export function readMessages({ form, wanted, onMessage }: ReadMessages): (chunk:
   /** Bytes of the body still to come; undefined while the header is read. */
   let left: number | undefined;
   let kept = Buffer.alloc(0);
-  let storedSeen = 0;
+  let seenStored = 0;
 
   /** @returns how many bytes of the chunk it has read */
   function readHeader(chunk: Buffer, at: number): number {
@@ -49,12 +49,12 @@ export function readMessages({ form, wanted, onMessage }: ReadMessages): (chunk:
     type = ofType;
     left = length;
     kept = Buffer.alloc(Math.min(length, wanted(type)));
-    storedSeen = 0;
+    seenStored = 0;
   }
 
   function readBody(chunk: Buffer, at: number, length: number): number {
     const taken = Math.min(length, chunk.length - at);
-    storedSeen += chunk.copy(kept, storedSeen, at, at + taken);
+    seenStored += chunk.copy(kept, seenStored, at, at + taken);
     left = length - taken;
     return taken;
   }

@@ -278,7 +278,7 @@ CREATE TABLE parked_events (
   reason text,
   occurred_at timestamptz,
   parked_at timestamptz NOT NULL DEFAULT now(),
-  why jsonb,                                    -- {reasonCode, itemIds}
+  reason_details jsonb,                          -- {reasonCode, itemIds}
   estimate timestamptz[],                       -- as in `orders`
   tracking text[] COLLATE "C",                  -- as in `orders`
   PRIMARY KEY (location_id, integration, provider_order_id, rank)

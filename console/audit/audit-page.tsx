@@ -25,8 +25,8 @@ export function AuditPage() {
 
 function Audit() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
-  const asked = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${asked}`, { signal }), [asked]);
+  const chosen = query({ ...filter, cursor, limit: LIMIT });
+  const found = useLoaded((signal) => ask<ListedActions>('GET', `/audit${chosen}`, { signal }), [chosen]);
   const set = (some: Partial<typeof filter>): void => change({ ...some, cursor: '' });
   const at = (cursor: string): string => `/console/audit${query({ ...filter, cursor })}`;
   return (

@@ -62,7 +62,7 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'unchecked') {
     return (
       <p>
-        <Badge tone="warn">not tested</Badge> {checked.why}.
+        <Badge tone="warn">not tested</Badge> {checked.detail}.
       </p>
     );
   }

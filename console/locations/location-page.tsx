@@ -254,7 +254,7 @@ function ConnectionEnd({ grant: { grantedAt, daysLeft } }: { grant: NonNullable<
 
 function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
   const { locationId, pausedAt } = location;
-  const [asked, setAsked] = useState<'pause' | 'resume'>();
+  const [chosen, setChosen] = useState<'pause' | 'resume'>();
 
   const change = async (verb: 'pause' | 'resume'): Promise<void> => {
     const { paused } = await ask<PausedLocation>('POST', `/locations/${encodeURIComponent(locationId)}/${verb}`);
@@ -265,20 +265,20 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
   return (
     <>
       {pausedAt === null ? (
-        <button type="button" onClick={() => setAsked('pause')}>
+        <button type="button" onClick={() => setChosen('pause')}>
           Pause …
         </button>
       ) : (
-        <button type="button" class="primary" onClick={() => setAsked('resume')}>
+        <button type="button" class="primary" onClick={() => setChosen('resume')}>
           Resume …
         </button>
       )}
-      {asked === 'pause' && (
+      {chosen === 'pause' && (
         <Confirm
           title={`Pause ${locationId}?`}
           action="Pause"
           onConfirm={() => change('pause')}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setChosen(undefined)}
         >
           <p>
             New orders, and orders without a ticket, wait until the location is resumed. Nothing is lost, and the time
@@ -287,12 +287,12 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
           <p>Orders that are at the POS continue, and webhooks are still processed.</p>
         </Confirm>
       )}
-      {asked === 'resume' && (
+      {chosen === 'resume' && (
         <Confirm
           title={`Resume ${locationId}?`}
           action="Resume"
           onConfirm={() => change('resume')}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setChosen(undefined)}
         >
           <p>Waiting orders are sent to the POS at once. New orders are sent as they arrive.</p>
         </Confirm>

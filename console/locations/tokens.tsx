@@ -21,7 +21,7 @@ const TONES: Record<Token['state'], Tone> = {
 
 /** The tokens of a location, with age, last use and revocation. */
 export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
-  const [asked, setAsked] = useState<Token>();
+  const [chosen, setChosen] = useState<Token>();
   const { tokens } = location;
   const canRevoke = may('admin', location.locationId);
   if (tokens.length === 0)
@@ -55,7 +55,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
               <button
                 type="button"
                 aria-label={`Revoke ${token.label ?? token.tokenId}`}
-                onClick={() => setAsked(token)}
+                onClick={() => setChosen(token)}
               >
                 Revoke …
               </button>
@@ -63,12 +63,12 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
           </li>
         ))}
       </ul>
-      {asked !== undefined && (
+      {chosen !== undefined && (
         <ConfirmRevocation
-          token={asked}
+          token={chosen}
           location={location}
           onRevoked={onRevoked}
-          onClose={() => setAsked(undefined)}
+          onClose={() => setChosen(undefined)}
         />
       )}
     </>

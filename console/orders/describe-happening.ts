@@ -38,7 +38,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return fetched(details);
     case 'changed':
       return changed(details as ShownOrder['changes'][number]);
-    case 'cancel asked':
+    case 'cancel requested':
       return cancelAsked(details as Cancellation);
     case 'call began':
       return callBegan(details as Call, story);
@@ -49,7 +49,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return delivered(details as Webhook);
     case 'status':
       return reported({ ...(details as Recorded), recordedAt: at }, story);
-    case 'told':
+    case 'notified':
       return notified(details as Message, story);
     case 'published':
       return published(details as Message, at, story);

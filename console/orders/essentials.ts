@@ -2,7 +2,7 @@ import type { ShownOrder } from '../wire.ts';
 import type { Line } from './story-lines.ts';
 
 /** A line with the notification that it caused. */
-export type Essential = Line & { told?: Line };
+export type Essential = Line & { notified?: Line };
 
 /** A notification that is later than its cause by this time has its own line. */
 const AT_ONCE_MS = 10_000;
@@ -14,13 +14,13 @@ const SHORT_MS = 1_000;
  * known statuses and published messages. Attaches a notification to the line that caused it.
  */
 export function essentials(lines: readonly Line[], { live }: Pick<ShownOrder, 'live'>): Essential[] {
-  const notifications = lines.filter(({ what }) => what === 'told');
+  const notifications = lines.filter(({ what }) => what === 'notified');
   const selected: Essential[] = lines.filter((line) => !isMachinery(line)).map(withoutNumber);
   for (const line of notifications) {
     const state = live.find(({ sequence }) => sequence === line.sequence)?.memberState;
     const source = selected.find(
       (each) =>
-        each.told === undefined &&
+        each.notified === undefined &&
         Math.abs(Date.parse(each.at) - Date.parse(line.at)) < AT_ONCE_MS &&
         (each.what === 'status'
           ? each.sequence === line.sequence
@@ -28,14 +28,14 @@ export function essentials(lines: readonly Line[], { live }: Pick<ShownOrder, 'l
             (each.what === 'placement finished' && state === 'sent')),
     );
     if (source === undefined) selected.push(withoutNumber(line));
-    else source.told = withoutNumber(line);
+    else source.notified = withoutNumber(line);
   }
   return selected
     .toSorted((a, b) => a.nth - b.nth)
     .map((line, i, all) => ({ ...line, waitMs: since(line, all[i - 1]) }));
 }
 
-const MACHINERY: ReadonlySet<Line['what']> = new Set(['published', 'webhook', 'replay', 'told']);
+const MACHINERY: ReadonlySet<Line['what']> = new Set(['published', 'webhook', 'replay', 'notified']);
 
 function isMachinery({ what, tone, isKnown }: Line): boolean {
   // A warning means that a part of the order was left out.

@@ -52,7 +52,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         </dd>
         <dt>Member</dt>
         <dd>
-          {story.told}
+          {story.notified}
           {story.memberWatching && <strong> The member is watching.</strong>}
         </dd>
         <dt>Requested for</dt>

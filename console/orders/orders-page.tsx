@@ -19,8 +19,8 @@ import { readOn } from './read-on.ts';
 type Row = ListedOrders['orders'][number];
 
 export function OrdersPage() {
-  const [asked, change] = useFilters(...FILTERS);
-  const filter = ordersFilter(asked);
+  const [chosen, change] = useFilters(...FILTERS);
+  const filter = ordersFilter(chosen);
   const found = useLoaded((signal) => readOrders(filter, undefined, signal), [query(filter)]);
   return (
     <Page title="Orders" beside={<OrderSearch />}>

@@ -55,7 +55,7 @@ function StoryLine({
   /** Undefined without permission. */
   onReplay: ((webhookId: string) => void) | undefined;
 }) {
-  const { at, what, waitMs, tone, sentence, more, webhookId, isConflict, told } = line;
+  const { at, what, waitMs, tone, sentence, more, webhookId, isConflict, notified } = line;
   return (
     <li class={`orders-line ${tone}${QUIET.includes(what) ? ' quiet' : ''}`} data-what={what}>
       <span class="orders-when">
@@ -73,10 +73,10 @@ function StoryLine({
       <div class="orders-what">
         <span class="orders-said">{sentence}</span> {isConflict && <Badge tone="bad">conflict</Badge>}{' '}
         {more.length > 0 && <span class="orders-more">{more.join(' · ')}</span>}
-        {told !== undefined && (
-          <span class={`orders-told ${told.tone}`}>
-            <span>{told.sentence}</span>{' '}
-            {told.more.length > 0 && <span class="orders-more">{told.more.join(' · ')}</span>}
+        {notified !== undefined && (
+          <span class={`orders-notified ${notified.tone}`}>
+            <span>{notified.sentence}</span>{' '}
+            {notified.more.length > 0 && <span class="orders-more">{notified.more.join(' · ')}</span>}
           </span>
         )}
         {webhookId !== undefined && what !== 'status' && (

@@ -21,7 +21,7 @@ export type Standing = {
 };
 
 /** @returns undefined if nothing is wrong */
-export function whatToDo({ placement, order, told }: ShownOrder): Standing | undefined {
+export function whatToDo({ placement, order, notified }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
   const isOpen = placement.finishedAt === null && !underWay;
   // The order was never fetched, so no ticket can exist.
@@ -42,7 +42,7 @@ export function whatToDo({ placement, order, told }: ShownOrder): Standing | und
     const next = canRestart
       ? 'It starts again when you retry it, or when the platform signals it.'
       : 'To order again, the platform must place a new order.';
-    return { ...about, tone: 'bad', sentence, advice: `${told} ${next}` };
+    return { ...about, tone: 'bad', sentence, advice: `${notified} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
     const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can enter what you saw.';

@@ -10,8 +10,8 @@ import { query } from '../api.ts';
 export function useFilters<Name extends string>(
   ...names: Name[]
 ): [filters: Record<Name, string>, change: (some: Partial<Record<Name, string>>, how?: 'typed') => void] {
-  const { path, query: asked, route } = useLocation();
-  const filters = Object.fromEntries(names.map((name) => [name, asked[name] ?? ''])) as Record<Name, string>;
+  const { path, query: chosen, route } = useLocation();
+  const filters = Object.fromEntries(names.map((name) => [name, chosen[name] ?? ''])) as Record<Name, string>;
   const change = useCallback(
     (some: Partial<Record<Name, string>>, how?: 'typed') =>
       route(path + query({ ...filters, ...some }), how === 'typed'),

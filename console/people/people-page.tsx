@@ -12,7 +12,7 @@ import { OthersSessions, OwnSessions } from './sessions.tsx';
 
 /** Own sessions. For admins also roles, tokens and all sessions. */
 export function PeoplePage() {
-  const [isAsked, setAsked] = useState(false);
+  const [isAsked, setChosen] = useState(false);
   if (session.value.state !== 'in') return null;
   const { name, rights } = session.value;
   const everywhere = async (): Promise<void> => {
@@ -23,7 +23,7 @@ export function PeoplePage() {
     <Page
       title="People"
       beside={
-        <button type="button" onClick={() => setAsked(true)}>
+        <button type="button" onClick={() => setChosen(true)}>
           Log out everywhere …
         </button>
       }
@@ -52,7 +52,7 @@ export function PeoplePage() {
           title="Log out everywhere?"
           action="Log out everywhere"
           onConfirm={everywhere}
-          onClose={() => setAsked(false)}
+          onClose={() => setChosen(false)}
         >
           <p>All sessions of {name} end within five seconds, including this one.</p>
         </Confirm>

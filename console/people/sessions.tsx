@@ -7,7 +7,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
-import type { OpenSession, OwnSession } from '../wire.ts';
+import type { ActiveSession, OwnSession } from '../wire.ts';
 import { browserOf } from './browser-of.ts';
 
 /** The operator's own sessions. */
@@ -27,7 +27,10 @@ export function OwnSessions() {
 
 /** All sessions, for an admin of all locations. */
 export function OthersSessions() {
-  const loaded = useLoaded((signal) => ask<{ sessions: OpenSession[] }>('GET', '/operators/sessions', { signal }), []);
+  const loaded = useLoaded(
+    (signal) => ask<{ sessions: ActiveSession[] }>('GET', '/operators/sessions', { signal }),
+    [],
+  );
   return (
     <section class="sheet" aria-labelledby="people-sessions">
       <h2 id="people-sessions">Who is signed in</h2>
@@ -43,7 +46,7 @@ export function OthersSessions() {
   );
 }
 
-type Listed = OpenSession & { current?: boolean };
+type Listed = ActiveSession & { current?: boolean };
 
 function Sessions({
   loaded,
@@ -54,7 +57,7 @@ function Sessions({
   labelledBy: string;
   end: (session: Listed) => Promise<unknown>;
 }) {
-  const [asked, setAsked] = useState<Listed>();
+  const [chosen, setChosen] = useState<Listed>();
   return (
     <Loading loaded={loaded}>
       {({ sessions }) => (
@@ -74,7 +77,7 @@ function Sessions({
                   <button
                     type="button"
                     aria-label={`End ${each.name}, ${inWords(each)}`}
-                    onClick={() => setAsked(each)}
+                    onClick={() => setChosen(each)}
                   >
                     End …
                   </button>
@@ -82,19 +85,19 @@ function Sessions({
               </li>
             ))}
           </ul>
-          {asked !== undefined && (
+          {chosen !== undefined && (
             <Confirm
-              title={`End the session of ${asked.name}?`}
+              title={`End the session of ${chosen.name}?`}
               action="End it"
               isDangerous
               onConfirm={async () => {
-                await end(asked);
+                await end(chosen);
                 announce('The session has ended');
                 loaded.again();
               }}
-              onClose={() => setAsked(undefined)}
+              onClose={() => setChosen(undefined)}
             >
-              <p>{inWords(asked)}. The session ends within five seconds.</p>
+              <p>{inWords(chosen)}. The session ends within five seconds.</p>
             </Confirm>
           )}
         </>

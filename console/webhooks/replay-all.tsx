@@ -23,7 +23,7 @@ type Stage = {
 /** Replays all matching webhooks: a dry run, a confirmation, then the replay of the same webhooks. */
 export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
   const [stage, setStage] = useState<Stage>();
-  const [isAsked, setAsked] = useState(false);
+  const [isAsked, setChosen] = useState(false);
   const underWay = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => underWay.current?.abort(), []);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -35,17 +35,17 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
     else if (stageBefore.current !== undefined) begin.current?.focus();
     stageBefore.current = stage?.is;
   }, [stage?.is]);
-  const asked = may('operator', filter.location || { anywhere: true })
+  const chosen = may('operator', filter.location || { anywhere: true })
     ? replayOf(filter)
     : { why: 'To replay them, you need the role operator here.' };
 
-  if ('why' in asked) {
+  if ('why' in chosen) {
     return (
       <p class="webhooks-all">
         <button type="button" disabled>
           Replay all that match …
         </button>
-        <span class="faint">{asked.why}</span>
+        <span class="faint">{chosen.why}</span>
       </p>
     );
   }
@@ -59,7 +59,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
     let run = from;
     setStage({ is: during, run });
     try {
-      for await (run of replayInBatches(send, { ...asked, dryRun: isDry }, from)) {
+      for await (run of replayInBatches(send, { ...chosen, dryRun: isDry }, from)) {
         if (stop.signal.aborted) break;
         setStage({ is: during, run });
       }
@@ -122,7 +122,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
       {!isUnderWay && (
         <div class="buttons">
           {is === 'tried' && run.replayed.length + run.left > 0 && (
-            <button type="button" class={isWorthIt ? 'primary' : ''} onClick={() => setAsked(true)}>
+            <button type="button" class={isWorthIt ? 'primary' : ''} onClick={() => setChosen(true)}>
               Replay {toReplay} …
             </button>
           )}
@@ -140,7 +140,7 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
         <Confirm
           title={`Replay ${toReplay} webhooks?`}
           action={`Replay ${toReplay}`}
-          onClose={() => setAsked(false)}
+          onClose={() => setChosen(false)}
           onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
         >
           <p>

@@ -31,14 +31,14 @@ export const NOTHING_YET: ReplayRun = {
  * @yields the whole run, after each batch
  */
 export async function* replayInBatches(
-  send: (asked: ReplayMany) => Promise<ReplayedMany>,
-  asked: ReplayMany,
+  send: (request: ReplayMany) => Promise<ReplayedMany>,
+  request: ReplayMany,
   from: ReplayRun = NOTHING_YET,
 ): AsyncGenerator<ReplayRun> {
   let run = from;
   do {
     const answer = await send({
-      ...asked,
+      ...request,
       limit: BATCH,
       ...(run.until !== undefined && { until: run.until }),
       ...(run.next !== null && { cursor: run.next }),

@@ -34,7 +34,7 @@ export function WebhookPage() {
 function LoadedWebhook({ webhookId }: { webhookId: string }) {
   const path = `/webhooks/${encodeURIComponent(webhookId)}?contents=false`;
   const found = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
-  const [isAsked, setAsked] = useState(false);
+  const [isAsked, setChosen] = useState(false);
   const [revealed, setRevealed] = useState<ShownWebhook>();
   const [replays, setReplays] = useState(0);
   const canReplay = found.value !== undefined && !('refused' in found.value.today);
@@ -57,7 +57,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
         {(shown) => (
           <div class="webhooks-one">
             <Head shown={shown} />
-            <Standing shown={shown} canReplay={canReplay} onReplay={() => setAsked(true)} />
+            <Standing shown={shown} canReplay={canReplay} onReplay={() => setChosen(true)} />
             <section class="sheet" aria-labelledby="webhook-contents">
               <h2 id="webhook-contents">As received</h2>
               {shown.erased ? (
@@ -75,7 +75,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
           </div>
         )}
       </Loading>
-      {isAsked && <ReplayDialog webhookId={webhookId} onClose={() => setAsked(false)} onReplayed={again} />}
+      {isAsked && <ReplayDialog webhookId={webhookId} onClose={() => setChosen(false)} onReplayed={again} />}
     </Page>
   );
 }

@@ -20,8 +20,8 @@ const LIMIT = 50;
 
 export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
-  const asked = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }), [asked]);
+  const chosen = query({ ...filter, cursor, limit: LIMIT });
+  const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${chosen}`, { signal }), [chosen]);
   const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <Page

@@ -10,7 +10,7 @@ import { WrongLocation, findLocation } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import type { Certification } from '../diagnostics/certify.ts';
 import { describeFailure, isFine, lineOf, printChecks, sumOf } from '../diagnostics/print-checks.ts';
-import type { Tell, TestContents } from '../diagnostics/test-run.ts';
+import type { Progress, TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 import { commandLineActor } from './command-line-actor.ts';
 import { examples } from './print.ts';
@@ -96,8 +96,8 @@ async function certifyLocation(options: Options, command: Command): Promise<void
         const limits = { statusMs: wait, graceMs: Math.min(GRACE_MS, wait) };
         const { signal } = stopping;
         const repeats = !without.includes(REPEATS);
-        const asked = { locationId, contents, statuses, repeats, limits, signal };
-        const work = (): Promise<Certification> => certify(deps, asked, screen);
+        const options = { locationId, contents, statuses, repeats, limits, signal };
+        const work = (): Promise<Certification> => certify(deps, options, screen);
         if ((await findLocation(pool, locationId)) === undefined) throw new NotDone(404, noSuch.location);
         const action = { action: 'certify', locationId };
         return audited(pool, commandLineActor(), action, work, ({ order }) => order?.serviceOrderId);
@@ -112,7 +112,7 @@ async function certifyLocation(options: Options, command: Command): Promise<void
   }
 }
 
-const screen: Tell = {
+const screen: Progress = {
   wants: (what) => write(`...      ${what}`),
   found: (check) => write(lineOf(check)),
 };

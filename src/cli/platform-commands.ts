@@ -66,7 +66,7 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
         const { thrown, errors, ...rest } = checked;
         const failed = {
           ...rest,
-          ...(errors !== undefined && { errors: errors.map((each) => tellError(each, reveal === true)) }),
+          ...(errors !== undefined && { errors: errors.map((each) => describeError(each, reveal === true)) }),
           ...(reveal === true && 'thrown' in checked && { thrown: inFull(thrown) }),
         };
         print(command, failed, describeFailed(failed));
@@ -123,7 +123,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
 /** An error of the platform. Codes that are not one word are null, because they may quote the member. */
 type ShownError = { code: string | null; judgedBy: string | null; error?: PlatformError };
 
-function tellError({ error, code }: CodedError, isRevealed: boolean): ShownError {
+function describeError({ error, code }: CodedError, isRevealed: boolean): ShownError {
   const own = error.extensions?.['code'];
   return { code: wordOf(own) ?? null, judgedBy: wordOf(code) ?? null, ...(isRevealed && { error }) };
 }

@@ -8,7 +8,7 @@ import { awaitStatus, findElsewhere, readStatuses, type Awaited, type Sought } f
 import { failed, ok, skipped, type Check } from './check.ts';
 import { explainInVain } from './explain-in-vain.ts';
 import { sendAgain, sendChanged, type Endpoint } from './send-again.ts';
-import type { CertifyDeps, CertifyOptions, Tell } from './test-run.ts';
+import type { CertifyDeps, CertifyOptions, Progress } from './test-run.ts';
 
 type Run = CertifyOptions & {
   location: Location;
@@ -31,7 +31,7 @@ const WANTED: Partial<Record<Status, string>> = {
  * Waits for each status of the order. Sends webhooks of the POS again while their signatures are recent. Answers the
  * webhook of the last status 500 once, because the POS must repeat it.
  */
-export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): Promise<void> {
+export async function certifyStatuses(deps: CertifyDeps, run: Run, progress: Progress): Promise<void> {
   const { pool } = deps;
   const { order, location, statuses, limits, signal } = run;
   const ours = new Set<string>();
@@ -53,13 +53,13 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
 
   for (const status of statuses) {
     if (hopeless !== undefined) {
-      tell.found(skipped(status, hopeless));
+      progress.found(skipped(status, hopeless));
       continue;
     }
     const isLast = status === statuses.at(-1);
     const refusing = isLast && run.repeats ? await refuseOnce(deps, run) : undefined;
     const began = performance.now();
-    tell.wants(
+    progress.wants(
       `${status}: ${WANTED[status] ?? 'send it'}, unless that happens automatically (up to ${limits.statusMs / 1000} s)`,
     );
     let awaited: Awaited;
@@ -76,26 +76,26 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, tell: Tell): 
     const refusedAt = refusing?.refusedAt();
     // If the status came by polling, the refused change may have been the poll's result, and not a webhook.
     if (!('came' in awaited) && !('polled' in awaited) && refusedAt !== undefined) {
-      tell.found(skipped(status, 'its webhook was answered 500 on purpose: see the next check'));
-      tell.found(notRepeated(limits.statusMs));
+      progress.found(skipped(status, 'its webhook was answered 500 on purpose: see the next check'));
+      progress.found(notRepeated(limits.statusMs));
       continue;
     }
     const described = await describe(status, awaited, run, sought, known);
     if (described.state === 'failed') hasFailed = true;
-    tell.found(described);
+    progress.found(described);
     if ('came' in awaited) {
       const { webhookId, spilled } = awaited.came;
       if (isLast) {
         const twice = refusedAt !== undefined && (await sendsAllTwice(sought, location, status));
-        tell.found(run.repeats ? repeated({ refusedAt, spilled, hasFailed, twice }) : UNTRIED);
+        progress.found(run.repeats ? repeated({ refusedAt, spilled, hasFailed, twice }) : UNTRIED);
       }
       if (first === undefined) {
         first = { status, webhookId };
-        tell.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
-        tell.found(await sendChanged(sending, webhookId, location));
+        progress.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
+        progress.found(await sendChanged(sending, webhookId, location));
       } else if (!wasLate) {
         wasLate = true;
-        tell.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
+        progress.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
       }
     } else if ('silent' in awaited) {
       hopeless = `not checked, because ${status} did not come`;

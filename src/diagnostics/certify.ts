@@ -1,7 +1,7 @@
 import { attemptLimit } from '../core/domain/timing.ts';
 import { makeToken, webhookPath } from '../core/domain/make-token.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { why, type Why } from '../core/domain/placement-cause.ts';
+import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
 import { WrongLocation, getLocation, refuseHosts, type Location } from '../core/locations/locations.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
 import { beginTestOrder, endTestOrder } from '../core/placements/test-order.ts';
@@ -10,7 +10,7 @@ import { forgeOrder, namesTicket, readTicket } from './check-ticket.ts';
 import { failed, ok, type Check } from './check.ts';
 import { placeTwice } from './place-twice.ts';
 import { postWebhook, type Endpoint } from './send-again.ts';
-import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Tell } from './test-run.ts';
+import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Progress } from './test-run.ts';
 
 export type Certification = { order: KitchenOrder | undefined; checks: Check[] };
 
@@ -20,20 +20,20 @@ const TOKEN_MS = 24 * 3_600_000;
 /** Maximum difference between the clocks of two processes. Postgres sets each, with the error of one round trip. */
 const CLOCKS_MS = 5_000;
 const DEADLINE_S = 1_800;
-const NEVER_SENT = why({ code: 'pos_unreachable' });
+const NEVER_SENT = problemOf({ code: 'pos_unreachable' });
 
 /**
  * Sends a real test order to a location's POS, and follows the order to its end. The service must run, because it
  * receives the webhooks of the POS. This function reads them from Postgres.
  * @throws WrongLocation if there is no such location
  */
-export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Tell): Promise<Certification> {
+export async function certify(deps: CertifyDeps, about: CertifyOptions, progress: Progress): Promise<Certification> {
   const { pool, publicUrl } = deps;
   const { locationId } = about;
   const checks: Check[] = [];
   const report = (check: Check): void => {
     checks.push(check);
-    tell.found(check);
+    progress.found(check);
   };
   const location = await openLocation(deps, locationId, report);
   if (location === undefined) return { order: undefined, checks };
@@ -48,7 +48,7 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Te
     const endpoint: Endpoint = { publicUrl, integration, locationId, token };
     report(await probeUrl(endpoint));
     if (checks.at(-1)?.state === 'failed') return { order: undefined, checks };
-    const order = await run(deps, { ...about, location, endpoint }, { wants: tell.wants, found: report });
+    const order = await run(deps, { ...about, location, endpoint }, { wants: progress.wants, found: report });
     return { order, checks };
   } finally {
     await revokeToken(pool, tokenId);
@@ -56,14 +56,14 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, tell: Te
 }
 
 async function openLocation(
-  { pool, open, allowedHosts }: CertifyDeps,
+  { pool, decryptSettings, allowedHosts }: CertifyDeps,
   locationId: string,
-  report: Tell['found'],
+  report: Progress['found'],
 ): Promise<Location | undefined> {
   const stored = await getLocation(pool, locationId);
   try {
     const { integration } = stored;
-    const location = { locationId, integration, ...(await open(stored)) };
+    const location = { locationId, integration, ...(await decryptSettings(stored)) };
     refuseHosts(location.settings, location.provider, allowedHosts);
     report(ok('settings', `can be used; its POS is ${integration}`));
     return location;
@@ -92,28 +92,28 @@ async function probeUrl(endpoint: Endpoint): Promise<Check> {
 async function run(
   deps: CertifyDeps,
   about: CertifyOptions & { location: Location; endpoint: Endpoint },
-  tell: Tell,
+  progress: Progress,
 ): Promise<KitchenOrder> {
   const { pool } = deps;
   const { location, limits } = about;
   const since = new Date(deps.now().getTime() - CLOCKS_MS);
   const made = makeTestOrder(location.locationId, about.contents, deps.now());
   const { claim, order } = await beginTestOrder(pool, made, DEADLINE_S);
-  let failed: Why = NEVER_SENT;
+  let failed: Problem = NEVER_SENT;
   try {
     const answerMs = limits.answerMs ?? attemptLimit(location.provider) * 1_000;
-    const placed = await placeTwice(deps, location, order, { claim, answerMs, report: tell.found });
-    if ('why' in placed) {
-      failed = placed.why;
+    const placed = await placeTwice(deps, location, order, { claim, answerMs, report: progress.found });
+    if ('problem' in placed) {
+      failed = placed.problem;
       return order;
     }
-    await certifyStatuses(deps, { ...about, order, since, ticketIds: placed.ids }, tell);
-    tell.found(await namesTicket(pool, location.provider, order, placed));
+    await certifyStatuses(deps, { ...about, order, since, ticketIds: placed.ids }, progress);
+    progress.found(await namesTicket(pool, location.provider, order, placed));
     // The forged order is sent last, so that webhooks about it cannot disturb the checks of the test order.
     const forged = await forgeOrder(deps, location, order, answerMs);
-    if (forged !== undefined) tell.found(forged);
+    if (forged !== undefined) progress.found(forged);
     const read = await readTicket(deps, location, order);
-    if (read !== undefined) tell.found(read);
+    if (read !== undefined) progress.found(read);
     return order;
   } finally {
     await endTestOrder(pool, claim, failed);

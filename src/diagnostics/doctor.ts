@@ -7,7 +7,7 @@ import { PARTS, failed, ok, skipped, type Check, type Finding, type Part } from 
 import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePush } from './examine-access.ts';
 import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
-import { askPlatform, examineClock, examinePlatform, type AskedPlatform } from './examine-platform.ts';
+import { queryPlatform, examineClock, examinePlatform, type PlatformAnswer } from './examine-platform.ts';
 import { examineSpill, examineTopic } from './examine-pubsub.ts';
 
 const CONNECTIONS = 4;
@@ -20,11 +20,11 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
   // Imported before the checks start: the import takes 300 ms, or seconds on a busy machine, and would delay them.
   if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
   // The platform is asked once, because the check of the clock uses its answer too.
-  let asked: Promise<AskedPlatform> | undefined;
-  const ask = (): Promise<AskedPlatform> => (asked ??= askPlatform(env));
+  let answered: Promise<PlatformAnswer> | undefined;
+  const queryOnce = (): Promise<PlatformAnswer> => (answered ??= queryPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
     environment: () => examineEnvironment(env),
-    platform: async () => examinePlatform(await ask()),
+    platform: async () => examinePlatform(await queryOnce()),
     topic: async () => {
       const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
       const { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: name } = config;
@@ -38,7 +38,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
   };
   const inside: Partial<Record<Part, (pool: Pool) => Promise<Check[]>>> = {
     database: (pool) => examineDatabase(env, pool),
-    clock: (pool) => examineClock(pool, ask()),
+    clock: (pool) => examineClock(pool, queryOnce()),
     keys: (pool) => examineKeys(env, pool),
     operators: (pool) => examineGrants(env, pool),
     locations: (pool) => examineLocations(env, pool),

@@ -62,7 +62,7 @@ export function judgeReach(checked: CheckedLocation, paused?: string): Check {
     const now = checked.now === undefined ? '' : `; ${checked.now}`;
     return ok(locationId, `reaches its POS${paused === undefined ? '' : `, and is ${paused}`}${now}`);
   }
-  if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.why}`);
+  if (checked.state === 'unchecked') return ok(locationId, `was not tried: ${checked.detail}`);
   if (paused === undefined) return failed(locationId, checked.problem, checked.toDo);
   return warning(locationId, `is ${paused}: ${checked.problem}`, checked.toDo);
 }
@@ -73,8 +73,8 @@ function pausedInWords({ pausedAt, pausedUntil }: LocationRow): string | undefin
 }
 
 /** Warns about settings that were stored before a requirement was added. The service still accepts them. */
-async function outdated({ pool, open }: LocationDeps, { locationId }: LocationRow) {
-  const opened = await open(await getLocation(pool, locationId)).catch(() => undefined);
+async function outdated({ pool, decryptSettings }: LocationDeps, { locationId }: LocationRow) {
+  const opened = await decryptSettings(await getLocation(pool, locationId)).catch(() => undefined);
   const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
   const toDo = `store them again: expediter location put --location ${locationId}`;
   return error ? [warning(locationId, `its settings would be refused today: ${describeIssues(error)}`, toDo)] : [];
@@ -99,7 +99,7 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
     used.filter((each) => each.keyId === id).reduce((sum, each) => sum + each.count, 0);
   const missing = [...new Set(used.map((each) => each.keyId))].filter((id) => !SETTINGS_KEY.has(id));
   const unbound = used.filter((each) => !each.isBound && SETTINGS_KEY.has(each.keyId));
-  const open = unbound.reduce((sum, each) => sum + each.count, 0);
+  const decryptSettings = unbound.reduce((sum, each) => sum + each.count, 0);
   return [
     ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
@@ -107,12 +107,12 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
         ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it when every process has the first key')
         : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then remove it'),
     ),
-    ...(open === 0
+    ...(decryptSettings === 0
       ? []
       : [
           warning(
             KEYS,
-            `texts of an earlier version, which are not bound to their row: ${open}`,
+            `texts of an earlier version, which are not bound to their row: ${decryptSettings}`,
             'run expediter rekey, which binds each to its row; a new key also invalidates copies, such as those in backups',
           ),
         ]),

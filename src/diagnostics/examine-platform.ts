@@ -29,7 +29,7 @@ const OFF_S = 2;
 const HTTP_DATE_S = 1;
 
 /** The ordering platform's answers to our order query, for an id that does not exist, and to an introspection query. */
-export type AskedPlatform = {
+export type PlatformAnswer = {
   url: string;
   module: OrderModule;
   /** Whether ORDER_MODULE maps the answers. If not, the aliases in the query must yield the canonical order. */
@@ -43,7 +43,7 @@ export type AskedPlatform = {
 };
 
 /** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE or ORDER_QUERY_FILE cannot be used */
-export async function askPlatform(env: NodeJS.ProcessEnv): Promise<AskedPlatform> {
+export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAnswer> {
   const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_QUERY_FILE', 'ORDER_MODULE');
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token, ORDER_MODULE } = config;
   const isMapped = ORDER_MODULE !== undefined;
@@ -80,8 +80,8 @@ function variablesFor(module: OrderModule, id: string): object | undefined {
 }
 
 /** Checks that the platform answers the query, that its schema has all queried fields, and that they yield an order. */
-export function examinePlatform(asked: AskedPlatform): Check[] {
-  const { introspection, module, isMapped } = asked;
+export function examinePlatform(answered: PlatformAnswer): Check[] {
+  const { introspection, module, isMapped } = answered;
   const thrown: Check[] = [];
   const readErrors = errorReader(module, (problem) => {
     thrown.push(warning('errorCode', problem, 'fix errorCode of ORDER_MODULE'));
@@ -90,7 +90,7 @@ export function examinePlatform(asked: AskedPlatform): Check[] {
   const schema = readSchema(introspection);
   const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, fix)];
   return [
-    examineQuery(asked, readErrors, fix),
+    examineQuery(answered, readErrors, fix),
     ...thrown,
     ...fit,
     ...(isMapped ? [] : examineShape(module.query, schema)),
@@ -98,7 +98,7 @@ export function examinePlatform(asked: AskedPlatform): Check[] {
 }
 
 function examineQuery(
-  { url, answer, module, isMapped }: AskedPlatform,
+  { url, answer, module, isMapped }: PlatformAnswer,
   readErrors: ReturnType<typeof errorReader>,
   fix: string,
 ): Check {
@@ -112,7 +112,7 @@ function examineQuery(
   return assess(host, answer, readErrors, fix) ?? assessData(host, answer, isMapped ? module : undefined);
 }
 
-function readSchema(introspection: AskedPlatform['introspection']): GraphQLSchema | undefined {
+function readSchema(introspection: PlatformAnswer['introspection']): GraphQLSchema | undefined {
   const { json } = (typeof introspection === 'object' ? introspection : {}) as {
     json?: { data?: IntrospectionQuery | null } | null;
   };
@@ -230,16 +230,16 @@ function toText(message: unknown): string {
  * Compares Postgres's clock with two other clocks. The service uses only Postgres's clock, for signatures too. The
  * other clocks show whether it is right.
  */
-export async function examineClock(pool: Pool, asked: Promise<AskedPlatform>): Promise<Check[]> {
-  const fromPlatform = asked.catch(() => undefined);
+export async function examineClock(pool: Pool, answered: Promise<PlatformAnswer>): Promise<Check[]> {
+  const fromPlatform = answered.catch(() => undefined);
   const clock = databaseClock(pool);
   await clock.follow();
   const machineS = (Date.now() - clock.now().getTime()) / 1000;
   return [compareClock('this machine', machineS, OFF_S), platformClock(await fromPlatform, clock.now)];
 }
 
-function platformClock(asked: AskedPlatform | undefined, now: () => Date): Check {
-  const { answer = '', askedAt = 0, answeredAt = 0 } = asked ?? {};
+function platformClock(answered: PlatformAnswer | undefined, now: () => Date): Check {
+  const { answer = '', askedAt = 0, answeredAt = 0 } = answered ?? {};
   const date = typeof answer === 'string' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
   if (Number.isNaN(date)) return skipped('ordering platform', 'its answer has no time');
   const sinceAsked = performance.now() - (askedAt + answeredAt) / 2;

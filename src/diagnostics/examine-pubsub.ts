@@ -55,10 +55,13 @@ async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => 
 }
 
 /** @returns those of the permissions that we have; undefined for an emulator, which knows no permissions */
-async function readPermissions({ iam }: Topic | Subscription, ...asked: string[]): Promise<Set<string> | undefined> {
+async function readPermissions(
+  { iam }: Topic | Subscription,
+  ...permissions: string[]
+): Promise<Set<string> | undefined> {
   try {
-    const [given] = await iam.testPermissions(asked, CALL);
-    return new Set(asked.filter((each) => given[each] === true));
+    const [given] = await iam.testPermissions(permissions, CALL);
+    return new Set(permissions.filter((each) => given[each] === true));
   } catch (error) {
     if ((error as { code?: number }).code === UNIMPLEMENTED) return undefined;
     throw error;

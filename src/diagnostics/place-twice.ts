@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { GiveUp, TryAgain } from '../core/domain/errors.ts';
 import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
-import type { Why } from '../core/domain/placement-cause.ts';
+import type { Problem } from '../core/domain/placement-cause.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { TestClaim } from '../core/placements/test-order.ts';
@@ -13,7 +13,7 @@ import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
 /** `ids` are all ticket ids that the POS named, including the answers that we treat as lost. */
-type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { why: Why };
+type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { problem: Problem };
 
 type Call = WatchedCall<OrderRef | undefined>;
 
@@ -55,12 +55,12 @@ export async function placeTwice(
   const first = taken ?? calls[0];
   if (first === undefined) throw new Error('nothing was sent');
   if ('error' in first) {
-    const why = classifyError(first.error);
+    const problem = classifyError(first.error);
     const reason = first.error instanceof GiveUp ? `: ${first.error.reason}` : '';
     const expected = `an answer within ${answerMs / 1000} s that accepts it`;
     const toDo = fixForAnswer(first.exchange, location);
-    report(failed(FIRST, `${why.problem}${reason}`, toDo, { request: first.exchange?.line, expected }));
-    return { why };
+    report(failed(FIRST, `${problem.problem}${reason}`, toDo, { request: first.exchange?.line, expected }));
+    return { problem };
   }
   report(judgeFirst(first, location));
   for (const other of calls.filter((each) => each !== first)) report(judgeOther(first, other));

@@ -33,7 +33,7 @@ type Limits = {
 };
 
 /** Reports progress: `wants` says what people must do now, `found` gets each finished check. */
-export type Tell = { wants(what: string): void; found(check: Check): void };
+export type Progress = { wants(what: string): void; found(check: Check): void };
 
 /** Names the documentation page for a POS. @param section the section, if the POS is built for us */
 export function pageFor(

@@ -5,7 +5,7 @@ export class BeyondShare extends Error {
 
 export type FairShare = {
   /** Counts a webhook of this location. @throws BeyondShare if the webhook would make other locations wait */
-  enter(locationId: string): void;
+  admit(locationId: string): void;
   spend(locationId: string, bytes: number): void;
   /** Limits the location to its share for 10 s, even without overload. For webhooks that fail verification. */
   distrust(locationId: string): void;
@@ -66,7 +66,7 @@ export function fairShare(perSecond: number, onHeldBack: (locationId: string) =>
   };
 
   return {
-    enter(locationId) {
+    admit(locationId) {
       const now = performance.now();
       askedAt = now;
       if (sampling === undefined) {

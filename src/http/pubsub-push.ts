@@ -168,7 +168,7 @@ export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promis
   const report = (
     request: FastifyRequest,
     reply: FastifyReply,
-    about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'subscription' | 'why' | 'error'>,
+    about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'subscription' | 'detail' | 'error'>,
   ): void => {
     const base = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
     deps.observe({ what: 'signal', ...base, ...about });
@@ -182,7 +182,7 @@ export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promis
 
   scope.setErrorHandler(async (error, request, reply) => {
     if (error instanceof BadPushToken) {
-      report(request, reply, { outcome: 'unauthorized', why: error.message });
+      report(request, reply, { outcome: 'unauthorized', detail: error.message });
       deps.observe({ what: 'failed authentication', endpoint: 'push', outcome: 'refused', source: sourceOf(request) });
       return reply.code(401).header('connection', 'close').send();
     }
@@ -193,12 +193,12 @@ export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promis
   scope.post(PUSH_PATH, async (request, reply) => {
     const { body, truncated } = await readBody(request.raw, PUSH_BODY_LIMIT);
     if (truncated) {
-      report(request, reply, { outcome: 'poison', why: `over ${PUSH_BODY_LIMIT} bytes` });
+      report(request, reply, { outcome: 'poison', detail: `over ${PUSH_BODY_LIMIT} bytes` });
       return reply.code(204).header('connection', 'close').send();
     }
     const signal = signalOrderId(body, request.headers);
     if ('poison' in signal) {
-      report(request, reply, { outcome: 'poison', messageId: signal.messageId, why: signal.poison });
+      report(request, reply, { outcome: 'poison', messageId: signal.messageId, detail: signal.poison });
     } else {
       const { orderId: serviceOrderId, messageId, subscription } = signal;
       const outcome = await deps.recordSignal(serviceOrderId);

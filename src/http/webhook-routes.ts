@@ -220,7 +220,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
   if (request.authenticated === undefined) throw new Error('a webhook was not authenticated');
   const { scope, token, spentMs } = request.authenticated;
   const { locationId, integration, tokenId } = scope;
-  endpoint.share.enter(locationId);
+  endpoint.share.admit(locationId);
   const reservation = endpoint.budget.open(locationId);
   const onBytes = (bytes: number): void => {
     reservation.take(bytes);
@@ -237,7 +237,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
     const about = { requestId: request.id, trace: traceOf(request.headers) };
     const requestFields: RequestFields = () => ({ ...about, milliseconds: reply.elapsedTime, integration, locationId });
     const put = endpoint.spill;
-    let why: unknown;
+    let failure: unknown;
     if (isOpen(scope)) {
       try {
         return await commit(endpoint, requestFields, arrived, { scope, deadline: began + endpoint.databaseMs });
@@ -245,7 +245,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
         // If Postgres refuses the data itself, the spill does not help: it would refuse the same data later too.
         if (put === undefined || isDataError((error as Error).cause)) throw error;
         void endpoint.watch.check();
-        why = error;
+        failure = error;
       }
     }
     if (put === undefined) throw new Error('a token was found in the list of valid tokens, but there is no spill');
@@ -253,7 +253,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
     return await spill({ put, observe: endpoint.observe }, requestFields, spilled, {
       reservation,
       deadline: began + endpoint.limits.answerMs,
-      why,
+      failure,
     });
   } finally {
     reservation.release();
@@ -280,11 +280,11 @@ async function spill(
   { put, observe }: { put: SpillWebhook; observe: Observe },
   requestFields: RequestFields,
   spilled: SpilledWebhook,
-  about: { reservation: Reservation; deadline: number; why: unknown },
+  about: { reservation: Reservation; deadline: number; failure: unknown },
 ): Promise<Answer> {
-  const { reservation, deadline, why } = about;
+  const { reservation, deadline, failure } = about;
   const report = (outcome: 'spilled' | 'refused'): void =>
-    observe({ what: 'spill', ...requestFields(), outcome, webhookId: spilled.id, why });
+    observe({ what: 'spill', ...requestFields(), outcome, webhookId: spilled.id, error: failure });
   try {
     await put(spilled, { take: reservation.take, deadline });
   } catch (error) {

@@ -215,10 +215,10 @@ export const orderEvents: EventReadings<
 };
 
 function logSignal(log: Log, observed: SignalObserved): void {
-  const { requestId, trace, outcome, serviceOrderId, messageId, why } = observed;
+  const { requestId, trace, outcome, serviceOrderId, messageId, detail } = observed;
   const about = { reqId: requestId, trace, outcome, milliseconds: rounded(observed) };
-  if (outcome === 'poison') log.warn({ ...about, messageId, why }, 'poison signal acknowledged');
-  else if (outcome === 'unauthorized') log.warn({ ...about, why }, 'push refused');
+  if (outcome === 'poison') log.warn({ ...about, messageId, detail }, 'poison signal acknowledged');
+  else if (outcome === 'unauthorized') log.warn({ ...about, detail }, 'push refused');
   else if (outcome === 'not_recorded')
     log.error({ ...about, serviceOrderId, err: observed.error }, 'push not recorded');
   else log.info({ ...about, serviceOrderId, messageId }, 'signal');

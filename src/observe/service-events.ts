@@ -52,20 +52,20 @@ export const serviceEvents: EventReadings<
 
   follow: {
     log(log, observed, limited) {
-      if (observed.action === 'close' && observed.why === 'slow') {
-        limited('warn', 'further followers do not read, not logged individually', () =>
-          log.warn({}, 'follower dropped: it does not read'),
+      if (observed.action === 'close' && observed.reason === 'slow') {
+        limited('warn', 'more follow streams closed whose clients do not read, not logged individually', () =>
+          log.warn({}, 'follow stream closed: its client does not read'),
         );
       } else if (observed.action === 'refuse') {
-        const { why, detail } = observed;
+        const { reason, detail } = observed;
         // These refusals need attention. Anybody can cause the other ones, so both kinds have separate limits.
-        if (why === 'no_keys' || why === 'too_many' || why === 'error') {
-          limited('warn', 'further followers turned away, not logged individually', () =>
-            log.warn({ why, detail }, 'follower turned away'),
+        if (reason === 'no_keys' || reason === 'too_many' || reason === 'error') {
+          limited('warn', 'more follow requests could not be served, not logged individually', () =>
+            log.warn({ reason, detail }, 'follow request could not be served'),
           );
         } else {
-          limited('info', 'further followers refused, not logged individually', () =>
-            log.info({ why, detail }, 'follower refused'),
+          limited('info', 'more follow requests refused, not logged individually', () =>
+            log.info({ reason, detail }, 'follow request refused'),
           );
         }
       }
@@ -83,14 +83,14 @@ export const serviceEvents: EventReadings<
       const help = "From a message's commit to its write into a stream.";
       const lag = make.histogram('follow_lag_seconds', help, FOLLOW_LAG, {});
       return (observed) => {
-        if (observed.action === 'tell') lag(observed.milliseconds / 1_000);
-        else if (observed.action === 'refuse') refused(observed.why);
+        if (observed.action === 'deliver') lag(observed.milliseconds / 1_000);
+        else if (observed.action === 'refuse') refused(observed.reason);
         else if (observed.action === 'open') {
           streams += 1;
           opened();
         } else {
           streams -= 1;
-          closed(observed.why);
+          closed(observed.reason);
         }
       };
     },

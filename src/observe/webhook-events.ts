@@ -26,7 +26,7 @@ const notStoredTotal = (make: MakeMetrics): Count =>
 const drainedTotal = (make: MakeMetrics): Count | undefined =>
   make.hasSpill
     ? make.counter('spill_drained_total', 'Messages of the spill by outcome.', {
-        outcome: [...WEBHOOK_OUTCOMES, 'known', 'put_back', 'unopened'],
+        outcome: [...WEBHOOK_OUTCOMES, 'known', 'put_back', 'not_decrypted'],
       })
     : undefined;
 
@@ -115,7 +115,7 @@ export const webhookEvents: EventReadings<
       // A webhook that the spill refused is logged as `webhook not committed`.
       if (observed.outcome !== 'spilled') return;
       limited('warn', 'further webhooks spilled, not logged individually', () => {
-        const { requestId: reqId, trace, locationId, integration, webhookId, why: err } = observed;
+        const { requestId: reqId, trace, locationId, integration, webhookId, error: err } = observed;
         const about = { reqId, trace, locationId, integration, webhookId, milliseconds: rounded(observed), err };
         log.warn(about, 'webhook spilled');
       });
@@ -158,7 +158,7 @@ export const webhookEvents: EventReadings<
   redrive: { spans: (observed) => applied(observed, { 'expediter.parked': true }) },
 
   conflict: {
-    log: (log, { what: _what, ...about }) => log.error(about, 'conflict: a person should look'),
+    log: (log, { what: _what, ...about }) => log.error(about, 'conflict: a person should check the order'),
     metrics: (make) =>
       make.countEach('conflicts_total', 'Reports of a POS that contradict the stored order.', {
         integration: make.integrations,
@@ -179,7 +179,7 @@ function logWebhook(log: Log, observed: WebhookObserved): void {
     // People search the log for `serviceOrderId`, so the id has this name if there is only one.
     serviceOrderId: ids.length > 1 ? undefined : ids[0],
     serviceOrderIds: ids.length > 1 ? ids : undefined,
-    why: dropped?.reason,
+    reason: dropped?.reason,
     cause: dropped?.cause,
   };
   if (outcome !== 'dropped') log.info(about, 'webhook');

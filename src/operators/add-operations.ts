@@ -7,7 +7,7 @@ import { readConfigOf, type Config } from '../server/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
-import { settingsOpener, type SettingsRules } from '../core/locations/locations.ts';
+import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import { actOf } from './action-of.ts';
 import {
@@ -44,8 +44,8 @@ function addCommand(program: Command, operation: Operation, about: CommandAbout)
     const [options, self] = given.slice(-2) as [Options, Command];
     const typed = { ...options, ...(argument !== undefined && { [argument.field]: given[0] }) };
     const read = (await about.read?.(typed)) ?? typed;
-    const asked = isOther(read) ? read : { operation, input: read };
-    await run(asked.operation, asked.input, about, self, argument && (given[0] as string | undefined));
+    const requested = isOther(read) ? read : { operation, input: read };
+    await run(requested.operation, requested.input, about, self, argument && (given[0] as string | undefined));
   });
 }
 
@@ -193,7 +193,7 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
       pool,
       config: env,
       by: commandLineActor(),
-      within: (asked) => (asked === undefined ? undefined : [asked]),
+      within: (requested) => (requested === undefined ? undefined : [requested]),
       note: (code) => void (after = code),
       noted: () => after,
       isOver: () => false,
@@ -210,7 +210,7 @@ async function withCaller<Result>(operation: Operation, work: (caller: Noting) =
 
 function settingsOf(rules: SettingsRules): Settings {
   const { registry, keys, publicUrl = '' } = rules;
-  return { open: settingsOpener(rules), keys, publicUrl, registry };
+  return { decryptSettings: settingsDecrypter(rules), keys, publicUrl, registry };
 }
 
 /** Performs an operation, and records it in the audit as an action of the command's user. */

@@ -12,7 +12,7 @@ import {
   pauseLocation,
   putLocation,
   resumeLocation,
-  type OpenSettings,
+  type DecryptSettings,
 } from '../core/locations/locations.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
@@ -140,7 +140,7 @@ const show = operation({
     const shown = await showLocation({ ...settings, pool, now: service?.now ?? (() => new Date()) }, locationId);
     if (shown === undefined || service !== undefined) return shown;
     const validTokens = shown.tokens.filter(({ state }) => state === 'valid').length;
-    const fields = await settingsFields(pool, settings.open, locationId);
+    const fields = await settingsFields(pool, settings.decryptSettings, locationId);
     return { ...shown, paused: shown.pausedAt !== null, validTokens, settings: fields };
   },
   print: (shown) => ('settings' in shown ? locationInWords(shown) : ''),
@@ -326,10 +326,14 @@ async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal
   }
 }
 
-async function settingsFields(pool: Pool, open: OpenSettings, locationId: string): Promise<SettingsShown['settings']> {
+async function settingsFields(
+  pool: Pool,
+  decryptSettings: DecryptSettings,
+  locationId: string,
+): Promise<SettingsShown['settings']> {
   try {
     const found = await findLocation(pool, locationId);
-    const opened = found && (await open(found));
+    const opened = found && (await decryptSettings(found));
     return { fields: Object.keys(opened?.settings ?? {}) };
   } catch (error) {
     if (error instanceof WrongLocation) return { fields: [], problem: error.message };

@@ -23,7 +23,7 @@ const erase = operation({
     }
     return table([
       ...erased.map((order) => ({ order, '': dryRun ? 'would be erased' : 'erased' })),
-      ...left.map(({ serviceOrderId, why }) => ({ order: serviceOrderId, '': `left: ${why}` })),
+      ...left.map(({ serviceOrderId, reason }) => ({ order: serviceOrderId, '': `left: ${reason}` })),
     ]);
   },
   fails: ({ left }, { dryRun }) => left.length > 0 && !dryRun && 'Not everything could be erased. Try again later.',

@@ -18,7 +18,7 @@ export function mountOperations(
   const { translating, registry } = deps;
   const settings = { ...translating, registry };
   const service = { ...deps, closing };
-  const pos = { ...deps, open: settings.open };
+  const pos = { ...deps, decryptSettings: settings.decryptSettings };
   const config = { OPERATOR_TOKEN: deps.operatorToken };
   const callerOf = (request: FastifyRequest): Caller => ({
     ...deps,
@@ -28,7 +28,7 @@ export function mountOperations(
     config,
     by: { ...operatorOf(request), ...actionFrom(request) },
     isOver: () => closing.aborted || request.socket.destroyed,
-    within: (asked) => locationsWithin(request, asked),
+    within: (requested) => locationsWithin(request, requested),
     note(after) {
       if (request.action !== undefined) request.action.after = after;
     },

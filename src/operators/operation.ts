@@ -46,7 +46,7 @@ export type Caller = {
   pool: Pool;
   by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
   /** Returns the locations that the answer may cover; undefined means all locations. */
-  within(asked?: string): readonly string[] | undefined;
+  within(requested?: string): readonly string[] | undefined;
   /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */
   note(after: string): void;
   /** Only for an operation with `reads: SETTINGS`. Other commands do without, because they start faster. */

@@ -24,7 +24,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
 
 export function orderInWords(shown: ShownOrder): string {
   const { serviceOrderId, placement, order } = shown;
-  const asks = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
+  const needsResolve = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
   return sections(
     facts({
       order: serviceOrderId,
@@ -40,7 +40,7 @@ export function orderInWords(shown: ShownOrder): string {
       'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
       tracking: order?.trackingUrl,
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
-      notified: shown.told,
+      notified: shown.notified,
       cancel: cancelInWords(shown.cancellation),
       'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
       member: shown.memberWatching ? 'is watching' : '',
@@ -51,7 +51,7 @@ export function orderInWords(shown: ShownOrder): string {
       'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
       signalled: time(placement.signalledAt),
       deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
-      'next try': asks
+      'next try': needsResolve
         ? `none: expediter order resolve ${serviceOrderId} --there | --not-there`
         : time(placement.nextAttemptAt),
       finished: time(placement.finishedAt),
@@ -119,6 +119,6 @@ export function orderInWords(shown: ShownOrder): string {
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {
   if (cancellation === null) return '';
   const { state, requestedBy, requestedAt, problem } = cancellation;
-  const asked = `${state.replace('_', ' ')}, requested by the ${requestedBy} at ${time(requestedAt)}`;
-  return problem === null ? asked : `${asked}: ${problem}`;
+  const requested = `${state.replace('_', ' ')}, requested by the ${requestedBy} at ${time(requestedAt)}`;
+  return problem === null ? requested : `${requested}: ${problem}`;
 }

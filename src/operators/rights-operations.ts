@@ -10,7 +10,7 @@ import {
   listOperatorGrants,
   removeOperatorGrant,
 } from '../core/operators/operator-grants.ts';
-import { OpenSession, endSession, listSessions } from '../core/operators/operator-sessions.ts';
+import { ActiveSession, endSession, listSessions } from '../core/operators/operator-sessions.ts';
 import {
   NewOperatorToken,
   OperatorToken,
@@ -280,7 +280,7 @@ const listOpen = operation({
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
     description: 'Most recently seen first. A session has the roles that its token or grants give now.',
-    output: z.object({ sessions: z.array(OpenSession) }),
+    output: z.object({ sessions: z.array(ActiveSession) }),
     answer: 'All open sessions.',
   },
   reads: ['OPERATOR_TOKEN'],

@@ -37,7 +37,7 @@ export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean 
     status: event.status,
     order: event.serviceOrderId,
     'POS id': event.providerOrderId,
-    outcome: event.conflict ? `${event.outcome}, conflict: a person should look` : event.outcome,
+    outcome: event.conflict ? `${event.outcome}, conflict: a person should check the order` : event.outcome,
   }));
   return sections(about, table(rows));
 }
@@ -54,7 +54,7 @@ export function replaysInWords({ dryRun, outcomes, replayed, refused }: Replayed
       integration: each.integration,
       [outcomeName]: each.outcome,
       orders: [...new Set(each.events.map((event) => event.serviceOrderId ?? event.providerOrderId))].join(', '),
-      conflict: each.events.some((event) => event.conflict) ? 'a person should look' : '',
+      conflict: each.events.some((event) => event.conflict) ? 'a person should check the order' : '',
       why: each.reason,
     })),
     ...refused.map((each) => ({

@@ -181,7 +181,7 @@ export function limitRate(
   };
 
   /** @returns milliseconds until a request is allowed. If 0, the request is counted */
-  const enter = (spent: Spent, at: number): number => {
+  const waitBefore = (spent: Spent, at: number): number => {
     const waits = allowances.map(({ requests, seconds }, nth) => {
       const length = seconds * 1000;
       const began = at - (at % length);
@@ -197,7 +197,7 @@ export function limitRate(
 
   return async (caller, now, request) => {
     const spent = spentBy(caller);
-    const retryAfterMs = enter(spent, now.getTime());
+    const retryAfterMs = waitBefore(spent, now.getTime());
     if (retryAfterMs > 0) {
       throw new TryAgain('the request limit of the POS is reached', { sent: false, retryAfterMs });
     }

@@ -36,7 +36,7 @@ export async function operatorDeps(
     ...providers,
     pool,
     now: clock.now,
-    translating: { pool, open: providers.open, keys, publicUrl: config.PUBLIC_URL ?? '' },
+    translating: { pool, decryptSettings: providers.decryptSettings, keys, publicUrl: config.PUBLIC_URL ?? '' },
     identify: identifier(pool, operatorToken, clock.now, oidc !== undefined),
     judge: throttleFailures({ observe: observability.observe }),
     operatorToken,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SealedElsewhere, parseSettingsKeys, seal, unseal } from '../../src/core/locations/settings-key.ts';
-import { getLocation, settingsOpener } from '../../src/core/locations/locations.ts';
+import { getLocation, settingsDecrypter } from '../../src/core/locations/locations.ts';
 import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
@@ -143,7 +143,7 @@ describe('expediter rekey', () => {
   it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {
     const swap = `UPDATE locations l SET settings = o.settings FROM locations o WHERE l.location_id <> o.location_id`;
     const rules = { registry, keys: parseSettingsKeys(BOTH), publicUrl: undefined };
-    const open = settingsOpener(rules);
+    const open = settingsDecrypter(rules);
     const first = await getLocation(system.pool, 'club-1');
     await open(first);
     await expect(open({ ...first, locationId: 'club-2' }), 'opened before').rejects.toThrow(

@@ -85,7 +85,7 @@ describe('what can be done about an order', () => {
   it('a failed one shows what the member was told, as the service states it', () => {
     const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
     for (const order of [{}, null]) {
-      const about = { ...story(failed, order), told: 'The member was notified of a secret.' };
+      const about = { ...story(failed, order), notified: 'The member was notified of a secret.' };
       expect(whatToDo(about)?.advice).toMatch(/^The member was notified of a secret\. /);
     }
     expect(whatToDo(story(failed))?.advice).toContain('the platform must place a new order');

@@ -170,8 +170,11 @@ describe('a happening is described in words', () => {
   });
 
   it('a live message shows its number, the member state and when it was published', () => {
-    expect(tell('told', { sequence: 1, memberState: 'placed' })).toMatchObject({ tone: 'good', more: ['message 1'] });
-    expect(tell('told', { sequence: 2, memberState: 'failed' }).tone).toBe('bad');
+    expect(tell('notified', { sequence: 1, memberState: 'placed' })).toMatchObject({
+      tone: 'good',
+      more: ['message 1'],
+    });
+    expect(tell('notified', { sequence: 2, memberState: 'failed' }).tone).toBe('bad');
     const story = sampleStory();
     story.live.push({
       sequence: 4,
@@ -180,7 +183,7 @@ describe('a happening is described in words', () => {
       publishedAt: null,
       attempts: 3,
     });
-    expect(tell('told', { sequence: 4, memberState: 'ready_for_pickup' }, story)).toMatchObject({
+    expect(tell('notified', { sequence: 4, memberState: 'ready_for_pickup' }, story)).toMatchObject({
       sentence: 'Member notified: ready for pickup',
       tone: 'warn',
       more: ['message 4', 'not published yet, after 3 tries'],
@@ -189,7 +192,9 @@ describe('a happening is described in words', () => {
   });
 
   it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
-    expect(tell('cancel asked', { requestedBy: 'operator' }).sentence).toBe('An operator requested the cancellation');
+    expect(tell('cancel requested', { requestedBy: 'operator' }).sentence).toBe(
+      'An operator requested the cancellation',
+    );
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
@@ -280,7 +285,7 @@ describe('in short', () => {
   const brief = (story = sampleStory()): Essential[] => essentials(foldTries(storyLines(story)), story);
 
   it('only what matters to an operator is shown', () => {
-    expect(brief().map(({ sentence, told }) => [sentence, ...(told ? [told.sentence] : [])])).toEqual([
+    expect(brief().map(({ sentence, notified }) => [sentence, ...(notified ? [notified.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'Member notified: placed'],
       ['There was no usable answer'],
       ['Grace retried the order'],
@@ -306,7 +311,7 @@ describe('in short', () => {
   it('an unpublished message is not hidden', () => {
     const story = sampleStory();
     story.live = story.live.map((each) => (each.sequence === 3 ? { ...each, attempts: 4 } : each));
-    const told = brief(story).find(({ sentence }) => sentence === 'The POS reported: cancelled')?.told;
+    const told = brief(story).find(({ sentence }) => sentence === 'The POS reported: cancelled')?.notified;
     expect(told).toMatchObject({ tone: 'warn', more: ['not published yet, after 4 tries'] });
   });
 
@@ -330,7 +335,7 @@ describe('a timeline with little data', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
     const little: ShownOrder = {
       serviceOrderId,
-      told: 'The member was not notified.',
+      notified: 'The member was not notified.',
       memberWatching: false,
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },

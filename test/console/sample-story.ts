@@ -71,7 +71,7 @@ export function sampleStory(): ShownOrder {
   const replay = '019c1f7a-91b3-7d02-a6c4-0f3e5d7b8a21';
   const story: Omit<ShownOrder, 'timeline'> = {
     serviceOrderId: 'order-4711',
-    told: 'The member was notified that the order was cancelled.',
+    notified: 'The member was notified that the order was cancelled.',
     memberWatching: false,
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement,

@@ -24,7 +24,7 @@ function send(locationId: string, count: number, bytes = 0): number {
   let taken = 0;
   for (let nth = 0; nth < count; nth += 1) {
     try {
-      share.enter(locationId);
+      share.admit(locationId);
       share.spend(locationId, bytes);
       taken += 1;
     } catch (error) {

@@ -13,7 +13,7 @@ const ISSUER = 'https://accounts.google.com';
 const claims = { email: ACCOUNT, email_verified: true };
 
 type Answer = { status: number; headers: Record<string, unknown>; body: string };
-type Logged = { level: number; why?: string; messageId?: string };
+type Logged = { level: number; detail?: string; messageId?: string };
 
 let recorded: string[];
 let logged: Logged[];
@@ -98,7 +98,7 @@ describe('a push', () => {
     expect(await push(port, body)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual([]);
     const warnings = logged.filter(({ level }) => level === 40);
-    expect(warnings).toEqual([expect.objectContaining({ why: expect.any(String) })]);
+    expect(warnings).toEqual([expect.objectContaining({ detail: expect.any(String) })]);
     expect(warnings[0]?.messageId).toBe(messageId);
     expect(JSON.stringify(logged)).not.toContain('secret');
   });

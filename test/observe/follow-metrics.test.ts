@@ -70,18 +70,18 @@ it('of streams, the log has what somebody may have to mend, and a flood of stran
       void lines.push(`${level} ${message} ${JSON.stringify(about)}`);
   const observe = logJourneys({ info: write('info'), warn: write('warn'), error: write('error') });
   observe({ what: 'follow', action: 'open' });
-  observe({ what: 'follow', action: 'tell', milliseconds: 1 });
-  observe({ what: 'follow', action: 'close', why: 'left' });
+  observe({ what: 'follow', action: 'deliver', milliseconds: 1 });
+  observe({ what: 'follow', action: 'close', reason: 'left' });
   expect(lines).toEqual([]);
   for (let nth = 0; nth < 100; nth += 1) {
-    observe({ what: 'follow', action: 'refuse', why: 'bad_token', detail: 'of another audience' });
-    observe({ what: 'follow', action: 'close', why: 'slow' });
+    observe({ what: 'follow', action: 'refuse', reason: 'bad_token', detail: 'of another audience' });
+    observe({ what: 'follow', action: 'close', reason: 'slow' });
   }
-  observe({ what: 'follow', action: 'refuse', why: 'too_many', detail: '2 are open' });
+  observe({ what: 'follow', action: 'refuse', reason: 'too_many', detail: '2 are open' });
   const said = Object.groupBy(lines, (line) => line);
   expect(Object.entries(said).map(([line, times]) => [line, times?.length])).toEqual([
-    ['info follower refused {"why":"bad_token","detail":"of another audience"}', 20],
-    ['warn follower dropped: it does not read {}', 20],
-    ['warn follower turned away {"why":"too_many","detail":"2 are open"}', 1],
+    ['info follow request refused {"reason":"bad_token","detail":"of another audience"}', 20],
+    ['warn follow stream closed: its client does not read {}', 20],
+    ['warn follow request could not be served {"reason":"too_many","detail":"2 are open"}', 1],
   ]);
 });

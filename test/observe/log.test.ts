@@ -93,7 +93,7 @@ describe('a webhook is one line', () => {
     expect(line).toMatchObject({
       severity: 'WARNING',
       outcome: 'dropped',
-      why: expect.stringContaining('unreadable'),
+      reason: expect.stringContaining('unreadable'),
       cause: { code: 'not_json', wanted: 'an object with eventType and order' },
     });
   });

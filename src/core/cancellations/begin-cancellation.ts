@@ -3,7 +3,7 @@ import { CANCEL_WITHIN_S } from '../domain/placement.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { endCancelled, WITHDRAWN } from '../placements/placement-outcomes.ts';
 import { attemptLease } from '../domain/timing.ts';
-import { describeCause, type Why } from '../domain/placement-cause.ts';
+import { describeCause, type Problem } from '../domain/placement-cause.ts';
 import type { Location } from '../locations/locations.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/record-attempt.ts';
@@ -127,7 +127,7 @@ export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelCla
 export async function refuseCancellation(
   client: Pool | ClientBase,
   serviceOrderId: string,
-  about: Partial<Why> & { end?: AttemptEnd | undefined },
+  about: Partial<Problem> & { end?: AttemptEnd | undefined },
 ): Promise<void> {
   await client.query({
     name: 'refuse-cancellation',
@@ -142,7 +142,7 @@ export async function refuseCancellation(
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
         RETURNING service_order_id
       ), o AS (
-        -- guard: refusal-told
+        -- guard: refusal-notified
         UPDATE orders SET cancellation = 'refused', sequence = ${nextSequence('sequence')}, updated_at = now()
         FROM c WHERE orders.service_order_id = $1
         RETURNING orders.service_order_id, sequence, rank, provider_order_id

@@ -2,8 +2,14 @@ import { attemptLimit } from '../domain/timing.ts';
 import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../domain/order.ts';
-import { why, type PlacementCause, type Why } from '../domain/placement-cause.ts';
-import { WrongLocation, findLocation, posAccount, type Location, type OpenSettings } from '../locations/locations.ts';
+import { problemOf, type PlacementCause, type Problem } from '../domain/placement-cause.ts';
+import {
+  WrongLocation,
+  findLocation,
+  posAccount,
+  type Location,
+  type DecryptSettings,
+} from '../locations/locations.ts';
 import { askPos } from '../locations/check-location.ts';
 import { type CallDeps, callProvider, waitAfter } from '../placements/call-provider.ts';
 import { beginCancel, endDied, holdClaim } from './begin-cancellation.ts';
@@ -14,7 +20,7 @@ import type { CancelDecision } from './conclude-cancellation.ts';
 /** Seconds after createOrder before "absent" is believed. A request that was cut off may still arrive at the POS. */
 const ABSENT_AFTER_S = 60;
 
-export type CancelDeps = CallDeps & { open: OpenSettings };
+export type CancelDeps = CallDeps & { decryptSettings: DecryptSettings };
 
 /** Cancels an order at its POS, or reads the result of an earlier request. Throws only if the database fails. */
 export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise<CancelDecision> {
@@ -48,18 +54,21 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   return { do: call.result === 'cancelled' ? 'cancelled' : 'asked', end };
 }
 
-function byPhone(cause: PlacementCause): { do: 'by phone' } & Why {
-  return { do: 'by phone', ...why(cause) };
+function byPhone(cause: PlacementCause): { do: 'by phone' } & Problem {
+  return { do: 'by phone', ...problemOf(cause) };
 }
 
 /** Finds the ticket's location and decrypts its settings. A pause of the location does not prevent cancellation. */
-async function openLocation({ pool, open }: CancelDeps, claim: CancelClaim): Promise<Location | CancelDecision> {
+async function openLocation(
+  { pool, decryptSettings }: CancelDeps,
+  claim: CancelClaim,
+): Promise<Location | CancelDecision> {
   const { locationId, integration } = claim;
   const found = await findLocation(pool, locationId);
-  if (found === undefined) return { do: 'try later', isOurs: true, ...why({ code: 'no_location' }) };
+  if (found === undefined) return { do: 'try later', isOurs: true, ...problemOf({ code: 'no_location' }) };
   if (found.integration !== integration) return byPhone({ code: 'location_left_pos', integration });
   try {
-    const location = { locationId, integration, ...(await open(found)) };
+    const location = { locationId, integration, ...(await decryptSettings(found)) };
     const isElsewhere = claim.posAccount !== null && claim.posAccount !== posAccount(location);
     return isElsewhere ? byPhone({ code: 'pos_account_changed' }) : location;
   } catch (error) {
@@ -73,7 +82,7 @@ function absent({ doubt }: CancelClaim): CancelDecision {
   if (doubt === undefined) return byPhone({ code: 'cancel_ticket_missing' });
   if (doubt.secondsSinceRequest >= ABSENT_AFTER_S) return { do: 'withdraw' };
   const retryAfterMs = (ABSENT_AFTER_S - doubt.secondsSinceRequest) * 1_000;
-  return { do: 'try later', retryAfterMs, ...why({ code: 'order_absent_yet' }) };
+  return { do: 'try later', retryAfterMs, ...problemOf({ code: 'order_absent_yet' }) };
 }
 
 /** Decides after an error. A request that the POS may have accepted is repeated only if the POS deduplicates. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { CancellationObserved, Observe } from '../domain/observed.ts';
-import type { Why } from '../domain/placement-cause.ts';
+import type { Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
@@ -17,11 +17,11 @@ export type CancelDecision = { end?: AttemptEnd } & (
   | { do: 'cancelled' | 'asked' }
   /** There is no ticket. */
   | { do: 'withdraw' }
-  | ({ do: 'refuse' | 'by phone' } & Why)
+  | ({ do: 'refuse' | 'by phone' } & Problem)
   /** The POS may have cancelled the order. */
-  | ({ do: 'doubt' } & Why)
+  | ({ do: 'doubt' } & Problem)
   /** `isOurs`: retries cannot succeed until an operator fixes the cause. */
-  | ({ do: 'try later'; isOurs?: boolean; retryAfterMs?: number | undefined } & Why)
+  | ({ do: 'try later'; isOurs?: boolean; retryAfterMs?: number | undefined } & Problem)
 );
 
 /** Time to wait for a webhook with the result. After that, the POS's status is read, or a person telephones. */
@@ -41,7 +41,7 @@ export async function concludeCancellation(
   const { pool } = deps;
   const { serviceOrderId, locationId, integration } = claim;
   const { end } = decision;
-  const observe = (outcome: CancellationObserved['outcome'], about: Partial<Why> = {}): void =>
+  const observe = (outcome: CancellationObserved['outcome'], about: Partial<Problem> = {}): void =>
     deps.observe({ what: 'cancellation', outcome, serviceOrderId, locationId, integration, ...about });
 
   switch (decision.do) {
@@ -136,7 +136,7 @@ async function postpone(
     delayMs: number | undefined;
     failed: boolean;
     end?: AttemptEnd | undefined;
-  } & Partial<Why>,
+  } & Partial<Problem>,
 ): Promise<void> {
   await client.query({
     name: 'postpone-cancellation',

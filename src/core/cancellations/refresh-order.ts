@@ -6,7 +6,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { describeError } from '../domain/classify-error.ts';
 import { inTransaction, isDataError } from '../postgres/transactions.ts';
-import { BEGIN_AGAIN } from '../placements/placement-sql.ts';
+import { RESTART } from '../placements/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/call-provider.ts';
 import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
@@ -119,7 +119,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
   const { serviceOrderId } = refresh;
   if (refresh.to === 'forget') {
     // If the signal arrived during the fetch that failed the placement, restart the placement.
-    const { rowCount } = await pool.query(BEGIN_AGAIN, [serviceOrderId]);
+    const { rowCount } = await pool.query(RESTART, [serviceOrderId]);
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
   }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { CancellationState } from '../domain/placement.ts';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
-import { describeCause, why, type Why } from '../domain/placement-cause.ts';
+import { describeCause, problemOf, type Problem } from '../domain/placement-cause.ts';
 import { endingDied } from './begin-cancellation.ts';
 import { LEAVING_DOUBT } from './conclude-cancellation.ts';
 import { unlessErased } from './changed-order.ts';
@@ -12,7 +12,7 @@ export type Swept = {
   locationId: string;
   integration: string | null;
   outcome: 'cancelled' | 'refused' | 'by_phone';
-} & Partial<Why>;
+} & Partial<Problem>;
 
 /**
  * Decides cancellations that need no POS call: those of ended orders and those past their deadline. It covers all
@@ -24,7 +24,7 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
     text: FINISH_ENDED,
   });
   const said = finished.rows.filter((row): row is Swept => row.outcome === 'cancelled' || row.outcome === 'refused');
-  const { problem, cause } = why({ code: 'cancel_deadline_passed' });
+  const { problem, cause } = problemOf({ code: 'cancel_deadline_passed' });
   const late = await pool.query<Swept>({
     name: 'give-late-cancellations-to-people',
     text: GIVE_TO_PEOPLE,

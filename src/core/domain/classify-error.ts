@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { storable } from './cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from './errors.ts';
-import { PlacementCause, type Why } from './placement-cause.ts';
+import { PlacementCause, type Problem } from './placement-cause.ts';
 import { Id } from './order.ts';
 import { ReasonCode } from './reason-code.ts';
 
@@ -16,7 +16,7 @@ export function describeError(error: unknown): string {
 }
 
 /** Describes an error for its placement. If the error has no cause of its own, its class and HTTP status decide. */
-export function classifyError(error: unknown): Why {
+export function classifyError(error: unknown): Problem {
   return { problem: describeError(error), cause: ownCause(error) ?? causeByKind(error) };
 }
 

@@ -88,13 +88,13 @@ export class GiveUp extends Error {
 }
 
 /** The cause is for programs and the console, the message is for people. */
-type Why = { cause?: DropCause };
+type DropOptions = { cause?: DropCause };
 
 /** The webhook cannot be read. It is stored as `dropped`, and nothing of it is applied. */
 export class Poison extends Error {
   override readonly name = 'Poison';
 
-  constructor(message: string, { cause }: Why = {}) {
+  constructor(message: string, { cause }: DropOptions = {}) {
     super(message, { cause });
   }
 
@@ -107,7 +107,7 @@ export class Poison extends Error {
 export class NotAuthentic extends Error {
   override readonly name = 'NotAuthentic';
 
-  constructor(message: string, { cause }: Why = {}) {
+  constructor(message: string, { cause }: DropOptions = {}) {
     super(message, { cause });
   }
 

@@ -14,10 +14,10 @@ export type Observed =
   | OldTokenObserved
   | SpillObserved
   /**
-   * A message of the spill changed nothing. unopened: no key decrypts it, or it is not ours; put_back: its webhook
+   * A message of the spill changed nothing. not_decrypted: no key decrypts it, or it is not ours; put_back: its webhook
    * could not be committed; known: its webhook was committed before.
    */
-  | { what: 'drain'; outcome: 'unopened' | 'put_back'; error: unknown }
+  | { what: 'drain'; outcome: 'not_decrypted' | 'put_back'; error: unknown }
   | { what: 'drain'; outcome: 'known' }
   | PlacementObserved
   | CancellationObserved
@@ -95,7 +95,7 @@ export type Observed =
       webhookId?: string;
       /** The status that the POS reported. */
       status?: string;
-      why?: string;
+      detail?: string;
     };
 
 /** `messageId` is Pub/Sub's id of the message. */
@@ -169,7 +169,7 @@ export type SignalObserved = Request & {
   messageId?: string | undefined;
   /** The subscription's name, without the project. */
   subscription?: string | undefined;
-  why?: string;
+  detail?: string;
   error?: unknown;
 };
 
@@ -184,7 +184,7 @@ export type SpillObserved = Request & {
   locationId: string;
   webhookId: string;
   /** Why the commit failed or was late; undefined if Postgres was known to be away. */
-  why: unknown;
+  error: unknown;
 };
 
 /** A webhook that was answered 200. It was committed or, if it was beyond the quota of its location, only counted. */
@@ -234,11 +234,11 @@ export type OldTokenObserved = Request & {
 export type FollowObserved =
   | { what: 'follow'; action: 'open' }
   /** `detail` holds no part of a token. */
-  | { what: 'follow'; action: 'refuse'; why: (typeof FOLLOW_REFUSALS)[number]; detail: string }
+  | { what: 'follow'; action: 'refuse'; reason: (typeof FOLLOW_REFUSALS)[number]; detail: string }
   /** left: its client closed it; slow: its client did not read; aged: it reached its maximum age. */
-  | { what: 'follow'; action: 'close'; why: (typeof FOLLOW_CLOSES)[number] }
+  | { what: 'follow'; action: 'close'; reason: (typeof FOLLOW_CLOSES)[number] }
   /** A live message was written into a stream. `milliseconds` counts from its commit. */
-  | { what: 'follow'; action: 'tell'; milliseconds: number };
+  | { what: 'follow'; action: 'deliver'; milliseconds: number };
 
 /** A failed authentication. slowed: rejected unchecked, because this source failed too often. */
 export type FailedAuthObserved = {

@@ -215,9 +215,9 @@ export function describeCause(cause: PlacementCause | RefusalCause): string {
 }
 
 /** A placement's problem: a sentence for people, a cause for programs. */
-export type Why = { problem: string; cause: PlacementCause };
+export type Problem = { problem: string; cause: PlacementCause };
 
-export function why(cause: PlacementCause): Why {
+export function problemOf(cause: PlacementCause): Problem {
   return { problem: describeCause(cause), cause };
 }
 

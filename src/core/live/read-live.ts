@@ -24,24 +24,24 @@ export async function readLive(
     name: 'read-live',
     // `OFFSET 0` forces index look-ups: a plan cached while a table was empty would scan it.
     text: `
-      SELECT asked.id AS "serviceOrderId", found.ended, found.state, found.messages
-      FROM unnest($1::text[], $2::int[]) AS asked(id, after)
+      SELECT requested.id AS "serviceOrderId", found.ended, found.state, found.messages
+      FROM unnest($1::text[], $2::int[]) AS requested(id, after)
       CROSS JOIN LATERAL (
         SELECT CASE WHEN ${IS_READ} THEN o.ended_at IS NOT NULL ELSE p.finished_at IS NOT NULL END AS ended,
                ${STATE} AS state,
                (SELECT coalesce(json_agg(${LIVE_ROW} ORDER BY m.sequence), '[]')
-                FROM (SELECT asked.id AS service_order_id, told.*, e.reason, e.occurred_at
+                FROM (SELECT requested.id AS service_order_id, notified.*, e.reason, e.occurred_at
                       FROM (SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM outbox
-                            WHERE service_order_id = asked.id AND sequence > asked.after
+                            WHERE service_order_id = requested.id AND sequence > requested.after
                             UNION ALL
                             SELECT sequence, rank, provider_order_id, applied_at, first_received_at FROM live_messages
-                            WHERE service_order_id = asked.id AND sequence > asked.after) AS told
+                            WHERE service_order_id = requested.id AND sequence > requested.after) AS notified
                       LEFT JOIN LATERAL (
                         SELECT e.reason, e.occurred_at FROM status_events e
-                        WHERE e.service_order_id = asked.id AND e.sequence = told.sequence OFFSET 0) AS e ON true) AS m
+                        WHERE e.service_order_id = requested.id AND e.sequence = notified.sequence OFFSET 0) AS e ON true) AS m
                ) AS messages
         FROM placements p LEFT JOIN orders o USING (service_order_id)
-        WHERE p.service_order_id = asked.id
+        WHERE p.service_order_id = requested.id
         OFFSET 0
       ) AS found`,
     values: [[...after.keys()], [...after.values()].map((sequence) => sequence ?? null)],
@@ -57,11 +57,11 @@ export async function readLive(
 const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of the time when an order's last message was applied, if `table` has that message. */
 const appliedIn = (table: string): string =>
-  `(SELECT applied_at FROM ${table} WHERE service_order_id = asked.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
+  `(SELECT applied_at FROM ${table} WHERE service_order_id = requested.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
 const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
 /** SQL of a column of the event that ended an order. Only for orders that were never read from the platform. */
 const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
-  SELECT e.${column} FROM status_events e WHERE e.service_order_id = asked.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;
+  SELECT e.${column} FROM status_events e WHERE e.service_order_id = requested.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
   sequence: 'coalesce(o.sequence, p.last_notified_sequence)',
   rank: RANK,
@@ -74,6 +74,6 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
   ...NOTIFIED_ESTIMATES,
   // Only followers that get no messages need this time here. Each message has its own.
-  appliedAt: `CASE WHEN asked.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
+  appliedAt: `CASE WHEN requested.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };
 const STATE = jsonObject(STATE_FIELDS);

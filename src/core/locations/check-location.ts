@@ -4,7 +4,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import type { Credentials, PosContext } from '../domain/provider.ts';
 import { withTimeout } from '../domain/timing.ts';
 import type { Now } from '../postgres/database-clock.ts';
-import { getLocation, type Location, type OpenSettings, refuseHosts, WrongLocation } from './locations.ts';
+import { getLocation, type Location, type DecryptSettings, refuseHosts, WrongLocation } from './locations.ts';
 import { describeError } from '../domain/classify-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 
@@ -38,7 +38,7 @@ export async function askPos<Result>(
   );
 }
 
-export type LocationDeps = PosDeps & { pool: Pool; open: OpenSettings; allowedHosts: AllowedHosts };
+export type LocationDeps = PosDeps & { pool: Pool; decryptSettings: DecryptSettings; allowedHosts: AllowedHosts };
 
 /** The result of a check. Its texts are for the operator and contain no secrets. */
 export const CheckedLocation = z
@@ -53,7 +53,7 @@ export const CheckedLocation = z
     z.object({
       locationId: z.string(),
       state: z.literal('unchecked'),
-      why: z.string().meta({ description: 'Its POS has no call that tests the settings, so nothing was checked.' }),
+      detail: z.string().meta({ description: 'Its POS has no call that tests the settings, so nothing was checked.' }),
     }),
     z.object({ locationId: z.string(), state: z.literal('failed'), problem: z.string(), toDo: z.string() }),
   ])
@@ -70,15 +70,15 @@ export async function checkLocation(
   locationId: string,
   withinMs: number,
 ): Promise<CheckedLocation> {
-  const { pool, open } = deps;
+  const { pool, decryptSettings } = deps;
   const location = await getLocation(pool, locationId);
   const { integration } = location;
   try {
-    const { provider, settings } = await open(location);
+    const { provider, settings } = await decryptSettings(location);
     refuseHosts(settings, provider, deps.allowedHosts);
     if (provider.check === undefined) {
-      const why = `${integration} has no call that can test the settings; the first order will show if they are right`;
-      return { locationId, state: 'unchecked', why };
+      const detail = `${integration} has no call that can test the settings; the first order will show if they are right`;
+      return { locationId, state: 'unchecked', detail };
     }
     const limit = { seconds: withinMs / 1_000, sent: false };
     const said = await askPos(deps, { integration, settings }, limit, async (context) => provider.check?.(context));

@@ -8,7 +8,7 @@ import {
   listLocations,
   placeOfSettings,
   replaceSettings,
-  settingsOpener,
+  settingsDecrypter,
   type SettingsRules,
 } from './locations.ts';
 import type { Connection } from '../domain/provider.ts';
@@ -32,7 +32,7 @@ export async function connectLocation(
   const { pool, rules, posFetch, now } = deps;
   const location = await getLocation(pool, locationId);
   const { integration, sealedSettings } = location;
-  const { provider, settings } = await settingsOpener(rules)(location);
+  const { provider, settings } = await settingsDecrypter(rules)(location);
   const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
   const url = webhookUrl(rules.publicUrl, { integration, locationId, token });

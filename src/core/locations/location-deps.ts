@@ -4,7 +4,7 @@ import { guardedFetch } from '../egress/guarded-fetch.ts';
 import { databaseClock } from '../postgres/database-clock.ts';
 import type { LocationDeps } from './check-location.ts';
 import { credentialStore } from './credential-store.ts';
-import { settingsOpener, type SettingsRules } from './locations.ts';
+import { settingsDecrypter, type SettingsRules } from './locations.ts';
 
 /** Creates what a process other than the service, such as a CLI command, needs for calling POS systems. */
 export async function locationDeps(
@@ -17,7 +17,7 @@ export async function locationDeps(
   return {
     pool,
     allowedHosts,
-    open: settingsOpener(rules),
+    decryptSettings: settingsDecrypter(rules),
     credentialsFor: credentialStore(pool, rules.keys),
     posFetch: guardedFetch(allowedHosts),
     now: clock.now,

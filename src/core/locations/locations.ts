@@ -56,7 +56,7 @@ export class WrongLocation extends Error {
 }
 
 /** Decrypts and validates a location's settings. @throws WrongLocation if they cannot be used */
-export type OpenSettings = (
+export type DecryptSettings = (
   location: Pick<StoredLocation, 'locationId' | 'integration' | 'sealedSettings'>,
 ) => Promise<Usable>;
 
@@ -73,7 +73,7 @@ export type SettingsRules = {
 const MOST_OPENED = 50_000;
 
 /** Decrypts and parses settings, and caches them until they change, because every webhook and attempt needs them. */
-export function settingsOpener(rules: SettingsRules): OpenSettings {
+export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
   const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
   return async ({ locationId, integration, sealedSettings }) => {
     // guard: opened-for-its-location
@@ -213,7 +213,7 @@ export async function replaceSettings(
   return rowCount === 1;
 }
 
-/** A location as it is stored. An `OpenSettings` decrypts its settings. */
+/** A location as it is stored. A `DecryptSettings` decrypts its settings. */
 export type StoredLocation = {
   locationId: string;
   integration: string;
@@ -266,7 +266,7 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
  * SQL that resumes the orders of locations and extends their deadlines by the pause. `was` has the locations. If a
  * location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
  */
-export const LET_GO_ON = `
+export const RELEASE_HELD = `
   UPDATE placements p
   SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
       deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
@@ -287,7 +287,7 @@ export async function resumeLocation(pool: Pool, locationId: string): Promise<bo
        SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL,
            pos_said_at = greatest(l.pos_said_at, now())
        FROM was WHERE l.location_id = was.location_id
-     ), due AS (${LET_GO_ON})
+     ), due AS (${RELEASE_HELD})
      SELECT FROM was`,
     [locationId],
   );

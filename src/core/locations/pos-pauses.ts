@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { LET_GO_ON } from './locations.ts';
+import { RELEASE_HELD } from './locations.ts';
 
 /**
  * SQL that starts or ends pauses of locations, as their POS systems report. `heard` has the numbers of the webhooks
@@ -49,5 +49,5 @@ const END = `
     SET pos_paused_at = NULL, pos_paused_until = NULL,
         paused_at = CASE WHEN l.paused_at IS NOT NULL THEN least(l.paused_at, l.pos_paused_at) END
     FROM was WHERE l.location_id = was.location_id
-  ), due AS (${LET_GO_ON})
+  ), due AS (${RELEASE_HELD})
   SELECT location_id AS "locationId", integration FROM was WHERE paused_at IS NOT NULL`;

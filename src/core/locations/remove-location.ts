@@ -22,8 +22,8 @@ export async function removeLocation(
     const location = rows[0];
     if (location === undefined) return undefined;
     if (!location.paused) return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
-    const open = await openOrders(client, locationId);
-    if (open !== undefined) return { refused: open };
+    const unfinished = await findUnfinished(client, locationId);
+    if (unfinished !== undefined) return { refused: unfinished };
 
     await client.query(`DELETE FROM removed_tokens WHERE removed_at < now() - interval '1 day'`);
     const tokens = await client.query(
@@ -31,7 +31,7 @@ export async function removeLocation(
        INSERT INTO removed_tokens (sha256) SELECT sha256 FROM removed`,
       [locationId],
     );
-    await takeRights(client, locationId);
+    await revokeRights(client, locationId);
     for (const table of ['dropped_bytes', 'refused_bytes']) {
       await client.query(`UPDATE ${table} SET bytes = 0, not_stored = 0 WHERE location_id = $1`, [locationId]);
     }
@@ -41,7 +41,7 @@ export async function removeLocation(
 }
 
 /** Removes operators' rights at the location, because the id may be configured again for somebody else. */
-async function takeRights(client: PoolClient, locationId: string): Promise<void> {
+async function revokeRights(client: PoolClient, locationId: string): Promise<void> {
   for (const last of [
     'DELETE FROM operator_grants WHERE locations = ARRAY[$1]',
     'UPDATE operator_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE locations = ARRAY[$1]',
@@ -53,7 +53,7 @@ async function takeRights(client: PoolClient, locationId: string): Promise<void>
 }
 
 /** Names the unfinished orders. Without the location they would lose their statuses, or could never be sent. */
-async function openOrders(client: PoolClient, locationId: string): Promise<string | undefined> {
+async function findUnfinished(client: PoolClient, locationId: string): Promise<string | undefined> {
   const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
     `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count
      FROM orders o LEFT JOIN placements p USING (service_order_id)

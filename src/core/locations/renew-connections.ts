@@ -6,7 +6,7 @@ import {
   findLocation,
   grantKeyOf,
   listLocations,
-  type OpenSettings,
+  type DecryptSettings,
   type StoredLocation,
   WrongLocation,
 } from './locations.ts';
@@ -47,7 +47,7 @@ const CALL_TIMEOUT_MS = 15_000;
  */
 export async function renewConnections(deps: {
   pool: Pool;
-  open: OpenSettings;
+  decryptSettings: DecryptSettings;
   now: Now;
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
@@ -58,14 +58,14 @@ export async function renewConnections(deps: {
    */
   signal: AbortSignal;
 }): Promise<void> {
-  const { pool, open, now, credentialsFor, posFetch, log } = deps;
+  const { pool, decryptSettings, now, credentialsFor, posFetch, log } = deps;
   for (const { locationId } of await listLocations(pool)) {
     if (deps.signal.aborted) return;
     const found = await findLocation(pool, locationId);
     if (found === undefined) continue;
     const { integration } = found;
     try {
-      const { provider, settings } = await open(found);
+      const { provider, settings } = await decryptSettings(found);
       await noteGrant(pool, found, grantKeyOf(integration, provider, settings));
       const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
       const credentials = credentialsFor(integration);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
-import { WrongLocation, type OpenSettings } from './locations.ts';
+import { WrongLocation, type DecryptSettings } from './locations.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
 import { withinShare } from '../domain/within-share.ts';
@@ -112,7 +112,7 @@ export type AuthenticateToken = (
  * waiting look-ups. For cached tokens there is no such limit.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
-export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): AuthenticateToken {
+export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings, now: Now): AuthenticateToken {
   /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
   const known = new Map<string, { scope: TokenScope; readAt: number; cachedAt: number }>();
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
@@ -131,7 +131,7 @@ export function tokenAuthenticator(pool: Pool, open: OpenSettings, now: Now): Au
       waitingOf.clear();
       try {
         const readAt = performance.now();
-        const found = await findScopes(pool, open, [...batch.keys()]);
+        const found = await findScopes(pool, decryptSettings, [...batch.keys()]);
         for (const [sha256, answer] of batch) {
           const scope = found.get(sha256);
           known.delete(sha256);
@@ -213,7 +213,7 @@ type TokenFound = ListedToken & { sealedSettings: string; state: OldTokenState |
 /** Finds the scopes of tokens. If one location's settings cannot be decrypted, only its own tokens get the error. */
 async function findScopes(
   pool: Pool,
-  open: OpenSettings,
+  decryptSettings: DecryptSettings,
   digests: string[],
 ): Promise<Map<string, TokenScope | OldToken | Error>> {
   const { rows } = await pool.query<TokenFound & { sha256: string }>({
@@ -226,16 +226,16 @@ async function findScopes(
            WHERE t.sha256 = ANY ($1::bytea[])`,
     values: [digests.map((sha256) => Buffer.from(sha256, 'base64'))],
   });
-  const scopes = rows.map(async ({ sha256, ...row }) => [sha256, await openScope(row, open)] as const);
+  const scopes = rows.map(async ({ sha256, ...row }) => [sha256, await readScope(row, decryptSettings)] as const);
   return new Map(await Promise.all(scopes));
 }
 
-async function openScope(
+async function readScope(
   { sealedSettings, state, ...row }: TokenFound,
-  open: OpenSettings,
+  decryptSettings: DecryptSettings,
 ): Promise<TokenScope | OldToken | Error> {
   const { tokenId, integration, locationId } = row;
   if (state !== null) return { tokenId, integration, locationId, state };
-  const opened = await open({ ...row, sealedSettings }).catch((error: Error) => error);
+  const opened = await decryptSettings({ ...row, sealedSettings }).catch((error: Error) => error);
   return opened instanceof Error ? opened : { ...row, ...opened };
 }

@@ -10,7 +10,7 @@ const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at
 const IDLE = `interval '1 hour'`;
 
 /** SQL for whether a session `s` is active. The caller also compares the hash of OPERATOR_TOKEN. */
-export const IS_OPEN = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND CASE s.kind WHEN 'token'
+export const IS_ACTIVE = `s.ended_at IS NULL AND s.expires_at > now() AND s.last_seen_at > now() - ${IDLE} AND CASE s.kind WHEN 'token'
   THEN EXISTS (SELECT FROM operator_tokens t WHERE t.token_id = s.actor_id::uuid AND ${IS_VALID}) ELSE true END`;
 
 /** If the recorded last use of a token or session is older than this, a new use is recorded. */
@@ -84,7 +84,7 @@ export async function findBySession(
                                        WHERE t.token_id = s.actor_id::uuid)
                     ELSE CASE WHEN $4::boolean AND ${HAS_ADMIN} THEN NULL ELSE $3::jsonb END END AS rights
            FROM operator_sessions s
-           WHERE s.sha256 = $1 AND ${IS_OPEN}
+           WHERE s.sha256 = $1 AND ${IS_ACTIVE}
              AND (s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $2)`,
     values: [
       digest(cookie),

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { IS_OPEN, digest } from './find-operator.ts';
+import { IS_ACTIVE, digest } from './find-operator.ts';
 import { Actor } from './operator.ts';
 
 /** Seconds after which a session ends, even if it is in use. */
@@ -25,7 +25,7 @@ export type SignedIn = Actor & {
   userAgent: string | undefined;
 };
 
-export const OpenSession = z.object({
+export const ActiveSession = z.object({
   sessionId: z.string(),
   kind: Actor.shape.kind,
   name: z.string().meta({ description: 'Its holder.' }),
@@ -36,14 +36,14 @@ export const OpenSession = z.object({
   source: z.string().nullable().meta({ description: 'The address that they signed in from.' }),
   userAgent: z.string().nullable().meta({ description: 'The user agent of their browser.' }),
 });
-export type OpenSession = z.infer<typeof OpenSession>;
+export type ActiveSession = z.infer<typeof ActiveSession>;
 
 /**
  * Opens a session.
  * @param replaced earlier sessions of the same browser, which end
  * @returns the cookie's value, which is not stored
  */
-export async function openSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {
+export async function startSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {
   const cookie = randomBytes(32).toString('base64url');
   await pool.query(
     `WITH ended AS (
@@ -102,12 +102,12 @@ export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind'
 export async function listSessions(
   pool: Pool,
   { whose, operatorToken }: { whose?: Pick<Actor, 'kind' | 'id'>; operatorToken: string | undefined },
-): Promise<OpenSession[]> {
-  const { rows } = await pool.query<OpenSession>(
+): Promise<ActiveSession[]> {
+  const { rows } = await pool.query<ActiveSession>(
     `SELECT s.session_id AS "sessionId", s.kind, s.name, s.created_at AS "createdAt", s.signed_in_at AS "signedInAt",
             s.last_seen_at AS "lastSeenAt", s.expires_at AS "expiresAt", s.source, s.user_agent AS "userAgent"
      FROM operator_sessions s
-     WHERE ${IS_OPEN} AND ($1::text IS NULL OR (s.kind = $1 AND s.actor_id = $2::text))
+     WHERE ${IS_ACTIVE} AND ($1::text IS NULL OR (s.kind = $1 AND s.actor_id = $2::text))
        AND ($3::bytea IS NULL OR s.operator_token_sha256 IS NULL OR s.operator_token_sha256 = $3)
      ORDER BY s.last_seen_at DESC, s.session_id`,
     [whose?.kind ?? null, whose?.id ?? null, operatorToken === undefined ? null : digest(operatorToken)],

@@ -36,7 +36,7 @@ const Reason = z
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
-  told: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
+  notified: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
   memberWatching: z.boolean().meta({ description: 'Someone followed the order with a follow token seconds ago.' }),
   placement: z.object({
     state: PlacementState,
@@ -162,7 +162,7 @@ export const ShownOrder = z.object({
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'told' | 'placement' | 'order' | 'live' | 'actions'> & {
+type Row = Omit<ShownOrder, 'serviceOrderId' | 'notified' | 'placement' | 'order' | 'live' | 'actions'> & {
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -252,7 +252,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
   const { placement } = row;
   const order = row.order && { status: statusAt(row.order.rank), ...withMemberState(row.order, row.order.fulfillment) };
   const live = row.live.map((message) => withMemberState(message, order?.fulfillment ?? null));
-  const told = memberNotified({
+  const notified = memberNotified({
     placement: placement.state,
     memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
     isRead: order !== null,
@@ -263,7 +263,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
     ...(replayOf === null ? [] : [replayOf]),
   ]);
   const actions = await readActionsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
-  return { ...row, serviceOrderId, told, placement, order, live, actions };
+  return { ...row, serviceOrderId, notified, placement, order, live, actions };
 }
 
 /** @returns the order for a reader who may not see member data */

@@ -8,9 +8,9 @@ import { askPos } from '../locations/check-location.ts';
 import { storable } from '../domain/cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, FAIL_LATE } from './conclude-placement.ts';
-import { why } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
-import type { OpenOrder } from './record-order.ts';
+import type { ActiveOrder } from './record-order.ts';
 
 /** Longest time from the attempt's row to the call. A process that was suspended for longer may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
@@ -95,21 +95,21 @@ export function waitAfter(error: unknown): number | undefined {
 export async function findUsableLocation(
   deps: PlacementDeps,
   job: PlacementJob,
-  { order: { locationId }, cancelled, location: found }: OpenOrder,
+  { order: { locationId }, cancelled, location: found }: ActiveOrder,
 ): Promise<Location | Decision> {
   job.locationId = locationId;
   job.integration = found?.integration ?? job.integration;
   if (found?.paused && !cancelled) {
     const { pausedUntil } = found;
     return pausedUntil === null
-      ? { do: 'hold', ...why({ code: 'location_paused' }) }
-      : { do: 'hold', ...why({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
+      ? { do: 'hold', ...problemOf({ code: 'location_paused' }) }
+      : { do: 'hold', ...problemOf({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
   }
   if (job.late && job.doubt === undefined) return FAIL_LATE;
-  if (found === undefined) return { do: 'hold', ...why({ code: 'no_location' }) };
+  if (found === undefined) return { do: 'hold', ...problemOf({ code: 'no_location' }) };
   const { integration } = found;
   try {
-    return { locationId, integration, ...(await deps.open(found)) };
+    return { locationId, integration, ...(await deps.decryptSettings(found)) };
   } catch (error) {
     if (error instanceof WrongLocation) return { do: 'hold', ...classifyError(error), problem: error.message };
     throw error;

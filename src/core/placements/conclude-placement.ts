@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
-import { type PlacementCause, why, type Why } from '../domain/placement-cause.ts';
+import { type PlacementCause, problemOf, type Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
-import { IS_OPEN } from './placement-sql.ts';
+import { IS_UNFINISHED } from './placement-sql.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
@@ -41,7 +41,7 @@ const POSTPONE = `
         ELSE now() + make_interval(secs => ${$.delayS}) END,
       request_ended_at = CASE WHEN ${$.requestEnded}::boolean THEN now() ELSE request_ended_at END,
       lease_id = NULL, lease_until = NULL
-  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_OPEN}`;
+  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_UNFINISHED}`;
 
 type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';
@@ -91,29 +91,29 @@ export type Decision =
   | Stored
   | Failed
   /** Retries cannot succeed until an operator fixes the cause. */
-  | ({ do: 'hold'; end?: AttemptEnd } & Why)
+  | ({ do: 'hold'; end?: AttemptEnd } & Problem)
   /** The POS certainly has no ticket. Retried after the wait that the POS or platform requested, by default soon. */
-  | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Why)
+  | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Problem)
   /** The POS may have a ticket. It deduplicates or can be queried, so the placement is retried after the same wait. */
-  | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Why)
+  | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Problem)
   /** The POS may have a ticket. Only a person can find out. */
-  | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Why)
+  | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Problem)
   /** The order is to be cancelled, and the POS certainly has no ticket. */
   | { do: 'withdraw' }
   /** The placement returns to its queue and is due now. Another worker claims it. */
-  | ({ do: 'release' } & Partial<Why>);
+  | ({ do: 'release' } & Partial<Problem>);
 
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
 /** The order cannot be placed. The member reads `reason`, and the operator reads `problem`. */
-type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Why;
+type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Problem;
 
 /** Fails a placement after its deadline. Has no effect if the deadline was moved to a later time meanwhile. */
 export const FAIL_LATE: Decision = {
   do: 'fail',
   late: true,
   reason: 'could not reach the POS',
-  ...why({ code: 'deadline_passed' }),
+  ...problemOf({ code: 'deadline_passed' }),
 };
 
 export const HELD_RETRY_MS = 30_000;
@@ -162,8 +162,8 @@ async function storeRef(deps: PlacementDeps, job: PlacementJob, { location, ref,
   const { locationId, integration } = location;
   const stored = await retryWrite(() => storeOrderRef(deps.pool, serviceOrderId, integration, ref, end));
   if (stored.conflict) {
-    const why = 'we had already ended the order as failed or withdrawn, or its POS id belongs to another order';
-    deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, why });
+    const detail = 'we had already ended the order as failed or withdrawn, or its POS id belongs to another order';
+    deps.observe({ what: 'conflict', serviceOrderId, locationId, integration, detail });
   }
   observePlacement(deps, job, 'sent', { end });
   deps.onLive();
@@ -196,7 +196,7 @@ export function observePlacement(
   deps: PlacementDeps,
   job: PlacementJob,
   outcome: PlacementObserved['outcome'],
-  about: Partial<Why> & { do?: Decision['do']; end?: AttemptEnd; entered?: boolean },
+  about: Partial<Problem> & { do?: Decision['do']; end?: AttemptEnd; entered?: boolean },
 ): void {
   deps.observe({
     what: 'placement',

@@ -56,7 +56,7 @@ export function dueLocations(): DueLocations {
   const queryDue = async (pool: Pool, from: Date | string, lost: readonly string[]): Promise<void> => {
     const began = performance.now();
     const { rows } = await pool.query<{ mark: Date; due: Found[] }>({
-      name: 'look-for-due',
+      name: 'find-due-locations',
       text: FIND_DUE,
       values: valuesOf({ from, lost }),
     });

@@ -5,7 +5,7 @@ import type { Location } from '../locations/locations.ts';
 import { callProvider, decideByKind, findUsableLocation, waitAfter } from './call-provider.ts';
 import { concludePlacement, type Decision, observePlacement } from './conclude-placement.ts';
 import type { Claim } from '../domain/placement.ts';
-import { why } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/placement-cause.ts';
 import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
 import { perhapsTakenBefore } from './record-attempt.ts';
@@ -61,7 +61,7 @@ async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decis
   if (known.cancelled && job.doubt === undefined && !(await doubtEarlier(deps, job))) return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
-  if (!deps.enter(location)) return release(deps, job, location);
+  if (!deps.acquireSlot(location)) return release(deps, job, location);
   const decided = await settleDoubt(deps, job, location, known);
   return decided ?? sendOrder(deps, job, location, known.order);
 }
@@ -76,7 +76,7 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   };
   deps.observe({ what: 'claim', serviceOrderId: claim.serviceOrderId, dueAt: claim.dueAt });
   if (!callDied) return job;
-  const died = why({ code: 'process_died' });
+  const died = problemOf({ code: 'process_died' });
   await enterDoubt(deps.pool, claim, died);
   observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
   // We do not know when the dead process's request ended, so we count the time from now.
@@ -89,7 +89,7 @@ async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise
     job.serviceOrderId,
   ]);
   if (rows[0]?.perhaps !== true) return false;
-  await enterDoubt(pool, job, why({ code: 'cancelled_in_doubt' }));
+  await enterDoubt(pool, job, problemOf({ code: 'cancelled_in_doubt' }));
   job.doubt = { secondsSinceRequest: 0 };
   return true;
 }
@@ -97,5 +97,5 @@ async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise
 /** Returns the placement to the queue until its location has a free worker. */
 function release(deps: PlacementDeps, job: PlacementJob, location: Location): Decision {
   const isNews = job.problem === null && deps.breaker.isSilent(location);
-  return { do: 'release', ...(isNews ? why({ code: 'circuit_open' }) : {}) };
+  return { do: 'release', ...(isNews ? problemOf({ code: 'circuit_open' }) : {}) };
 }

@@ -5,7 +5,7 @@ import type { Claim } from '../domain/placement.ts';
 import type { Credentials } from '../domain/provider.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { PosId } from '../domain/webhook.ts';
-import type { Location, OpenSettings } from '../locations/locations.ts';
+import type { Location, DecryptSettings } from '../locations/locations.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 
@@ -15,7 +15,7 @@ export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undef
 export type PlacementDeps = {
   pool: Pool;
   refetch: RefetchOrder;
-  open: OpenSettings;
+  decryptSettings: DecryptSettings;
   now: Now;
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
@@ -26,7 +26,7 @@ export type PlacementDeps = {
   observe: Observe;
   breaker: CircuitBreaker;
   /** Acquires a worker slot for the location. Returns false if no slot is free or the circuit breaker forbids it. */
-  enter: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
+  acquireSlot: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
   /** Called after a write to the outbox. */
   onLive: () => void;
   /** Called when these POS ids have become ours, so that the events parked under them can be applied. */

@@ -6,10 +6,10 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { isAwaited } from '../statuses/redrive-parked.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
 import type { Claim } from '../domain/placement.ts';
-import type { PlacementCode, Why } from '../domain/placement-cause.ts';
+import type { PlacementCode, Problem } from '../domain/placement-cause.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
-import { IS_OPEN } from './placement-sql.ts';
+import { IS_UNFINISHED } from './placement-sql.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
@@ -112,7 +112,7 @@ const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
 export async function failPlacement(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
-  about: { reason: string; late?: boolean; end?: AttemptEnd } & RefusedFor & Why,
+  about: { reason: string; late?: boolean; end?: AttemptEnd } & RefusedFor & Problem,
 ): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'fail-placement',
@@ -125,13 +125,13 @@ export async function failPlacement(
             lease_until = NULL,
             last_notified_sequence = CASE WHEN EXISTS (SELECT FROM o) THEN last_notified_sequence
                                  ELSE ${nextSequence('last_notified_sequence')} END
-        WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_OPEN}
+        WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_UNFINISHED}
           AND (NOT $6::boolean OR deadline_at < now())
           AND (SELECT count(*) FROM o) >= 0 -- locks the order's row before the placement's
         RETURNING service_order_id, last_notified_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
-        -- guard: told-of-early-end
+        -- guard: early-end-notified
         FROM o, p WHERE o.rank <= ${RANK_SENT}
         UNION ALL
         SELECT service_order_id, NULL, last_notified_sequence FROM p WHERE NOT EXISTS (SELECT FROM o)
@@ -182,7 +182,7 @@ const END_CANCELLED = `
     SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- locks the order's row before the placement's
-      AND (${$.state} = 'sent' OR ${IS_OPEN} AND (SELECT ended_at IS NULL FROM o)
+      AND (${$.state} = 'sent' OR ${IS_UNFINISHED} AND (SELECT ended_at IS NULL FROM o)
                                     -- A worker whose lease expired does not know that another worker began a call.
                                     AND NOT EXISTS (SELECT FROM placement_attempts a
                                                     WHERE a.service_order_id = ${$.serviceOrderId}

@@ -1,19 +1,19 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
-import type { Why } from '../domain/placement-cause.ts';
+import type { Problem } from '../domain/placement-cause.ts';
 
 /**
  * SQL that is true if a placement is unfinished, for statements that select by id. With `IS NULL`, Postgres could use a
  * partial index of open placements. A plan cached while few were open would then scan the whole index at every call.
  */
-export const IS_OPEN = 'num_nulls(finished_at) = 1';
+export const IS_UNFINISHED = 'num_nulls(finished_at) = 1';
 
 /**
  * SQL that restarts the placement of order $1 with a full deadline if it failed before the order was ever read. Then no
  * ticket can exist. The member was notified of `failed`, and later messages have higher sequence numbers. The full time
  * is `deadline_at - signalled_at`, because nothing changes that difference before the order is read.
  */
-export const BEGIN_AGAIN = `
+export const RESTART = `
   UPDATE placements
   SET state = 'waiting', problem = NULL, cause = NULL, failures = 0, missing_since = NULL, finished_at = NULL,
       signalled_at = now(), deadline_at = now() + (deadline_at - signalled_at), next_attempt_at = now()
@@ -24,7 +24,7 @@ export const BEGIN_AGAIN = `
 export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
   await pool.query(
     `UPDATE placements SET lease_id = NULL, lease_until = NULL, next_attempt_at = now() + interval '1 s'
-     WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN} AND next_attempt_at <= now()`,
+     WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED} AND next_attempt_at <= now()`,
     [claim.serviceOrderId, claim.leaseId],
   );
 }
@@ -42,12 +42,12 @@ export function hasValue(value: unknown): boolean {
 export async function enterDoubt(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
-  { problem, cause }: Why,
+  { problem, cause }: Problem,
 ): Promise<void> {
   await pool.query(
     `WITH p AS (
        UPDATE placements SET state = 'in_doubt', problem = $3, cause = $4::jsonb, request_ended_at = now()
-       WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
+       WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
        RETURNING service_order_id
      )
      UPDATE placement_attempts a

@@ -5,7 +5,7 @@ import { storable } from '../domain/cause-text.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
-import { IS_OPEN } from './placement-sql.ts';
+import { IS_UNFINISHED } from './placement-sql.ts';
 
 export type CallName = 'createOrder' | 'findOrder' | 'cancelOrder';
 
@@ -40,7 +40,7 @@ export async function beginAttempt(
         UPDATE placements
         SET attempts = attempts + 1, lease_until = now() + make_interval(secs => $6::float8),
             requested_at = now(), pos_account = CASE WHEN $3 = 'createOrder' THEN $5 ELSE pos_account END
-        WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_OPEN}
+        WHERE service_order_id = $1 AND lease_id = $2 AND lease_until > now() AND ${IS_UNFINISHED}
           -- guard: no-ticket-after-cancel
           AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
                FROM known) -- locks the order's row before the placement's

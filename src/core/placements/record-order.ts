@@ -5,7 +5,7 @@ import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { STORED_LOCATION, type StoredLocation } from '../locations/locations.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
-import { IS_OPEN } from './placement-sql.ts';
+import { IS_UNFINISHED } from './placement-sql.ts';
 
 /**
  * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. Letters that
@@ -50,8 +50,8 @@ function mix(): string {
 }
 
 /** The contents of an ended order are not returned, because they may have been erased. */
-type KnownOrder = { ended: true } | OpenOrder;
-export type OpenOrder = {
+type KnownOrder = { ended: true } | ActiveOrder;
+export type ActiveOrder = {
   ended: false;
   order: KitchenOrder;
   /** The order is to be cancelled and must not be sent again. */
@@ -76,7 +76,7 @@ export async function recordOrder(
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   { order, leftOut }: ReadOrder,
   deadlineS: number,
-): Promise<OpenOrder | undefined> {
+): Promise<ActiveOrder | undefined> {
   const cancelled = order.cancelledAt !== undefined;
   const { rows } = await pool.query<{ callOutCode: string | null } & LocationColumns>({
     name: 'record-order',
@@ -85,7 +85,7 @@ export async function recordOrder(
         UPDATE placements
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
-        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
+        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
         RETURNING service_order_id, last_notified_sequence
       ), n AS (
         ${countCode('$3', 'p')}
@@ -120,16 +120,16 @@ export async function recordOrder(
     ],
   });
   const row = rows[0];
-  return row && openOrder(order, { ...row, sentTo: null, cancelled });
+  return row && activeOrder(order, { ...row, sentTo: null, cancelled });
 }
 
 type OrderColumns = { callOutCode: string | null; sentTo: string | null; cancelled: boolean };
 
 /** @param row with a `callOutCode` of null if an earlier version of the service recorded the order */
-function openOrder(
+function activeOrder(
   { cancelledAt: _cancelledAt, cancelReason: _cancelReason, ...order }: CanonicalOrder,
   { callOutCode, sentTo, cancelled, ...location }: OrderColumns & LocationColumns,
-): OpenOrder {
+): ActiveOrder {
   return {
     ended: false,
     order: { ...order, ...(callOutCode !== null && { callOutCode }) },
@@ -157,5 +157,5 @@ export async function readOrder(pool: Pool, serviceOrderId: string): Promise<Kno
   });
   if (rows[0] === undefined) return undefined;
   const { contents, ended, ...about } = rows[0];
-  return ended || contents === null ? { ended: true } : openOrder(contents, about);
+  return ended || contents === null ? { ended: true } : activeOrder(contents, about);
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { BEGIN_AGAIN, IS_OPEN } from './placement-sql.ts';
+import { RESTART, IS_UNFINISHED } from './placement-sql.ts';
 
 /**
  * Creates an order's placement at the first signal. A later signal refreshes an order that has not ended, because the
@@ -21,11 +21,11 @@ export async function recordSignal(
         INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now() + make_interval(secs => $2::int))
         ON CONFLICT DO NOTHING
         RETURNING 1
-      ), again AS (${BEGIN_AGAIN}
+      ), again AS (${RESTART}
         RETURNING 1
       ), due AS (
         UPDATE placements SET next_attempt_at = now()
-        WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND ${IS_OPEN}
+        WHERE service_order_id = $1 AND state = 'held' AND location_id IS NULL AND ${IS_UNFINISHED}
         RETURNING 1
       ), look AS (
         INSERT INTO refreshes AS l (service_order_id)

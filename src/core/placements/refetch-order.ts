@@ -4,15 +4,15 @@ import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-ord
 import { askMapper, orderDataFetcher } from './fetch-order-data.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { type PlacementCode, why } from '../domain/placement-cause.ts';
+import { type PlacementCode, problemOf } from '../domain/placement-cause.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
-import { IS_OPEN } from './placement-sql.ts';
+import { IS_UNFINISHED } from './placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
 import { type Decision, FAIL_LATE } from './conclude-placement.ts';
 import { decideByKind } from './call-provider.ts';
 import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.ts';
-import { type OpenOrder, readOrder, recordOrder } from './record-order.ts';
+import { type ActiveOrder, readOrder, recordOrder } from './record-order.ts';
 
 /**
  * @param about.countryOf returns a location's country, for telephone numbers in national format
@@ -116,7 +116,7 @@ export async function recordMissing(
   const { rows } = await pool.query<{ seconds: number }>({
     name: 'record-missing',
     text: `UPDATE placements SET missing_since = coalesce(missing_since, now())
-           WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_OPEN}
+           WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
            RETURNING extract(epoch FROM now() - missing_since)::float8 AS seconds`,
     values: [claim.serviceOrderId, claim.leaseId],
   });
@@ -127,13 +127,13 @@ export async function recordMissing(
 const REJECTED = 'the restaurant could not take the order';
 
 /** Fetches the order from the platform. If the order was fetched before, reads our stored copy instead. */
-export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<OpenOrder | Decision> {
+export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<ActiveOrder | Decision> {
   // The placement's location is stored in the same commit as the order, so without a location there is no order.
   const known = job.locationId === null ? undefined : await readOrder(deps.pool, job.serviceOrderId);
   if (known?.ended) {
     return job.doubt === undefined
-      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_ended' }) }
-      : { do: 'ask operator', ...why({ code: 'order_ended_in_doubt' }) };
+      ? { do: 'fail', reason: REJECTED, ...problemOf({ code: 'order_ended' }) }
+      : { do: 'ask operator', ...problemOf({ code: 'order_ended_in_doubt' }) };
   }
   if (known !== undefined) return known;
   if (job.late) return FAIL_LATE;
@@ -148,17 +148,17 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
     if (missingS === undefined) return { do: 'nothing' };
     // guard: missing-since
     return missingS > deps.missingS
-      ? { do: 'fail', reason: REJECTED, ...why({ code: 'order_missing' }) }
-      : { do: 'try later', ...why({ code: 'order_missing_yet' }) };
+      ? { do: 'fail', reason: REJECTED, ...problemOf({ code: 'order_missing' }) }
+      : { do: 'try later', ...problemOf({ code: 'order_missing_yet' }) };
   }
   const { leftOut } = read;
-  let recorded: OpenOrder | undefined;
+  let recorded: ActiveOrder | undefined;
   try {
     recorded = await recordOrder(deps.pool, job, read, deps.deadlineS);
   } catch (error) {
     if (!isDataError(error)) throw error;
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
-    return { do: 'hold', ...why(cause) };
+    return { do: 'hold', ...problemOf(cause) };
   }
   if (recorded === undefined) return { do: 'nothing' };
   if (leftOut.length > 0) {

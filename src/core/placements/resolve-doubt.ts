@@ -5,7 +5,7 @@ import { inTransaction } from '../postgres/transactions.ts';
 import { endCancelled, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
-import { describeCause, refused, why, type Refused } from '../domain/placement-cause.ts';
+import { describeCause, refused, problemOf, type Refused } from '../domain/placement-cause.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
 
 export const Resolved = z.object({
@@ -25,9 +25,9 @@ type Resolved = Required<z.infer<typeof Resolved>>;
 const CLOSE_ATTEMPTS = `
   UPDATE placement_attempts a
   SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
-  FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.open`;
+  FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.unfinished`;
 
-const WAS_OPEN = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
+const WAS_UNFINISHED = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
 /**
  * Resolves a doubt: the ticket exists. Continues as if the POS had just accepted the order. Applies the events that
@@ -43,7 +43,7 @@ export async function resolveThere(
   // This claims the placement, so that no worker begins a call before the decision is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
-       SELECT p.state, ${WAS_OPEN} AS open, o.integration,
+       SELECT p.state, ${WAS_UNFINISHED} AS unfinished, o.integration,
               (SELECT i.service_order_id FROM provider_orders i
                WHERE i.location_id = o.location_id AND i.integration = o.integration AND i.provider_order_id = $2
                  AND i.service_order_id <> $1) AS owner
@@ -52,14 +52,14 @@ export async function resolveThere(
      ), closed AS (${CLOSE_ATTEMPTS} AND was.owner IS NULL
      ), claimed AS (
        UPDATE placements SET lease_id = gen_random_uuid(), lease_until = now() + make_interval(secs => ${LEASE_S})
-       FROM was WHERE service_order_id = $1 AND was.open AND was.owner IS NULL
+       FROM was WHERE service_order_id = $1 AND was.unfinished AND was.owner IS NULL
      )
-     SELECT state, open, integration, owner FROM was`,
+     SELECT state, unfinished, integration, owner FROM was`,
     [serviceOrderId, ref.providerOrderId ?? null],
   );
   const was = rows[0];
   if (was === undefined) return undefined;
-  if (!was.open) return whyNot(was);
+  if (!was.unfinished) return whyNot(was);
   if (was.owner !== null) {
     return refused({ code: 'pos_id_taken', providerOrderId: ref.providerOrderId ?? '', serviceOrderId: was.owner });
   }
@@ -85,7 +85,7 @@ export async function resolveNotThere(
   pool: Pool,
   serviceOrderId: string,
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
-  const { problem, cause } = why({ code: 'no_ticket_seen' });
+  const { problem, cause } = problemOf({ code: 'no_ticket_seen' });
   return inTransaction(pool, async (client) => {
     // Lock the order's row before the placement's row.
     const known = await client.query<{ cancelled: boolean }>(
@@ -94,21 +94,21 @@ export async function resolveNotThere(
     );
     const { rows } = await client.query<Doubt & { late: boolean }>(
       `WITH was AS MATERIALIZED (
-         SELECT p.state, ${WAS_OPEN} AS open, now() > p.deadline_at AS late
+         SELECT p.state, ${WAS_UNFINISHED} AS unfinished, now() > p.deadline_at AS late
          FROM placements p WHERE p.service_order_id = $1 FOR UPDATE
        ), closed AS (${CLOSE_ATTEMPTS}
        ), freed AS (
          UPDATE placements
          SET state = 'waiting', problem = $2, cause = $3::jsonb, failures = 0, absent_at = clock_timestamp(),
              next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
-         FROM was WHERE service_order_id = $1 AND was.open
+         FROM was WHERE service_order_id = $1 AND was.unfinished
        )
-       SELECT state, open, late FROM was`,
+       SELECT state, unfinished, late FROM was`,
       [serviceOrderId, problem, cause],
     );
     const was = rows[0];
     if (was === undefined) return undefined;
-    if (!was.open) return whyNot(was);
+    if (!was.unfinished) return whyNot(was);
     const isWithdrawn = known.rows[0]?.cancelled === true && (await endCancelled(client, serviceOrderId, WITHDRAWN));
     return isWithdrawn
       ? { serviceOrderId, state: 'withdrawn', late: false }
@@ -116,7 +116,7 @@ export async function resolveNotThere(
   });
 }
 
-type Doubt = { state: PlacementState; open: boolean };
+type Doubt = { state: PlacementState; unfinished: boolean };
 
 function whyNot({ state }: Doubt): Refused {
   return refused(state === 'in_doubt' ? { code: 'call_under_way' } : { code: 'not_in_doubt', state });

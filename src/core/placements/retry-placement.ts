@@ -4,7 +4,7 @@ import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
 import { memberNotified } from '../domain/member-notified.ts';
-import { BEGIN_AGAIN } from './placement-sql.ts';
+import { RESTART } from './placement-sql.ts';
 
 export const Retried = z.object({
   serviceOrderId: z.string(),
@@ -24,22 +24,22 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
     state: PlacementState;
     finished: boolean;
     underWay: boolean;
-    asks: boolean;
+    needsResolve: boolean;
     again: boolean;
     rank: number | null;
     fulfillment: FulfillmentType | null;
   }>(
     `WITH was AS MATERIALIZED (
        SELECT state, finished_at IS NOT NULL AS finished, coalesce(lease_until > now(), false) AS under_way,
-              next_attempt_at = 'infinity' AS asks
+              next_attempt_at = 'infinity' AS "needsResolve"
        FROM placements WHERE service_order_id = $1 FOR UPDATE
      ), due AS (
        UPDATE placements SET next_attempt_at = now()
-       FROM was WHERE service_order_id = $1 AND NOT (was.finished OR was.under_way OR was.asks)
-     ), again AS (${BEGIN_AGAIN}
+       FROM was WHERE service_order_id = $1 AND NOT (was.finished OR was.under_way OR was."needsResolve")
+     ), again AS (${RESTART}
        RETURNING 1
      )
-     SELECT state, finished, under_way AS "underWay", asks, EXISTS (SELECT FROM again) AS again, o.rank, o.fulfillment
+     SELECT state, finished, under_way AS "underWay", "needsResolve", EXISTS (SELECT FROM again) AS again, o.rank, o.fulfillment
      FROM was LEFT JOIN orders o ON o.service_order_id = $1`,
     [serviceOrderId],
   );
@@ -56,6 +56,6 @@ export async function retryPlacement(pool: Pool, serviceOrderId: string): Promis
   if (was.state === 'withdrawn') return refused({ code: 'already_over' });
   if (was.finished) return refused({ code: 'already_sent' });
   if (was.underWay) return { serviceOrderId, retry: 'under_way' };
-  if (was.asks) return refused({ code: 'needs_resolve' });
+  if (was.needsResolve) return refused({ code: 'needs_resolve' });
   return { serviceOrderId, retry: 'due' };
 }

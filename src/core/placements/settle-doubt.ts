@@ -2,12 +2,12 @@ import { attemptLease } from '../domain/timing.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { OrderRef } from '../domain/order.ts';
-import { why, type PlacementCause } from '../domain/placement-cause.ts';
+import { problemOf, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider, waitAfter } from './call-provider.ts';
 import { FAIL_LATE, type Decision } from './conclude-placement.ts';
 import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
-import type { OpenOrder } from './record-order.ts';
+import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Seconds after a request before "absent" is believed. A request that was cut off may still arrive at the POS. */
@@ -18,7 +18,7 @@ export async function settleDoubt(
   deps: PlacementDeps,
   job: PlacementJob,
   location: Location,
-  { integration, cancelled }: OpenOrder,
+  { integration, cancelled }: ActiveOrder,
 ): Promise<Decision | undefined> {
   if (job.doubt === undefined) return undefined;
   if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
@@ -59,7 +59,7 @@ async function whyNotRepeat(
 }
 
 function askOperator(cause: PlacementCause): Decision {
-  return { do: 'ask operator', ...why(cause) };
+  return { do: 'ask operator', ...problemOf(cause) };
 }
 
 /** Queries the POS. @returns 'absent' if the POS certainly does not have the order */
@@ -85,7 +85,7 @@ async function lookUp(
   if (call.result !== undefined) return { do: 'store ref', location, ref: call.result, end };
   if (secondsSinceRequest < LOOK_UP_AFTER_S) {
     const retryAfterMs = (LOOK_UP_AFTER_S - secondsSinceRequest) * 1000;
-    return { do: 'stay in doubt', retryAfterMs, requestEnded: false, end, ...why({ code: 'order_absent_yet' }) };
+    return { do: 'stay in doubt', retryAfterMs, requestEnded: false, end, ...problemOf({ code: 'order_absent_yet' }) };
   }
   await endAttempt(deps.pool, job.serviceOrderId, end);
   return 'absent';

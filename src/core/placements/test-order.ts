@@ -4,7 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import { type Claim, LEASE_S } from '../domain/placement.ts';
 import { recordOrder } from './record-order.ts';
-import { why, type Why } from '../domain/placement-cause.ts';
+import { problemOf, type Problem } from '../domain/placement-cause.ts';
 import { failPlacement } from './placement-outcomes.ts';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
@@ -42,7 +42,7 @@ const REASON = 'This was a test order.';
  * Ends a test order in any state, so that it is not sent again. An order with a ticket ends without a live message.
  * @param problem why the POS has not accepted it, used if the placement is still open
  */
-export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Why): Promise<void> {
+export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Problem): Promise<void> {
   if (await failPlacement(pool, claim, { reason: REASON, ...problem })) return;
   await pool.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1::text AND ended_at IS NULL', [
     claim.serviceOrderId,
@@ -55,7 +55,7 @@ export async function endLeftTestOrders(pool: Pool): Promise<void> {
     `SELECT service_order_id AS "serviceOrderId", lease_id AS "leaseId" FROM placements
      WHERE finished_at IS NULL AND next_attempt_at = 'infinity' AND state = 'held' AND lease_until < now()`,
   );
-  for (const claim of rows) await endTestOrder(pool, claim, why({ code: 'process_died' }));
+  for (const claim of rows) await endTestOrder(pool, claim, problemOf({ code: 'process_died' }));
 }
 
 /** Poll interval: less than a blocked webhook's wait for a lock (150 ms) and an idle transaction's limit (10 s). */

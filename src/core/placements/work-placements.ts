@@ -39,7 +39,7 @@ type PlacementWork = WorkLoop & {
 };
 
 /** Claims and places orders. Each location and each integration is limited to its share of the workers. */
-export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWork {
+export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): PlacementWork {
   const { breaker } = deps;
   const due = dueLocations();
   const sending: Sending[] = [];
@@ -53,7 +53,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     Math.max(0, PROBES - sending.filter((each) => each.integration === integration && breaker.isSilent(each)).length);
 
   const place = async (claim: Claim): Promise<void> => {
-    let entered: Sending | undefined;
+    let slot: Sending | undefined;
     let refused: Sending | undefined;
     let fetches = claim.locationId === null;
     if (fetches) fetching += 1;
@@ -62,12 +62,12 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
       fetches = false;
     };
     const take = (location: Sending): void => {
-      entered = location;
+      slot = location;
       sending.push(location);
     };
-    const enter = (location: Sending): boolean => {
+    const acquireSlot = (location: Sending): boolean => {
       fetched();
-      if (entered !== undefined) return true;
+      if (slot !== undefined) return true;
       // Refuse a silent location: only `chooseQueues` decides which silent location is tried next.
       if (isFull(location) || breaker.isSilent(location)) {
         refused = location;
@@ -79,13 +79,13 @@ export function workPlacements(deps: Omit<PlacementDeps, 'enter'>): PlacementWor
     const { locationId, integration } = claim;
     if (locationId !== null && !isFull({ locationId, integration })) take({ locationId, integration });
     try {
-      await placeOrder({ ...deps, enter }, claim);
+      await placeOrder({ ...deps, acquireSlot }, claim);
     } catch (error) {
       deps.log.error({ serviceOrderId: claim.serviceOrderId, err: error }, 'placement interrupted');
       await releaseClaim(deps.pool, claim).catch(() => {}); // If this fails, the lease expires.
     } finally {
       fetched();
-      if (entered !== undefined) sending.splice(sending.indexOf(entered), 1);
+      if (slot !== undefined) sending.splice(sending.indexOf(slot), 1);
       if (refused !== undefined) due.add(refused);
     }
   };

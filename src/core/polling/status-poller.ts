@@ -11,7 +11,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
 import { noteRequests } from '../egress/bounded-fetch.ts';
-import { findLocation, type OpenSettings } from '../locations/locations.ts';
+import { findLocation, type DecryptSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
 import { checkEvents } from '../statuses/translate-webhook-request.ts';
 
@@ -93,7 +93,7 @@ type PollObserved = Extract<Observed, { what: 'poll' }>;
 type PollDeps = PosDeps & {
   pool: Pool;
   registry: Registry;
-  open: OpenSettings;
+  decryptSettings: DecryptSettings;
   /** Vendors with an open circuit are not polled. An answer closes the circuit. */
   breaker: {
     isOpen(integration: string): boolean;
@@ -187,7 +187,7 @@ async function pollAndApply(
     const location = await findLocation(deps.pool, quiet.locationId);
     // The location was removed, or it now uses another integration.
     if (location?.integration !== quiet.integration) return { outcome: 'not_asked', error: undefined };
-    const { provider, settings } = await deps.open(location);
+    const { provider, settings } = await deps.decryptSettings(location);
     const events = await readStatus(deps, quiet, { provider, settings }, began, stopping);
     if (events === undefined) return { outcome: 'not_asked', error: undefined };
     if (events.length === 0) return { outcome: 'unknown', error: undefined };

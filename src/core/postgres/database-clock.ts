@@ -51,7 +51,7 @@ export function databaseClock(pool: Pool): DatabaseClock {
       const suspendedMs = watchSuspension();
       const sentAt = performance.now();
       const { rows } = await pool.query<{ milliseconds: number }>({
-        name: 'tell-time',
+        name: 'read-clock',
         text: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS milliseconds',
       });
       const at = performance.now();

@@ -1,7 +1,7 @@
 import { webhookPath } from '../domain/make-token.ts';
 import type { Pool } from 'pg';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
-import { WrongLocation, findLocation, type OpenSettings } from '../locations/locations.ts';
+import { WrongLocation, findLocation, type DecryptSettings } from '../locations/locations.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Translated } from '../domain/webhook.ts';
 import type { SettingsKeys } from '../locations/settings-key.ts';
@@ -9,7 +9,7 @@ import { checkEvents, verifyAndTranslate } from '../statuses/translate-webhook-r
 
 export type RetranslateDeps = {
   pool: Pool;
-  open: OpenSettings;
+  decryptSettings: DecryptSettings;
   keys: SettingsKeys;
   /** The public base URL, without a trailing slash. Some vendors sign the URL that they call. */
   publicUrl: string;
@@ -44,7 +44,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
     };
   }
 
-  const opened = await orRefused(deps.open(location));
+  const opened = await orRefused(deps.decryptSettings(location));
   if ('refused' in opened) return opened;
   if (stored.locked !== undefined) return stored.locked;
   if (stored.polled) return { events: checkEvents(JSON.parse(stored.body.toString())) };

@@ -123,7 +123,7 @@ export async function eraseOrders(
     SELECT FROM placements f WHERE f.service_order_id = o.service_order_id AND f.finished_at IS NOT NULL))`;
   // Parked events are locked before orders, as in the redrive. The opposite sequence could deadlock with it.
   await client.query(
-    `UPDATE parked_events e SET reason = NULL, why = why - 'itemIds', tracking = NULL
+    `UPDATE parked_events e SET reason = NULL, reason_details = reason_details - 'itemIds', tracking = NULL
      FROM provider_orders p JOIN orders o USING (service_order_id)
      WHERE p.service_order_id = ANY ($1::text[]) AND ${isOver} AND e.location_id = p.location_id
        AND e.integration = p.integration AND e.provider_order_id = p.provider_order_id`,
@@ -212,7 +212,7 @@ export type ErasedMember = {
   /** Erased orders, or in a dry run the orders that would be erased. */
   erased: string[];
   /** Orders whose contents remain, and why. The caller should try again. */
-  left: { serviceOrderId: string; why: string }[];
+  left: { serviceOrderId: string; reason: string }[];
 };
 
 /**
@@ -229,7 +229,7 @@ export async function eraseMember(pool: Pool, memberId: string, dryRun: boolean)
     for (const id of ready) tried.add(id);
     if (ready.length === 0 || dryRun || performance.now() > giveUpAt) {
       const kept = dryRun ? orders.filter((order) => !order.isOver) : orders;
-      const left = kept.map(({ serviceOrderId, ...order }) => ({ serviceOrderId, why: whyLeft(order) }));
+      const left = kept.map(({ serviceOrderId, ...order }) => ({ serviceOrderId, reason: reasonLeft(order) }));
       const isLeft = new Set(left.map((order) => order.serviceOrderId));
       return { erased: [...tried].filter((id) => !isLeft.has(id)), left };
     }
@@ -258,7 +258,7 @@ async function ordersOf(pool: Pool, memberId: string): Promise<MembersOrder[]> {
   return rows;
 }
 
-function whyLeft({ isOver, state }: Omit<MembersOrder, 'serviceOrderId'>): string {
+function reasonLeft({ isOver, state }: Omit<MembersOrder, 'serviceOrderId'>): string {
   if (isOver) return 'it could not be erased now; try again';
   return `it is ${(state ?? 'waiting').replace('_', ' ')}, and its contents are needed to place it`;
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { unnestRows } from '../postgres/sql-rows.ts';
-import { openSpilled, type SpilledWebhook } from './spill-webhook.ts';
+import { decryptSpilled, type SpilledWebhook } from './spill-webhook.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
 import type { Drop, Translated, TranslatedWebhook, WebhookHeaders } from '../domain/webhook.ts';
-import type { OpenSettings } from '../locations/locations.ts';
+import type { DecryptSettings } from '../locations/locations.ts';
 import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
 import { storeArrived, type StoreDeps, NOT_STORED, type NotStored } from '../statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../statuses/translate-webhook-request.ts';
@@ -91,7 +91,7 @@ type Prepared = Opened & { looked: Looked; webhook: TranslatedWebhook | NotStore
 type DrainDeps = StoreDeps &
   TranslateRules & {
     pool: Pool;
-    open: OpenSettings;
+    decryptSettings: DecryptSettings;
     accept: BatchWebhooks['accept'];
     observe: Observe;
     log: Pick<Log, 'error'>;
@@ -208,11 +208,11 @@ function stepsOf(deps: DrainDeps, onPutBack: () => void) {
   const open = async (message: SpillMessage): Promise<Opened | undefined> => {
     try {
       // guard: spilled-id
-      const spilled = await openSpilled(deps.keys, message.data);
+      const spilled = await decryptSpilled(deps.keys, message.data);
       underWay.set(message, spilled.receivedAt);
       return { message, spilled };
     } catch (error) {
-      deps.observe({ what: 'drain', outcome: 'unopened', error });
+      deps.observe({ what: 'drain', outcome: 'not_decrypted', error });
       return settle(message, 'nack');
     }
   };
@@ -264,7 +264,7 @@ async function translate(
   if (dropped !== undefined || location === undefined) {
     return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION } };
   }
-  const opened = await deps.open({ ...location, locationId: spilled.locationId });
+  const opened = await deps.decryptSettings({ ...location, locationId: spilled.locationId });
   return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };
 }
 

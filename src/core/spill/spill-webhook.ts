@@ -32,7 +32,7 @@ export async function sealSpilled(keys: SettingsKeys, spilled: SpilledWebhook): 
 }
 
 /** @throws Error if no key fits, if it was not sealed for the spill, or if this version cannot read it */
-export async function openSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
+export async function decryptSpilled(keys: SettingsKeys, data: Uint8Array): Promise<SpilledWebhook> {
   const text = Buffer.from(data).toString('latin1');
   // A sealed text without a place is a row of an earlier version. A spill message has always had a place.
   if (!readSealHeader(text).isBound) throw new Error('it was not sealed for the spill');

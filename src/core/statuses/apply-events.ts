@@ -45,7 +45,7 @@ export function applyingEvents(
   { linksIds, hasDetails, parkTtlS = PARK_TTL_S }: { linksIds: boolean; hasDetails: boolean; parkTtlS?: number },
 ): string {
   const more = hasDetails ? MORE : LESS;
-  return `${linksIds ? notifiedBefore(source) : ''}event AS (
+  return `${linksIds ? idsLinkedBefore(source) : ''}event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
@@ -180,8 +180,8 @@ export function applyingEvents(
 }
 
 /** SQL of the POS ids that this batch links to our orders: each to the first order that an event names with it. */
-function notifiedBefore(source: (alias: string) => string): string {
-  return `told AS MATERIALIZED (
+function idsLinkedBefore(source: (alias: string) => string): string {
+  return `linked AS MATERIALIZED (
   SELECT DISTINCT ON (location_id, integration, provider_order_id)
          location_id, integration, provider_order_id, nth, service_order_id
   FROM ${source('t')}
@@ -196,9 +196,9 @@ function notifiedBefore(source: (alias: string) => string): string {
 
 /** SQL of the order that an earlier event of the batch named together with this event's POS id. */
 const EARLIER_ORDER = (event: string): string => `(
-  SELECT told.service_order_id FROM told
-  WHERE told.location_id = ${event}.location_id AND told.integration = ${event}.integration
-    AND told.provider_order_id = ${event}.provider_order_id AND told.nth < ${event}.nth)`;
+  SELECT linked.service_order_id FROM linked
+  WHERE linked.location_id = ${event}.location_id AND linked.integration = ${event}.integration
+    AND linked.provider_order_id = ${event}.provider_order_id AND linked.nth < ${event}.nth)`;
 
 const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS NOT NULL';
 /** SQL that makes estimates comparable. If two have the same report time, one without NULLs counts as newer. */
@@ -211,22 +211,22 @@ const isNewer = (column: string): string => `${column} > coalesce(order_${column
 /** SQL that only events with details need: a reason code, item ids, an estimate or a link. */
 const MORE = {
   matched: `${asCompared('o.estimate')} AS order_estimate, o.tracking AS order_tracking,`,
-  ruled: `, CASE WHEN order_erased THEN why::jsonb - 'itemIds' ELSE why::jsonb END AS why, -- may be member data
+  ruled: `, CASE WHEN order_erased THEN reason_details::jsonb - 'itemIds' ELSE reason_details::jsonb END AS reason_details, -- may be member data
          ${asCompared('estimate::timestamptz[]')} AS estimate, order_estimate,
          CASE WHEN order_erased THEN NULL ELSE tracking::text[] END COLLATE "C" AS tracking, order_tracking`,
-  moved: `, array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS whys,
+  moved: `, array_agg(reason_details ORDER BY nth) FILTER (WHERE reason_details IS NOT NULL AND outcome IN (${APPLIED}, ${DUPLICATE})) AS details,
          max(estimate) FILTER (WHERE ${isNewer('estimate')}) AS estimate,
          max(tracking) FILTER (WHERE ${isNewer('tracking')}) AS tracking,
          bool_or(${isNewer('estimate')} AND estimate[2:3] IS DISTINCT FROM order_estimate[2:3]
                  OR ${isNewer('tracking')} AND tracking[2] IS DISTINCT FROM order_tracking[2]) AS says_more`,
   columns: ', reason_code, item_ids, estimate',
-  values: `, why ->> 'reasonCode', why -> 'itemIds', ${asStored('estimate')}`,
+  values: `, reason_details ->> 'reasonCode', reason_details -> 'itemIds', ${asStored('estimate')}`,
   // `updated_at` does not change if the events bring only an estimate, a link or a reason code.
   updatedAt: `CASE WHEN ${IS_NEWS} THEN now() ELSE o.updated_at END`,
-  updated: `, reason_code = coalesce(m.whys[cardinality(m.whys)] ->> 'reasonCode', o.reason_code),
-      item_ids = CASE WHEN m.whys IS NULL THEN o.item_ids ELSE m.whys[cardinality(m.whys)] -> 'itemIds' END,
+  updated: `, reason_code = coalesce(m.details[cardinality(m.details)] ->> 'reasonCode', o.reason_code),
+      item_ids = CASE WHEN m.details IS NULL THEN o.item_ids ELSE m.details[cardinality(m.details)] -> 'itemIds' END,
       estimate = coalesce(${asStored('m.estimate')}, o.estimate), tracking = coalesce(m.tracking, o.tracking)`,
-  due: `OR m.whys IS NOT NULL OR m.estimate IS NOT NULL OR m.tracking IS NOT NULL)
+  due: `OR m.details IS NOT NULL OR m.estimate IS NOT NULL OR m.tracking IS NOT NULL)
   RETURNING o.service_order_id, o.sequence, m.rank IS NULL AND m.says_more AS is_unnotified
 ), due AS (
   INSERT INTO estimates_due (service_order_id, sequence)

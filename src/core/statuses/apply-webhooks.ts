@@ -59,7 +59,12 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 const WEBHOOKS = unnestRows(STORED);
 
 /** An event and its webhook's number in the batch. `why`, `estimate` and `tracking` are text for SQL parameters. */
-type PlacedEvent = ArrivedEvent & { nth: number; why: string | null; estimate: string | null; tracking: string | null };
+type PlacedEvent = ArrivedEvent & {
+  nth: number;
+  reasonDetails: string | null;
+  estimate: string | null;
+  tracking: string | null;
+};
 
 const EVENTS = unnestRows<PlacedEvent>(
   [
@@ -74,7 +79,7 @@ const EVENTS = unnestRows<PlacedEvent>(
     ['native_status', 'text', (item) => item.event.nativeStatus],
     ['reason', 'text', (item) => item.event.reason],
     ['occurred_at', 'text', (item) => item.event.occurredAt],
-    ['why', 'text', (item) => item.why],
+    ['reason_details', 'text', (item) => item.reasonDetails],
     ['estimate', 'text', (item) => item.estimate],
     ['tracking', 'text', (item) => item.tracking],
   ],
@@ -114,14 +119,14 @@ const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }):
 -- guard: outbox-in-commit
 WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
-                                  native_status, reason, occurred_at, ${hasDetails ? 'why, estimate, tracking, ' : ''}parked_at)
+                                  native_status, reason, occurred_at, ${hasDetails ? 'reason_details, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
          (array_agg((${WEBHOOKS.array('received_at')}[webhook_nth] AT TIME ZONE 'UTC')::date ORDER BY nth))[1],
          (array_agg(webhook_id ORDER BY nth))[1],
          (array_agg(native_status ORDER BY nth))[1],
          (array_agg(reason ORDER BY nth) FILTER (WHERE reason IS NOT NULL))[1],
          (array_agg(occurred_at ORDER BY nth) FILTER (WHERE occurred_at IS NOT NULL))[1],
-         ${hasDetails ? '(array_agg(why ORDER BY nth) FILTER (WHERE why IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
+         ${hasDetails ? '(array_agg(reason_details ORDER BY nth) FILTER (WHERE reason_details IS NOT NULL))[1], ' + asStored('max(estimate)') + ', max(tracking),' : ''}
          now() + min(nth) * interval '1 us' -- distinct times preserve the order of the events
   FROM ruled
   -- Only events without our order id are parked. With our order id, an event never moves to another order.
@@ -131,10 +136,10 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
   -- guard: one-of-each-status
   ON CONFLICT (location_id, integration, provider_order_id, rank) DO UPDATE
   SET reason = coalesce(w.reason, excluded.reason), occurred_at = coalesce(w.occurred_at, excluded.occurred_at)
-      ${hasDetails ? ', why = coalesce(w.why, excluded.why), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
+      ${hasDetails ? ', reason_details = coalesce(w.reason_details, excluded.reason_details), estimate = CASE WHEN ' + isNewer('excluded', 'w') + ' THEN excluded.estimate ELSE w.estimate END, tracking = greatest(w.tracking, excluded.tracking)' : ''}
   WHERE w.reason IS NULL AND excluded.reason IS NOT NULL
      OR w.occurred_at IS NULL AND excluded.occurred_at IS NOT NULL
-     ${hasDetails ? `OR w.why IS NULL AND excluded.why IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
+     ${hasDetails ? `OR w.reason_details IS NULL AND excluded.reason_details IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
   SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
@@ -160,7 +165,7 @@ SELECT (SELECT outcomes FROM best) AS best,
                                             'providerOrderId', provider_order_id))
         FROM pos_ids WHERE ${linksIds ? 'true' : isAwaited('pos_ids')}) AS awaited,
        -- Divides by zero if a POS id was not linked: see ID_LEARNT_MEANWHILE. A constant 1 / 0 would fail at planning.
-       -- guard: told-of-one-order
+       -- guard: links-of-one-order
        1 / CASE WHEN EXISTS (SELECT FROM ruled r
                              WHERE ours AND provider_order_id IS NOT NULL AND mapped IS NULL AND NOT EXISTS (
                                SELECT FROM pos_ids t
@@ -180,9 +185,9 @@ export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop 
 }
 
 const APPLY = applyStatement({});
-const APPLY_SAYING = applyStatement({ hasDetails: true });
+const APPLY_DETAILED = applyStatement({ hasDetails: true });
 /** This kind of batch and the next are rare, so their statements always include the SQL for details. */
-const APPLY_LEARNING = applyStatement({ linksIds: true, hasDetails: true });
+const APPLY_LINKING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
 export async function applyWebhooks(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
@@ -193,10 +198,10 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
   const arrived = withEvents.flatMap(({ id, locationId, integration, events, receivedAt, replayOf }, index) =>
     events.map((event): PlacedEvent => {
       const rank = rankOf(event.status);
-      const why = rank >= RANK_FAILED ? whyOf(event) : null;
+      const reasonDetails = rank >= RANK_FAILED ? reasonDetailsOf(event) : null;
       const saidAt = saidAtOf(event, replayOf?.receivedAt ?? receivedAt);
       const about = { estimate: estimateOf(event, saidAt), tracking: trackingOf(event, saidAt) };
-      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, why, ...about };
+      return { nth: index + 1, webhookId: id, locationId, integration, event, rank, reasonDetails, ...about };
     }),
   );
   const busyReports = without.flatMap((webhook, index): BusyReport[] =>
@@ -210,13 +215,13 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     awaited: PosId[] | null;
     heard?: number[];
   }>({
-    // guard: told-in-batch
+    // guard: linked-in-batch
     ...(busyReports.length > 0
       ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
-      : mayTeach(arrived)
-        ? { name: 'apply-telling-webhooks', text: APPLY_LEARNING }
-        : arrived.some(({ why, estimate, tracking }) => (why ?? estimate ?? tracking) !== null)
-          ? { name: 'apply-saying-webhooks', text: APPLY_SAYING }
+      : mayLinkIds(arrived)
+        ? { name: 'apply-linking-webhooks', text: APPLY_LINKING }
+        : arrived.some(({ reasonDetails, estimate, tracking }) => (reasonDetails ?? estimate ?? tracking) !== null)
+          ? { name: 'apply-detailed-webhooks', text: APPLY_DETAILED }
           : { name: 'apply-webhooks', text: APPLY }),
     values: [
       ...WEBHOOKS.values(stored),
@@ -249,7 +254,7 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
   };
 }
 
-function whyOf({ reasonCode, itemIds }: StatusEvent): string | null {
+function reasonDetailsOf({ reasonCode, itemIds }: StatusEvent): string | null {
   return reasonCode === undefined && itemIds === undefined ? null : JSON.stringify({ reasonCode, itemIds });
 }
 
@@ -275,7 +280,7 @@ function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null
 }
 
 /** True if the same POS id comes with different order ids, or the reverse. A missing id counts as a different id. */
-function mayTeach(events: readonly PlacedEvent[]): boolean {
+function mayLinkIds(events: readonly PlacedEvent[]): boolean {
   if (events.length < 2) return false;
   const orderOf = new Map<string, string>();
   const posIdOf = new Map<string, string>();

@@ -202,8 +202,8 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
     for (const resolve of onIdle) resolve();
     onIdle = [];
   };
-  const refuse = (waiting: Waiting, why: string, cause?: unknown): void => {
-    waiting.reject(new Unavailable(why, { cause }));
+  const refuse = (waiting: Waiting, detail: string, cause?: unknown): void => {
+    waiting.reject(new Unavailable(detail, { cause }));
     settle(waiting);
   };
   const refuseLate = (): void => {

@@ -69,7 +69,7 @@ const STATUS_AT_RANK = `CASE ${LIFECYCLE.toReversed()
 const SOURCE = (alias: string): string => `(
     SELECT row_number() OVER (ORDER BY parked_at) AS nth, 0 AS webhook_nth, webhook_id, location_id, integration,
            NULL::text AS service_order_id, provider_order_id, rank, ${STATUS_AT_RANK} AS status, native_status, reason,
-           occurred_at, why, estimate, tracking
+           occurred_at, reason_details, estimate, tracking
     FROM gone
   ) AS ${alias}`;
 
@@ -98,7 +98,7 @@ WITH gone AS (
     AND (SELECT true FROM provider_orders p
          WHERE p.location_id = $1 AND p.integration = $2 AND p.provider_order_id = $3)
   RETURNING *
-), ${applyingEvents(SOURCE, FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true, parkTtlS: 0 })}, told AS (
+), ${applyingEvents(SOURCE, FIRST_RECEIVED_AT, { linksIds: false, hasDetails: true, parkTtlS: 0 })}, updated_webhooks AS (
   -- Arrays replace a join. A join's plan, cached while the table was small, would scan the whole table.
   UPDATE webhooks d SET outcome = ${OUTCOME_BY_CODE}[(SELECT min(outcome) FROM ruled WHERE webhook_id = d.id)]
   WHERE d.day = ANY (ARRAY(SELECT webhook_day FROM gone)) AND d.location_id = $1

@@ -28,7 +28,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
     if (translated.length > 0 || provider.readBusy === undefined) return { events: translated };
     return { events: [], busy: checkBusy(provider.readBusy({ ...webhook, verified: true }, settings)) };
   } catch (error) {
-    return { events: [], dropped: whyDropped(error) };
+    return { events: [], dropped: explainDrop(error) };
   }
 }
 
@@ -54,7 +54,7 @@ function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
 }
 
 /** Converts an error of any provider to a drop whose reason Postgres can store. */
-function whyDropped(error: unknown): Drop {
+function explainDrop(error: unknown): Drop {
   if (error instanceof NotAuthentic) {
     return { ...dropOf('not authentic', error, { code: 'not_authentic' }), unproven: true };
   }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited, recordAction } from '../../core/operators/audit.ts';
 import { hasGrant } from '../../core/operators/operator-grants.ts';
-import { SESSION_S, openSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
+import { SESSION_S, startSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import { TooManyFailures, type JudgeSlowly } from '../throttle-failures.ts';
@@ -35,7 +35,7 @@ const CLOCK_MS = 60_000;
 /** The console explains this problem to the person after a refused sign-in. */
 type Problem = 'not_allowed' | 'no_role' | 'expired' | 'failed';
 /** The exact reason, for the audit and the log. */
-type Why =
+type Refusal =
   | 'no_flow'
   | 'state'
   | 'slowed'
@@ -95,7 +95,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
           again: again !== undefined && current?.kind === 'person' ? current.id : undefined,
         };
         const url = await client.startUrl({ ...flow, again: flow.again !== undefined }).catch((error: unknown) => {
-          request.log.warn({ why: codeOf(error) }, 'sign-in by OIDC failed: the issuer cannot be reached');
+          request.log.warn({ code: codeOf(error) }, 'sign-in by OIDC failed: the issuer cannot be reached');
           throw scope.httpErrors.serviceUnavailable(
             'The issuer where people sign in cannot be reached. Try again, or sign in with a token.',
           );
@@ -113,7 +113,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         // Any page may send a browser here. Without our cookie we contact no issuer and count no failed authentication.
         if (flow === undefined) return refuse(request, reply, 'expired', 'no_flow');
         if (new URLSearchParams(search).get('state') !== flow.state) return refuse(request, reply, 'expired', 'state');
-        let wrong: [Why, code?: string] = ['not_valid'];
+        let wrong: [Refusal, code?: string] = ['not_valid'];
         // Throttles senders of invented codes, because each code costs a request to the issuer.
         const finished = await judge(request, 'oidc', [search], async () => {
           try {
@@ -132,8 +132,8 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
         reply.clearCookie(flowName, flowAttributes);
         const { said } = finished ?? {};
         if (said === undefined) {
-          const [why, code] = wrong;
-          return refuse(request, reply, 'failed', why, undefined, code);
+          const [refusal, code] = wrong;
+          return refuse(request, reply, 'failed', refusal, undefined, code);
         }
         const person = readPerson(said, settings);
         if (flow.again !== undefined) {
@@ -170,7 +170,7 @@ async function signIn(
   const replaced = flow.replaces === undefined ? [] : [flow.replaces];
   const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
   try {
-    const open = (): Promise<string> => openSession(pool, { ...who, ...about }, replaced);
+    const open = (): Promise<string> => startSession(pool, { ...who, ...about }, replaced);
     const cookie = await audited(
       pool,
       person,
@@ -195,17 +195,17 @@ function refuser(pool: Pool) {
     request: FastifyRequest,
     reply: FastifyReply,
     problem: Problem,
-    why: Why,
+    refusal: Refusal,
     person?: OidcPerson,
     code?: string,
   ): Promise<FastifyReply> => {
-    request.log.warn({ why, code, source: addressOf(request) }, 'sign-in by OIDC refused');
+    request.log.warn({ refusal, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
       await recordAction(
         pool,
         person,
         { action: 'sign in', ...actionFrom(request) },
-        { outcome: 'refused', after: why },
+        { outcome: 'refused', after: refusal },
       );
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);

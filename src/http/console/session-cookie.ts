@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { isLoopback } from '../../core/egress/allowed-hosts.ts';
 import { audited } from '../../core/operators/audit.ts';
-import { openSession, SESSION_S, type SignedIn } from '../../core/operators/operator-sessions.ts';
+import { startSession, SESSION_S, type SignedIn } from '../../core/operators/operator-sessions.ts';
 import type { Identify } from '../operator/identify.ts';
 import { actionFrom, addressOf } from '../request.ts';
 
@@ -53,7 +53,7 @@ export async function giveSession(
   const userAgent = request.headers['user-agent'];
   const sessionId = randomUUID();
   const cookie = await audited(pool, who, { action: 'sign in', subject: sessionId, ...actionFrom(request) }, () =>
-    openSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
+    startSession(pool, { ...who, sessionId, source: addressOf(request), userAgent }, replaced),
   );
   identify.invalidateCache();
   const { name, attributes } = sessionCookie(plain);

@@ -50,8 +50,8 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
   scope.setErrorHandler(async (error, request, reply) => {
     const { message } = error as Error;
     if (error instanceof BadFollowToken) {
-      const why = message === NO_TOKEN ? 'no_token' : 'bad_token';
-      deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
+      const reason = message === NO_TOKEN ? 'no_token' : 'bad_token';
+      deps.observe({ what: 'follow', action: 'refuse', reason, detail: message });
       deps.observe({
         what: 'failed authentication',
         endpoint: 'follow',
@@ -61,8 +61,8 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
     }
     // An error is, for example, that the database clock has no time yet.
-    const why = error instanceof CannotVerify ? 'no_keys' : 'error';
-    deps.observe({ what: 'follow', action: 'refuse', why, detail: message });
+    const reason = error instanceof CannotVerify ? 'no_keys' : 'error';
+    deps.observe({ what: 'follow', action: 'refuse', reason, detail: message });
     return tryLater(reply);
   });
 
@@ -83,13 +83,13 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       onClose: () => unfollow(),
     });
     if (typeof stream === 'string') {
-      deps.observe({ what: 'follow', action: 'refuse', why: stream, detail: 'too many streams are open' });
+      deps.observe({ what: 'follow', action: 'refuse', reason: stream, detail: 'too many streams are open' });
       return tryLater(reply);
     }
     deps.authenticate(reply.raw, serviceOrderId);
     reply.hijack();
     const last = lastOf(request);
-    // guard: told-meanwhile
+    // guard: messages-of-meanwhile
     unfollow = deps.follow(serviceOrderId, last, writeNews(stream, last, deps));
     return reply;
   });
@@ -120,7 +120,7 @@ function writeNews(
       const data = toMemberMessage(message, news?.state.requestedAt ?? null);
       events += formatEvent({ event: 'orderStatusChanged', data, id: sent });
       const milliseconds = now().getTime() - Date.parse(message.appliedAt);
-      if (!wasFirst) observe({ what: 'follow', action: 'tell', milliseconds });
+      if (!wasFirst) observe({ what: 'follow', action: 'deliver', milliseconds });
     }
     // A snapshot is sent if the stream starts at the beginning, or if earlier messages are no longer stored.
     if (sent === undefined || snapshot.sequence > sent) {

@@ -10,7 +10,7 @@ export type MemberStream = {
   /** Answers 204 instead of opening the stream, because no more messages will come. */
   endUnopened(): void;
   /** Sends the last events, then closes the stream. */
-  end(why: Closed, events?: string): void;
+  end(reason: Closed, events?: string): void;
 };
 
 export type MemberStreams = {
@@ -30,7 +30,7 @@ export type MemberStreams = {
   drain(milliseconds: number): Promise<void>;
 };
 
-type Closed = Extract<FollowObserved, { action: 'close' }>['why'];
+type Closed = Extract<FollowObserved, { action: 'close' }>['reason'];
 
 type Open = {
   raw: ServerResponse;
@@ -42,7 +42,7 @@ type Open = {
   expiresAt: number;
   agesAt: number;
   /** Why and when the stream was ended. The reader may still be reading the last events. */
-  ended: { why: Closed; at: number } | undefined;
+  ended: { reason: Closed; at: number } | undefined;
 };
 
 const STREAM = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
@@ -75,9 +75,9 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   let isDraining = false;
 
   /** Marks a stream as ended, and frees its place among its order's streams. @returns false if it was ended before */
-  const conclude = (stream: Open, why: Closed): boolean => {
+  const conclude = (stream: Open, reason: Closed): boolean => {
     if (stream.ended !== undefined) return false;
-    stream.ended = { why, at: performance.now() };
+    stream.ended = { reason, at: performance.now() };
     const left = (countOf.get(stream.serviceOrderId) ?? 0) - 1;
     if (left > 0) countOf.set(stream.serviceOrderId, left);
     else countOf.delete(stream.serviceOrderId);
@@ -102,13 +102,13 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
     if (socket.writableLength > BEHIND_MAX) cutOff(stream, 'slow');
   };
 
-  const end = (stream: Open, why: Closed, events = ''): void => {
+  const end = (stream: Open, reason: Closed, events = ''): void => {
     write(stream, events);
-    if (conclude(stream, why)) stream.socket.destroySoon();
+    if (conclude(stream, reason)) stream.socket.destroySoon();
   };
 
-  const cutOff = (stream: Open, why: Closed): void => {
-    conclude(stream, why);
+  const cutOff = (stream: Open, reason: Closed): void => {
+    conclude(stream, reason);
     stream.socket.destroy();
   };
 
@@ -155,7 +155,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
         streams.delete(stream);
         conclude(stream, 'left');
         if (stream.headers === undefined)
-          observe({ what: 'follow', action: 'close', why: stream.ended?.why ?? 'left' });
+          observe({ what: 'follow', action: 'close', reason: stream.ended?.reason ?? 'left' });
         onClose();
       });
       return {
@@ -165,7 +165,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
           conclude(stream, 'ended');
           raw.writeHead(204, stream.headers).end();
         },
-        end: (why, events) => end(stream, why, events),
+        end: (reason, events) => end(stream, reason, events),
       };
     },
     followed: () => new Set(countOf.keys()),

@@ -80,9 +80,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const { access } = request.routeOptions.config;
     if (access?.of === 'list' || access?.of === 'given') {
       const roles = rolesFor(access, request);
-      const asked = askedOf(access.of, request);
+      const requested = requestedLocations(access.of, request);
       await refuseUnless(
-        asked.every((at) => roles.every((role) => has(operatorOf(request), role, at))),
+        requested.every((at) => roles.every((role) => has(operatorOf(request), role, at))),
         request,
         roles,
       );
@@ -163,19 +163,19 @@ export function operatorOf({ operator }: FastifyRequest): Operator {
  * Returns the locations that an answer may cover; undefined means all locations.
  * @param asked the `location` in the query or the body of a `list` route
  */
-export function locationsWithin(request: FastifyRequest, asked?: string): readonly string[] | undefined {
+export function locationsWithin(request: FastifyRequest, requested?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
-  if (asked === undefined) return locationsOf(operator, role) ?? undefined;
+  if (requested === undefined) return locationsOf(operator, role) ?? undefined;
   // A location where the operator lacks the role was already refused in guardRoutes.
-  return has(operator, role, asked) ? [asked] : [];
+  return has(operator, role, requested) ? [requested] : [];
 }
 
 /** The requested location of a list, or the locations of a new permission. null means all locations. */
-function askedOf(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
+function requestedLocations(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
   if (of === 'given') return (body as { locations: Right['locations'] }).locations ?? [null];
-  const asked = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
-  return asked.filter((location) => location !== undefined);
+  const requested = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
+  return requested.filter((location) => location !== undefined);
 }
 
 function accessOf({

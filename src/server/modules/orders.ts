@@ -30,10 +30,10 @@ export async function ordersModule(
   const { database, providers, observability, log } = app;
   const { pool, clock } = database;
   const { observe } = observability;
-  const { open, credentialsFor, posFetch } = providers;
+  const { decryptSettings, credentialsFor, posFetch } = providers;
   const { PLACEMENT_DEADLINE_S: deadlineS } = config;
   const breaker = circuitBreaker(log);
-  const calling = { pool, open, now: clock.now, credentialsFor, posFetch, breaker, observe };
+  const calling = { pool, decryptSettings, now: clock.now, credentialsFor, posFetch, breaker, observe };
   const forward = {
     ...calling,
     refetch: refetchUnlessRefused(await refetcher(app, config)),

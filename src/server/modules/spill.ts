@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../../core/domain/log.ts';
 import type { Observe } from '../../core/domain/observed.ts';
 import { tokenList, type TokenList } from '../../core/locations/token-list.ts';
-import type { OpenSettings } from '../../core/locations/locations.ts';
+import type { DecryptSettings } from '../../core/locations/locations.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { drainSpill } from '../../core/spill/drain-spill.ts';
 import { NONE_WAITING, type SpillState, type SpillWebhook, webhookSpiller } from '../../core/spill/spill-webhook.ts';
@@ -32,7 +32,7 @@ export function spillModule(
     TranslateRules & {
       connection: PubsubConnection;
       pool: Pool;
-      open: OpenSettings;
+      decryptSettings: DecryptSettings;
       now: Now;
       accept: BatchWebhooks['accept'];
       observe: Observe;

@@ -38,7 +38,7 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
     ...keeping,
     connection: app.pubsub,
     pool: database.pool,
-    open: providers.open,
+    decryptSettings: providers.decryptSettings,
     now,
     accept: batches.drained.accept,
     observe,
@@ -51,7 +51,11 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
     endpoint: {
       now,
       ...keeping,
-      judgeToken: tokenJudge(tokenAuthenticator(database.pool, providers.open, now), database.watch, spill?.list),
+      judgeToken: tokenJudge(
+        tokenAuthenticator(database.pool, providers.decryptSettings, now),
+        database.watch,
+        spill?.list,
+      ),
       accept: batches.arrived.accept,
       watch: database.watch,
       spill: spill?.put,

@@ -5,11 +5,11 @@ import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import { guardedFetch } from '../../core/egress/guarded-fetch.ts';
 import { credentialStore } from '../../core/locations/credential-store.ts';
-import { settingsOpener, type OpenSettings } from '../../core/locations/locations.ts';
+import { settingsDecrypter, type DecryptSettings } from '../../core/locations/locations.ts';
 
 export type Providers = {
   registry: Registry;
-  open: OpenSettings;
+  decryptSettings: DecryptSettings;
   credentialsFor: (integration: string) => Credentials;
   /** Calls a POS. It refuses hosts that a location's settings must not name. */
   posFetch: typeof fetch;
@@ -28,7 +28,7 @@ export const providers = fp(
     const { SETTINGS_KEY: keys, ALLOW_PRIVATE_HOSTS: allowedHosts } = config;
     app.decorate('providers', {
       registry,
-      open: settingsOpener({ registry, keys, publicUrl: config.PUBLIC_URL }),
+      decryptSettings: settingsDecrypter({ registry, keys, publicUrl: config.PUBLIC_URL }),
       credentialsFor: credentialStore(app.database.pool, keys),
       posFetch: guardedFetch(allowedHosts),
       allowedHosts,

@@ -169,9 +169,9 @@ describe('before it is sent', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'cancelled', ended_at: expect.any(Date) });
   });
 
-  it.each(['paused', 'not configured'])('one that waits since its location is %s is withdrawn', async (why) => {
-    const locationId = `${why}-1`;
-    if (why === 'paused') {
+  it.each(['paused', 'not configured'])('one that waits since its location is %s is withdrawn', async (problemOf) => {
+    const locationId = `${problemOf}-1`;
+    if (problemOf === 'paused') {
       await system.addLocation(locationId, {}, 'exact');
       await pauseLocation(system.pool, locationId);
     }

@@ -5,7 +5,7 @@ import { claimCancellations } from '../../../src/core/cancellations/claim-cancel
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
 import { endDied } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
-import { why } from '../../../src/core/domain/placement-cause.ts';
+import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { createDatabase } from '../../support/create-database.ts';
 
 let pool: pg.Pool;
@@ -74,7 +74,7 @@ it('a request in doubt stays so after a fault of Postgres, and while its locatio
       claimed.leaseId,
     ]);
     const deps = { pool, observe: () => {}, onLive: () => {} };
-    await concludeCancellation(deps, claimed, { do: 'try later', isOurs: true, ...why({ code: 'no_location' }) });
+    await concludeCancellation(deps, claimed, { do: 'try later', isOurs: true, ...problemOf({ code: 'no_location' }) });
     expect(await states()).toEqual([{ state: 'in_doubt' }]);
   }
 });

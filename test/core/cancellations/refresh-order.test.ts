@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
-import { why } from '../../../src/core/domain/placement-cause.ts';
+import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
 import { failPlacement } from '../../../src/core/placements/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
@@ -163,7 +163,7 @@ it('a signal while the order is fetched for the last time has it begin again', a
   );
   system.platform.orders.set(order.serviceOrderId, order);
   await system.signal(order.serviceOrderId);
-  await failPlacement(system.pool, claim, { reason: 'no such order', ...why({ code: 'order_missing' }) });
+  await failPlacement(system.pool, claim, { reason: 'no such order', ...problemOf({ code: 'order_missing' }) });
   await isIn(order.serviceOrderId, 'sent');
   await until(() => system.live(order.serviceOrderId).length === 3);
   expect(system.live(order.serviceOrderId).map(({ memberState }) => memberState)).toEqual(['failed', 'placed', 'sent']);

@@ -176,7 +176,7 @@ it.each(ENDS)('%s: the member was %s, and all that people read says so', async (
 
   const { body } = await operator.get(`/orders/${id}`);
   const story = body as unknown as ShownOrder;
-  expect(story.told).toBe(sentence);
+  expect(story.notified).toBe(sentence);
   const list = await operator.get(`/orders?limit=100`);
   const listed = (list.body['orders'] as BoardOrder[]).find((order) => order.serviceOrderId === id);
   expect(listed?.memberState).toBe(last);

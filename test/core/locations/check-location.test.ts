@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { checkLocation, type CheckedLocation } from '../../../src/core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
-import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, putLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -40,10 +40,13 @@ beforeAll(async () => {
 });
 afterAll(() => pool.end());
 
-function ask(locationId = 'asked', { open = settingsOpener(rules), withinMs = 5_000 } = {}): Promise<CheckedLocation> {
+function ask(
+  locationId = 'asked',
+  { decryptSettings = settingsDecrypter(rules), withinMs = 5_000 } = {},
+): Promise<CheckedLocation> {
   const deps = {
     pool,
-    open,
+    decryptSettings,
     credentialsFor: credentialStore(pool, keys),
     posFetch: fetch,
     allowedHosts,
@@ -75,7 +78,7 @@ it('says that nothing was checked where the POS cannot be asked', async () => {
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
-    why: expect.stringMatching(/^plain has no call/) as string,
+    detail: expect.stringMatching(/^plain has no call/) as string,
   });
 });
 
@@ -107,8 +110,8 @@ it.each([
 
 it('tells settings that cannot be opened from ones that are wrong', async () => {
   const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
-  const open = settingsOpener({ ...rules, keys: otherKeys });
-  expect(await ask('asked', { open })).toEqual({
+  const decryptSettings = settingsDecrypter({ ...rules, keys: otherKeys });
+  expect(await ask('asked', { decryptSettings })).toEqual({
     locationId: 'asked',
     state: 'failed',
     problem: expect.stringMatching(/^settings cannot be decrypted/) as string,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { readGrant, renewConnections } from '../../../src/core/locations/renew-connections.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
-import { pauseLocation, putLocation, settingsOpener } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, putLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -67,7 +67,7 @@ it('spends every refresh token before it dies, and names the location that needs
   const logged: Record<string, unknown>[] = [];
   const deps = {
     pool,
-    open: settingsOpener(rules),
+    decryptSettings: settingsDecrypter(rules),
     now: () => new Date(),
     credentialsFor: credentialStore(pool, keys),
     posFetch: fetch,

@@ -17,7 +17,7 @@ describe('the line of time', () => {
   it('has an answer before what follows from it', () => {
     const happened = orderTimeline(answered(STATEMENT, WITHIN_IT)).map(({ what }) => what);
     const answer = happened.lastIndexOf('call ended');
-    expect(happened.slice(answer, answer + 3)).toEqual(['call ended', 'told', 'placement finished']);
+    expect(happened.slice(answer, answer + 3)).toEqual(['call ended', 'notified', 'placement finished']);
   });
 
   it('leaves a call under way that a webhook was quicker than', () => {

@@ -9,7 +9,7 @@ import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
-import { settingsOpener } from '../../../src/core/locations/locations.ts';
+import { settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { inTransaction, LOCK_POLL, withClient } from '../../../src/core/postgres/transactions.ts';
@@ -57,7 +57,7 @@ const asker = (registry = rules.registry): StatusPoller =>
   statusPoller({
     pool: system.pool,
     registry,
-    open: settingsOpener({ ...rules, registry }),
+    decryptSettings: settingsDecrypter({ ...rules, registry }),
     now: () => new Date(),
     credentialsFor: credentialStore(system.pool, keys),
     posFetch: fetch,
@@ -430,7 +430,7 @@ it('replays an answer as it was', async () => {
     'SELECT webhook_id FROM status_events WHERE service_order_id = $1 AND webhook_id IS NOT NULL',
     [id],
   );
-  const deps = { pool: system.pool, open: settingsOpener(rules), keys, publicUrl: '', dryRun: false };
+  const deps = { pool: system.pool, decryptSettings: settingsDecrypter(rules), keys, publicUrl: '', dryRun: false };
   const replayed = await replayWebhook(deps, String(kept?.['webhook_id']));
   expect(replayed).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready', serviceOrderId: id }] });
   const again = await replayWebhook(deps, String(replayed && 'webhookId' in replayed && replayed.webhookId));

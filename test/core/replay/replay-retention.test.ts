@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { NotAuthentic } from '../../../src/core/domain/errors.ts';
-import { settingsOpener } from '../../../src/core/locations/locations.ts';
+import { settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { listWebhooks } from '../../../src/core/replay/list-webhooks.ts';
@@ -43,8 +43,8 @@ beforeAll(async () => {
   ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
   const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
   const registry = new Map([['picky', picky]]);
-  const open = settingsOpener({ registry, keys, publicUrl: undefined });
-  deps = { pool, registry, open, keys, publicUrl: '', dryRun: false };
+  const decryptSettings = settingsDecrypter({ registry, keys, publicUrl: undefined });
+  deps = { pool, registry, decryptSettings, keys, publicUrl: '', dryRun: false };
   await ensureWebhookPartitions(pool);
 });
 afterAll(async () => {
@@ -202,8 +202,8 @@ describe('a webhook with our token in its body', () => {
     expect(listed.webhooks.map(({ webhookId, bytes }) => ({ webhookId, bytes }))).toEqual(
       ids.map((webhookId) => ({ webhookId, bytes: sent.length })),
     );
-    const open = await listWebhooks(pool, { ...about, replayable: 'all' }, page);
-    expect(open.webhooks.map(({ webhookId }) => webhookId)).toEqual([ids[0]]);
+    const decryptSettings = await listWebhooks(pool, { ...about, replayable: 'all' }, page);
+    expect(decryptSettings.webhooks.map(({ webhookId }) => webhookId)).toEqual([ids[0]]);
 
     await system.query(
       `UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'called-back'`,

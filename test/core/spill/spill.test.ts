@@ -10,7 +10,7 @@ import { putLocation, resumeLocation } from '../../../src/core/locations/locatio
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { drainSpill } from '../../../src/core/spill/drain-spill.ts';
-import { openSpilled, sealSpilled } from '../../../src/core/spill/spill-webhook.ts';
+import { decryptSpilled, sealSpilled } from '../../../src/core/spill/spill-webhook.ts';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { registry } from '../../../src/providers/index.ts';
@@ -303,7 +303,7 @@ it('one that waited for longer than webhooks are kept is applied, and goes with 
   goDown();
   await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   const keys = parseSettingsKeys(SETTINGS_KEY);
-  const young = await openSpilled(keys, spilled().at(-1)?.data ?? Buffer.alloc(0));
+  const young = await decryptSpilled(keys, spilled().at(-1)?.data ?? Buffer.alloc(0));
   const receivedAt = new Date(Date.now() - 40 * 86_400_000);
   const id = `${receivedAt.getTime().toString(16).padStart(12, '0').replace(/.{8}/, '$&-')}-7000-8000-000000000001`;
   const body = Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId, status: 'completed' })));
@@ -341,7 +341,7 @@ it('what is there at once is applied in the order in which it came, whatever the
     publicUrl: '',
     bodyLimit: 1_000,
     pool: direct,
-    open: () => Promise.reject(new Error('there is no such location')),
+    decryptSettings: () => Promise.reject(new Error('there is no such location')),
     accept: ({ receivedAt }) => {
       applied.push(receivedAt.getTime());
       return Promise.resolve({ outcome: 'dropped', serviceOrderIds: [] });
@@ -357,9 +357,9 @@ it('what is there at once is applied in the order in which it came, whatever the
 
 it('a message that no key opens is told, given back, and holds up nobody', async () => {
   const serviceOrderId = await newOrder();
-  const unopened = await drained('unopened');
+  const unopened = await drained('not_decrypted');
   await publish(Buffer.from('not sealed by us'));
-  await until(async () => (await drained('unopened')) >= unopened + 2); // It came again.
+  await until(async () => (await drained('not_decrypted')) >= unopened + 2); // It came again.
   goDown();
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   await comeBack();
@@ -420,5 +420,5 @@ describe('a kitchen that takes no orders', () => {
 it('a text that was not sealed for the spill is no webhook of the spill', async () => {
   const text = `test:${Buffer.alloc(32, 9).toString('base64')}`;
   const sealed = Buffer.from(await sealUnbound(text, {}));
-  await expect(openSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('not sealed for the spill');
+  await expect(decryptSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('not sealed for the spill');
 });

@@ -124,7 +124,7 @@ it('refusals are all the same, and nothing of a token is in the log, a metric, a
   await system.drain(0);
   expect(collector.bytes()).toContain('webhook');
   const places = { log: system.logged.join(''), metrics, traces: collector.bytes(), answers: told.join('\n') };
-  expect(places.log).toContain('follower refused');
+  expect(places.log).toContain('follow request refused');
   const parts = new Set(used.flatMap((token) => token.split('.').slice(1)));
   for (const [place, text] of Object.entries(places)) {
     for (const part of parts) expect(text.includes(part.slice(8, 40)), `${place} has ${part}`).toBe(false);

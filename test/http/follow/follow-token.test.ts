@@ -91,9 +91,9 @@ async function refusal(verify: VerifyFollowToken, token: string | undefined): Pr
   return error.message;
 }
 
-async function refused(token: string | undefined, why: RegExp = /./): Promise<void> {
-  expect(await refusal(byKeys, token)).toMatch(why);
-  expect(await refusal(byUrl, token)).toMatch(why);
+async function refused(token: string | undefined, reason: RegExp = /./): Promise<void> {
+  expect(await refusal(byKeys, token)).toMatch(reason);
+  expect(await refusal(byUrl, token)).toMatch(reason);
 }
 
 describe('a follow token', () => {

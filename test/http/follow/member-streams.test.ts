@@ -21,7 +21,7 @@ beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   [admitted, answers, observed] = [[], [], []];
   const observe = (each: Observed): void => {
-    if (each.what === 'follow') observed.push(each.action === 'close' ? each.why : each.action);
+    if (each.what === 'follow') observed.push(each.action === 'close' ? each.reason : each.action);
   };
   streams = memberStreams({ most: MOST, observe });
   server = await serveHttp((request, response) => {

@@ -236,7 +236,7 @@ describe('one order', () => {
       changes: [{ paths: ['notes', 'items.0.quantity'] }],
     });
     const happened = (body['timeline'] as { what: string }[]).map(({ what }) => what);
-    expect(happened).toEqual(expect.arrayContaining(['cancel asked', 'changed']));
+    expect(happened).toEqual(expect.arrayContaining(['cancel requested', 'changed']));
     expect(JSON.stringify(body)).not.toMatch(/Ada|Grace/);
     expect((await operator.get(`${path}?contents=true`)).body['changesInFull']).toMatchObject([
       { changes: [{ path: 'notes', was: 'For Ada', is: 'For Grace' }, {}] },

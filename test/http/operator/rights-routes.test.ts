@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
-import { openSession } from '../../../src/core/operators/operator-sessions.ts';
+import { startSession } from '../../../src/core/operators/operator-sessions.ts';
 import { askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
@@ -255,7 +255,7 @@ describe('a grant', () => {
   /** Somebody who signed in by OIDC, at the other process. */
   async function signedIn(email: string, groups: string[]): Promise<(path: string) => Promise<number>> {
     const who = { kind: 'person', id: `issuer ${email}`, name: email, email, groups } as const;
-    const cookie = await openSession(stage.pool, { ...who, source: '127.0.0.1', userAgent: undefined });
+    const cookie = await startSession(stage.pool, { ...who, source: '127.0.0.1', userAgent: undefined });
     const headers = { cookie: `__Host-expediter_session=${cookie}`, 'sec-fetch-site': 'same-origin' };
     return async (path) => {
       other.invalidateCache();

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
-import { openSession } from '../../../src/core/operators/operator-sessions.ts';
+import { startSession } from '../../../src/core/operators/operator-sessions.ts';
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { ROLES, type Right, type Role } from '../../../src/core/operators/operator.ts';
 import type { Access } from '../../../src/operators/operation.ts';
@@ -171,7 +171,7 @@ async function admitPerson(name: string, rights: readonly Right[]): Promise<Acto
     ]);
   }
   const who = { kind: 'person', id: name, name, email, source: '127.0.0.1', userAgent: undefined } as const;
-  const value = await openSession(stage.pool, who);
+  const value = await startSession(stage.pool, who);
   const [named] = (await logIn(url)).split('=');
   return { name, rights, headers: { ...OWN_PAGE, cookie: `${named}=${value}` }, prefix: '/console/api' };
 }
@@ -475,7 +475,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     hours: ['1', '24'],
     open: ['true', 'false'],
   };
-  const askedOf = (route: string): string[] => QUERIES[route] ?? [];
+  const requestedLocations = (route: string): string[] => QUERIES[route] ?? [];
   const bodyOf = (route: string): unknown => {
     if (often(0.05)) return oneOf(['{', '[]', '""', 'null']);
     if (often(0.1)) return { dryRun: true };
@@ -504,7 +504,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
   const askAtRandom = (): Asked => {
     const route = oneOf(often(0.02) ? Object.keys(ACCESS) : routes);
     const params = Object.fromEntries(Object.entries(things).map(([name, values]) => [name, oneOf(values)]));
-    const names = askedOf(route).filter(() => often(0.4));
+    const names = requestedLocations(route).filter(() => often(0.4));
     if (often(0.03)) names.push(oneOf(Object.keys(queries)));
     // What comes twice is not to be read in two ways.
     if (often(0.05) && names[0] !== undefined) names.push(names[0]);
