@@ -6,8 +6,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { Visitor, parseSync } from 'vite';
+import { readAlerts } from '../scripts/read-alerts.ts';
 import { CONFIG_NAMES } from '../src/server/config.ts';
-import { readAlerts } from './support/read-monitoring.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');
@@ -46,7 +46,7 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   {
     measure: 'words of documentation',
     is: sum(pages.map((file) => read(file).split(/\s+/).length)),
-    budget: 61_700,
+    budget: 63_600,
     goal: 50_000,
   },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 55, goal: 50 },
