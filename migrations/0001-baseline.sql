@@ -13,6 +13,7 @@
 
 ---- Locations
 
+-- Each location's integration and encrypted settings.
 CREATE TABLE locations (
   location_id text COLLATE "C" PRIMARY KEY,
   integration text NOT NULL,
@@ -33,7 +34,7 @@ CREATE INDEX locations_pos_paused ON locations (pos_paused_until) WHERE pos_paus
 -- index and webhook_tokens_changed. Neither index contains a column that the use of a token changes.
 CREATE INDEX locations_changed ON locations (updated_at);
 
--- The token is printed once and never stored.
+-- Tokens in the URLs of webhooks. The token is printed once and never stored.
 CREATE TABLE webhook_tokens (
   token_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
@@ -48,15 +49,15 @@ CREATE TABLE webhook_tokens (
 CREATE INDEX webhook_tokens_of_location ON webhook_tokens (location_id);
 CREATE INDEX webhook_tokens_changed ON webhook_tokens (greatest(created_at, revoked_at));
 
--- Tokens that were removed with their location, for processes that still have them in memory. The next removal deletes
--- rows older than a day.
+-- Tokens removed with their location. Processes may still have them in memory. The next removal deletes rows older than
+-- a day.
 CREATE TABLE removed_tokens (
   sha256 bytea PRIMARY KEY,
   removed_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX removed_tokens_by_time ON removed_tokens (removed_at);
 
--- When a webhook of a location was last accepted. Written every ten seconds, not with the webhook.
+-- When a webhook was last accepted. Written every ten seconds, not with the webhook.
 CREATE TABLE location_last_seen (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   integration text NOT NULL,
@@ -79,7 +80,7 @@ CREATE TABLE credentials (
 
 ---- Orders on their way to the POS
 
--- This table is the queue, and each row is a job.
+-- The queue of orders to place. Each row is a job.
 CREATE TABLE placements (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C",                 -- unknown until the first fetch
@@ -123,7 +124,7 @@ CREATE INDEX placements_not_sent ON placements (state, signalled_at, service_ord
 CREATE INDEX placements_to_erase ON placements (finished_at)
   WHERE finished_at IS NOT NULL AND location_id IS NULL AND problem IS NOT NULL;
 
--- A row is written before each call to a POS, so that the call is known even if its process died.
+-- Calls to a POS. Each row is written before its call, so that the call is known even if its process died.
 CREATE TABLE placement_attempts (
   service_order_id text COLLATE "C" NOT NULL REFERENCES placements ON DELETE CASCADE,
   attempt integer NOT NULL,
@@ -139,8 +140,8 @@ CREATE TABLE placement_attempts (
 );
 CREATE INDEX placement_attempts_open ON placement_attempts (service_order_id) WHERE ended_at IS NULL;
 
--- A signal for a known order makes us fetch it again. One row per order collects its signals. After the fetch the row
--- is deleted, unless another signal came after its claim.
+-- The queue of known orders to fetch again. One row per order collects its signals. After the fetch the row is deleted,
+-- unless another signal came after its claim.
 CREATE TABLE refreshes (
   service_order_id text COLLATE "C" PRIMARY KEY,
   signalled_at timestamptz NOT NULL DEFAULT now(),
@@ -151,7 +152,7 @@ CREATE TABLE refreshes (
 );
 CREATE INDEX refreshes_by_time ON refreshes (next_attempt_at);
 
--- An order to be cancelled, at its POS or before it is placed. The row lives as long as the order.
+-- Orders to cancel. The order is at its POS, or not placed yet. The row lives as long as the order.
 CREATE TABLE cancellations (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
@@ -173,7 +174,8 @@ CREATE INDEX cancellations_open ON cancellations (next_attempt_at) WHERE finishe
 
 ---- Orders
 
--- No index contains a column that a status event changes, and each page has free space, so updates stay HOT.
+-- Orders and their status. No index contains a column that a status event changes, and each page has free space, so
+-- updates stay HOT.
 CREATE TABLE orders (
   service_order_id text COLLATE "C" PRIMARY KEY,
   location_id text COLLATE "C" NOT NULL,
@@ -205,7 +207,8 @@ CREATE TABLE orders (
 CREATE INDEX orders_open ON orders (location_id, created_at) WHERE ended_at IS NULL;
 CREATE INDEX orders_to_erase ON orders (ended_at) WHERE ended_at IS NOT NULL AND erased_at IS NULL;
 
--- Only this table names the member. The index below finds all orders of a member, so that they can be erased.
+-- What was ordered, by whom and where to. Only this table names the member. The index below finds all orders of a
+-- member, so that they can be erased.
 CREATE TABLE order_contents (
   service_order_id text COLLATE "C" PRIMARY KEY,
   contents jsonb NOT NULL
@@ -221,6 +224,7 @@ CREATE TABLE order_changes (
 );
 CREATE INDEX order_changes_by_time ON order_changes (seen_at);
 
+-- The ids that POS systems gave to our orders.
 CREATE TABLE provider_orders (
   location_id text COLLATE "C" NOT NULL,
   integration text COLLATE "C" NOT NULL,
@@ -242,7 +246,8 @@ CREATE TABLE call_outs (
 
 ---- Statuses
 
--- Append-only, except that the erasure of member data changes reason and item_ids.
+-- Reported statuses, our own decisions, and their outcomes. Append-only, except that the erasure of member data
+-- changes reason and item_ids.
 CREATE TABLE status_events (
   service_order_id text COLLATE "C" NOT NULL,
   event_id bigint GENERATED ALWAYS AS IDENTITY,
@@ -300,7 +305,7 @@ CREATE TABLE location_polls (
 
 ---- Webhooks
 
--- One partition per UTC day, created in advance and dropped whole.
+-- Webhooks, with headers and body. One partition per UTC day, created in advance and dropped whole.
 CREATE TABLE webhooks (
   day date NOT NULL,
   location_id text COLLATE "C" NOT NULL,
@@ -372,8 +377,8 @@ END $$;
 
 REVOKE ALL ON FUNCTION expediter.ensure_webhook_partition(date), expediter.drop_webhook_partition(date) FROM PUBLIC;
 
--- Stored bytes of webhooks that were dropped before their sender was proven. Above DROPPED_QUOTA, webhooks are counted
--- and not stored. One row per location, for the last day that had any, written periodically.
+-- Stored bytes of dropped webhooks whose sender is not proven. Above DROPPED_QUOTA, webhooks are counted and not stored.
+-- One row per location, for the last day that had any, written periodically.
 CREATE TABLE dropped_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
   day date NOT NULL,                            -- in UTC
@@ -381,7 +386,7 @@ CREATE TABLE dropped_bytes (
   not_stored bigint NOT NULL DEFAULT 0          -- webhooks that have no row in `webhooks`
 ) WITH (fillfactor = 70);
 
--- The same for webhooks refused for an old token. It is a separate quota, so that the holder of a revoked token uses no
+-- Stored bytes of webhooks with an old token. It is a separate quota, so that the holder of a revoked token uses no
 -- quota of other senders.
 CREATE TABLE refused_bytes (
   location_id text COLLATE "C" PRIMARY KEY REFERENCES locations ON DELETE CASCADE,
@@ -392,6 +397,7 @@ CREATE TABLE refused_bytes (
 
 ---- Live messages
 
+-- Live messages to publish.
 CREATE TABLE outbox (
   service_order_id text COLLATE "C" NOT NULL,
   sequence integer NOT NULL,
@@ -408,7 +414,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_by_age ON outbox (applied_at);
 
--- Messages that moved from the outbox to the topic, where members can see them. No member data.
+-- Published live messages. They moved here from the outbox, and members can see them. No member data.
 CREATE TABLE live_messages (
   service_order_id text COLLATE "C" NOT NULL,
   sequence integer NOT NULL,
@@ -422,7 +428,7 @@ CREATE TABLE live_messages (
 -- Finds new messages for the followers of an order.
 CREATE INDEX live_messages_by_time ON live_messages (published_at);
 
--- After a restore, the sequence numbers of all live messages continue above this one. Empty without a restore.
+-- Where the numbers of live messages continue after a restore: above this one. Empty without a restore.
 CREATE TABLE sequence_floor (
   id boolean PRIMARY KEY DEFAULT true CHECK (id),
   floor integer NOT NULL
@@ -437,13 +443,14 @@ CREATE TABLE estimates_due (
 );
 CREATE INDEX estimates_due_by_time ON estimates_due (due_at);
 
--- Which orders members follow now, and through which process. While orders are followed, each process writes its
--- changes every few seconds. Rows of a process without a beat for 30 s do not count. The tables are not UNLOGGED,
--- because a standby could not read them. No member data.
+-- Processes through which members follow orders now. While orders are followed, each process writes its changes every
+-- few seconds. Rows of a process without a beat for 30 s do not count. The tables are not UNLOGGED, because a standby
+-- could not read them. No member data.
 CREATE TABLE following_processes (
   process uuid PRIMARY KEY,
   beat_at timestamptz NOT NULL
 );
+-- Orders that members follow now.
 CREATE TABLE followed_orders (
   service_order_id text COLLATE "C" NOT NULL,
   process uuid NOT NULL REFERENCES following_processes ON DELETE CASCADE,
@@ -490,7 +497,7 @@ INSERT INTO scorecard_scored VALUES (now() - interval '1 h');
 
 ---- Operators: permissions and audit. Only the SHA-256 of a credential is stored.
 
--- A named token for a program, or for a person without OIDC.
+-- Named tokens for programs, or for people without OIDC.
 CREATE TABLE operator_tokens (
   token_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
@@ -504,7 +511,7 @@ CREATE TABLE operator_tokens (
 );
 CREATE UNIQUE INDEX operator_tokens_by_name ON operator_tokens (name) WHERE revoked_at IS NULL;
 
--- Permissions of people who sign in by OIDC, granted to an address or to a whole group.
+-- Roles of people who sign in by OIDC, by address or group.
 CREATE TABLE operator_grants (
   grant_id uuid PRIMARY KEY,
   email text COLLATE "C" CHECK (email = lower(email)),
@@ -517,7 +524,7 @@ CREATE TABLE operator_grants (
 CREATE INDEX operator_grants_by_email ON operator_grants (email);
 CREATE INDEX operator_grants_by_group ON operator_grants (group_name);
 
--- A browser that signed in. Its cookie is 32 random bytes.
+-- Browsers that signed in. The cookie of each is 32 random bytes.
 CREATE TABLE operator_sessions (
   session_id uuid PRIMARY KEY,
   sha256 bytea NOT NULL UNIQUE,
@@ -561,7 +568,7 @@ CREATE INDEX audit_by_location ON audit (location_id, audit_id) WHERE location_i
 CREATE INDEX audit_by_webhook ON audit (webhook_id, audit_id) WHERE webhook_id IS NOT NULL;
 CREATE INDEX audit_by_time ON audit (at);
 
--- Because of the foreign key, nobody can write the outcome of an action before the action.
+-- Outcomes of those actions. Because of the foreign key, nobody can write the outcome of an action before the action.
 CREATE TABLE audit_outcomes (
   audit_id bigint PRIMARY KEY REFERENCES audit,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -12,6 +12,7 @@ import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import type { Access, Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
+import { codeReference } from './list-reference.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
 
 type Page = { file: string; line?: string; reference: () => string };
@@ -20,6 +21,7 @@ export const PAGES: readonly Page[] = [
   { file: 'docs/operator-api.md', reference: apiReference },
   { file: 'docs/configuration.md', reference: variableReference },
   { file: 'docs/benchmark.md', reference: figureReference },
+  { file: 'docs/reference.md', reference: codeReference },
   { file: '.env.example', line: '# Below this line: npm run docs', reference: exampleEnvironment },
 ];
 

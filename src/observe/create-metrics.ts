@@ -105,8 +105,7 @@ export type Measured = {
  * Makes the service's metrics. Labels have few values, which are all known at the start, so each series begins with 0.
  * No label contains a location or text from a sender.
  */
-export function createMetrics(about: Measured): Metrics {
-  const registry = new Registry();
+export function createMetrics(about: Measured, registry = new Registry()): Metrics {
   const { now, spill } = about;
   const integrations = [...about.integrations];
   const make = {

@@ -108,7 +108,7 @@ describe('expediter member erase', () => {
     expect({ code, error }).toEqual({ code: 1, error: 'error: Not everything could be erased. Try again later.\n' });
     const done = JSON.parse(out) as Erased;
     expect(done.erased.toSorted()).toEqual([ended, open].toSorted());
-    expect(done.left).toEqual([{ serviceOrderId: waiting, why: expect.stringMatching(/^it is waiting, /) }]);
+    expect(done.left).toEqual([{ serviceOrderId: waiting, reason: expect.stringMatching(/^it is waiting, /) }]);
     expect(out + error).not.toContain(member.id);
 
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [waiting]);

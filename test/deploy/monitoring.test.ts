@@ -2,13 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import {
-  readAlertTests,
-  readAlerts,
-  readDashboardExpressions,
-  readRecordingRules,
-  type Alert,
-} from '../support/read-monitoring.ts';
+import { readAlerts, readRecordingRules, type Alert } from '../../scripts/read-alerts.ts';
+import { readAlertTests, readDashboardExpressions } from '../support/read-monitoring.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 

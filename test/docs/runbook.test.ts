@@ -2,10 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readAlerts } from '../../scripts/read-alerts.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { pauseLocation, resumeLocation } from '../../src/core/locations/locations.ts';
 import { findable } from '../support/pos-without-deduplication.ts';
-import { readAlerts, readDashboardExpressions } from '../support/read-monitoring.ts';
+import { readDashboardExpressions } from '../support/read-monitoring.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';

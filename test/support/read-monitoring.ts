@@ -3,35 +3,11 @@ import { parse } from 'yaml';
 
 const MONITORING = new URL('../../deploy/monitoring/', import.meta.url);
 
-export type Alert = {
-  alert: string;
-  expr: string;
-  for?: string;
-  labels: { severity: string };
-  annotations: { summary: string; description: string; runbook_url: string };
-};
-
-/** A rule that writes a series of its own. */
-export type RecordingRule = { record: string; expr: string };
-
-export async function readAlerts(): Promise<Alert[]> {
-  return (await readRules()).filter((rule) => 'alert' in rule);
-}
-
-export async function readRecordingRules(): Promise<RecordingRule[]> {
-  return (await readRules()).filter((rule) => 'record' in rule);
-}
-
-async function readRules(): Promise<(Alert | RecordingRule)[]> {
-  const file = await readYaml<{ groups: { rules: (Alert | RecordingRule)[] }[] }>('alerts.yaml');
-  return file.groups.flatMap(({ rules }) => rules);
-}
-
 /** Reads, for each tested alert, whether a test shows it firing, and whether one shows it silent. */
 export async function readAlertTests(): Promise<Map<string, { fires: boolean; stays: boolean }>> {
-  const file = await readYaml<{ tests: { promql_expr_test: { expr: string; exp_samples: unknown[] }[] }[] }>(
-    'alerts.test.yaml',
-  );
+  const file = parse(await readFile(new URL('alerts.test.yaml', MONITORING), 'utf8')) as {
+    tests: { promql_expr_test: { expr: string; exp_samples: unknown[] }[] }[];
+  };
   const shown = new Map<string, { fires: boolean; stays: boolean }>();
   for (const { expr, exp_samples: samples } of file.tests.flatMap((test) => test.promql_expr_test)) {
     const name = /alertname="(\w+)"/.exec(expr)?.[1] ?? expr;
@@ -60,8 +36,4 @@ export async function readDashboardExpressions(): Promise<{ panel: string; expr:
     panel,
     expr: expr.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '3h').replaceAll('$job', 'expediter'),
   }));
-}
-
-async function readYaml<Value>(file: string): Promise<Value> {
-  return parse(await readFile(new URL(file, MONITORING), 'utf8')) as Value;
 }

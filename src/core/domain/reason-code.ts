@@ -1,26 +1,27 @@
 import { z } from 'zod';
 
 /**
- * Why an order failed or was cancelled, for programs; `reason` says it to people. A code is never renamed. A reason
- * that fits no code is `other`.
+ * Why an order failed or was cancelled, for programs, and what to tell the member. `reason` says it to people. A code is
+ * never renamed. A reason that fits no code is `other`.
  */
-export const REASON_CODES = [
-  'item_unavailable',
-  'closed',
-  'too_busy',
-  'paused',
-  'price_changed',
-  'invalid_address',
-  'out_of_area',
-  'payment',
-  'age_check',
-  'duplicate',
-  'no_answer',
-  'member_cancelled',
-  'restaurant_cancelled',
-  'technical',
-  'other',
-] as const;
+export const REASONS = {
+  item_unavailable: 'sold out or off the menu: hide `itemIds`, and offer the rest',
+  closed: 'closed at the wanted time: offer another',
+  too_busy: 'offer another time',
+  paused: 'takes no orders for now: hide the restaurant, or offer a later time',
+  price_changed: 'reload the menu, and ask the member',
+  invalid_address: 'nobody can deliver there: ask for the address',
+  out_of_area: 'too far away: offer a pickup, or another restaurant',
+  payment: 'the POS refuses the payment: a person must check',
+  age_check: 'the person collecting it was too young, or had no proof',
+  duplicate: 'the POS took it for an order that it has: a person must check',
+  no_answer: 'not confirmed in time, or unreachable: offer to try again',
+  member_cancelled: 'the member cancelled, or did not come',
+  restaurant_cancelled: 'without a reason: refund',
+  technical: 'a fault of ours, of the POS or between them: offer to try again',
+  other: 'no reason, or none of these: show `reason`',
+} as const;
+export const REASON_CODES = Object.keys(REASONS) as readonly (keyof typeof REASONS)[];
 export const ReasonCode = z.enum(REASON_CODES).meta({
   description:
     'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +

@@ -9,6 +9,13 @@ const Count = z.int().nonnegative();
 export const OLD_TOKEN_STATES = ['expired', 'revoked', 'of another integration'] as const;
 export type OldTokenState = (typeof OLD_TOKEN_STATES)[number];
 
+/** One code of a closed list, with what its name does not say, and the shapes of its details. */
+const cause = <const Code extends string, Details extends z.ZodRawShape>(
+  code: Code,
+  description: string,
+  details: Details,
+) => z.object({ code: z.literal(code), ...details }).meta({ description });
+
 /**
  * Causes why a webhook is dropped. A closed list: a code never changes its details or its meaning. Details name headers,
  * settings, fields, kinds and limits, never a value of the webhook or of the settings.
@@ -16,49 +23,43 @@ export type OldTokenState = (typeof OLD_TOKEN_STATES)[number];
 export const DropCause = z
   .discriminatedUnion('code', [
     // Nothing proves that the sender is the POS.
-    z.object({ code: z.literal('signature_missing'), header: CauseText }),
-    /** Signed in another way than the POS documents. */
-    z.object({ code: z.literal('signature_of_other_scheme'), header: CauseText }),
-    z.object({ code: z.literal('signature_wrong'), header: CauseText }),
-    z.object({ code: z.literal('signature_too_old'), header: CauseText, seconds: Count }),
-    z.object({ code: z.literal('signature_ahead'), header: CauseText, seconds: Count }),
-    z.object({ code: z.literal('signature_time_unreadable'), header: CauseText }),
-    /** The signed time is in the body, in `field`. */
-    z.object({ code: z.literal('signature_time_missing'), field: CauseText }),
-    z.object({ code: z.literal('password_missing'), header: CauseText }),
-    z.object({ code: z.literal('password_wrong'), header: CauseText }),
-    z.object({ code: z.literal('key_unknown'), setting: CauseText }),
-    /** The signature covers a URL that neither `setting` nor PUBLIC_URL gives. */
-    z.object({ code: z.literal('signed_url_unknown'), setting: CauseText }),
-    /** The details are only in the provider's own sentence. */
-    z.object({ code: z.literal('not_authentic') }),
+    cause('signature_missing', 'the header is missing', { header: CauseText }),
+    cause('signature_of_other_scheme', 'not the scheme that the POS documents', { header: CauseText }),
+    cause('signature_wrong', 'does not match body and secret', { header: CauseText }),
+    cause('signature_too_old', 'signed too long ago', { header: CauseText, seconds: Count }),
+    cause('signature_ahead', 'signed in the future', { header: CauseText, seconds: Count }),
+    cause('signature_time_unreadable', 'its time cannot be read', { header: CauseText }),
+    cause('signature_time_missing', 'the body lacks the time', { field: CauseText }),
+    cause('password_missing', 'the header is missing', { header: CauseText }),
+    cause('password_wrong', 'not the one of the settings', { header: CauseText }),
+    cause('key_unknown', 'the settings lack the key', { setting: CauseText }),
+    cause('signed_url_unknown', 'neither the setting nor PUBLIC_URL gives the URL', { setting: CauseText }),
+    cause('not_authentic', 'the reason says why', {}),
 
     // The webhook cannot be read.
-    z.object({ code: z.literal('too_deep'), limit: Count }),
-    z.object({ code: z.literal('not_utf8') }),
-    z.object({ code: z.literal('not_json'), wanted: CauseText }),
-    z.object({ code: z.literal('names_no_order'), fields: z.array(CauseText) }),
-    z.object({ code: z.literal('too_many_events'), count: Count, limit: Count }),
-    z.object({ code: z.literal('wrong_shape'), issues: z.array(ShapeIssue) }),
-    /** The details are only in the provider's own sentence. */
-    z.object({ code: z.literal('unreadable') }),
+    cause('too_deep', 'the JSON is nested too deeply', { limit: Count }),
+    cause('not_utf8', 'the body is not UTF-8', {}),
+    cause('not_json', 'the body is not JSON', { wanted: CauseText }),
+    cause('names_no_order', 'the fields for its id are empty', { fields: z.array(CauseText) }),
+    cause('too_many_events', 'over the limit for one webhook', { count: Count, limit: Count }),
+    cause('wrong_shape', 'fields are missing or of another kind', { issues: z.array(ShapeIssue) }),
+    cause('unreadable', 'the reason says why', {}),
 
     // The webhook cannot be used.
-    z.object({ code: z.literal('translator_failed'), error: CauseText }),
-    z.object({ code: z.literal('too_large'), limit: Count }),
-    z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
+    cause('translator_failed', 'a bug in the provider', { error: CauseText }),
+    cause('too_large', 'over WEBHOOK_BODY_LIMIT', { limit: Count }),
+    cause('refused_by_postgres', 'Postgres cannot store it', { sqlstate: CauseText }),
 
-    // The webhook waited in the spill, and was checked when Postgres was back.
-    /** Revoked or expired. */
-    z.object({ code: z.literal('token_revoked') }),
-    /** The location was removed meanwhile. */
-    z.object({ code: z.literal('no_location') }),
-    /** `integration` serves the location now. */
-    z.object({ code: z.literal('other_integration'), integration: CauseText }),
+    // The webhook waited in the spill, and was checked once Postgres was back.
+    cause('token_revoked', 'spilled, and its token was already revoked or expired', {}),
+    cause('no_location', 'spilled, and its location was removed meanwhile', {}),
+    cause('other_integration', 'spilled, and the location has another integration now', { integration: CauseText }),
 
     // The webhook was answered 401.
-    /** Its token was once valid for this location and integration. */
-    z.object({ code: z.literal('old_token'), state: z.enum(OLD_TOKEN_STATES), tokenId: CauseText }),
+    cause('old_token', 'its token was once valid for this location and integration', {
+      state: z.enum(OLD_TOKEN_STATES),
+      tokenId: CauseText,
+    }),
   ])
   .meta({ description: 'Why a webhook is dropped.' });
 export type DropCause = z.infer<typeof DropCause>;
@@ -71,18 +72,13 @@ export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((o
 /** Causes why a webhook is not replayed. This list is closed too. */
 export const ReplayCause = z
   .discriminatedUnion('code', [
-    /** Its body was over WEBHOOK_BODY_LIMIT. */
-    z.object({ code: z.literal('only_beginning_stored') }),
-    z.object({ code: z.literal('erased') }),
-    /** It is a dropped replay, which has no contents, and the original webhook is deleted. */
-    z.object({ code: z.literal('not_stored') }),
-    /** `integration` serves the location now. */
-    z.object({ code: z.literal('other_integration'), integration: CauseText }),
-    /** No key of SETTINGS_KEY decrypts its encrypted part. `keyId` is the id of the key that it needs. */
-    z.object({ code: z.literal('credentials_sealed'), keyId: CauseText }),
-    /** Its encrypted part was encrypted for another webhook, then moved or copied here by hand. */
-    z.object({ code: z.literal('sealed_for_another') }),
-    z.object({ code: z.literal('postgres_gave_up'), sqlstate: CauseText }),
+    cause('only_beginning_stored', 'over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA', {}),
+    cause('erased', "erased with the member's data", {}),
+    cause('not_stored', 'a dropped replay whose original is deleted', {}),
+    cause('other_integration', 'the location has another integration now', { integration: CauseText }),
+    cause('credentials_sealed', 'no key of SETTINGS_KEY decrypts it', { keyId: CauseText }),
+    cause('sealed_for_another', 'copied by hand from another webhook', {}),
+    cause('postgres_gave_up', 'Postgres could not process it: try again', { sqlstate: CauseText }),
     ...LocationCause.options,
   ])
   .meta({ description: 'Why a webhook is not replayed.' });
