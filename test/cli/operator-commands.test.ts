@@ -76,7 +76,7 @@ it('who is signed in is listed, and a browser is shut out', async () => {
   const [session] = await json<{ sessionId: string; name: string }[]>('session', 'list');
   expect(session?.name).toBe('laptop');
   expect(await outOf('session', 'list')).toMatch(/laptop .*127\.0\.0\.1/);
-  expect(await outOf('session', 'revoke', session?.sessionId ?? '')).toContain('is over');
+  expect(await outOf('session', 'revoke', session?.sessionId ?? '')).toContain('is ended');
   stage.invalidateCache();
   expect(await opens()).toBe(false);
 });

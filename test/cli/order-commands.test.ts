@@ -114,7 +114,7 @@ describe('expediter order cancel', () => {
       `INSERT INTO order_changes VALUES ('to-cancel', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]')`,
     );
     const { out } = await cli('order', 'show', 'to-cancel');
-    expect(out).toMatch(/^cancel +by phone, asked for by the operator at \d{4}-.*: it cannot be asked$/m);
+    expect(out).toMatch(/^cancel +by phone, requested by the operator at \d{4}-.*: it cannot be asked$/m);
     expect(out).toMatch(/^changed since +notes$/m);
     expect(out).not.toMatch(/Ada|Grace/);
     expect(await cli('order', 'cancel', 'to-cancel', '--by-phone', 'cancelled', '--json')).toMatchObject({

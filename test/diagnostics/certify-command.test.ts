@@ -74,7 +74,7 @@ it('says that a POS does all that it has to, in words as it goes on, and exits 0
   expect(ended.error).toMatch(
     /^\.\.\. {6}en_route: send it on its way, unless that happens automatically \(up to 20 s\)$/m,
   );
-  expect(ended.error).toMatch(/^ok {7}after a 500: answered 500, it came again, and was applied \d s later$/m);
+  expect(ended.error).toMatch(/^ok {7}after a 500: answered 500, it came again, and was applied \d+ s later$/m);
   expect(ended.out).toMatch(/^15 ok; the test order was certify-[0-9a-f]{16}\n$/);
   expect(orders[0]).toMatchObject({
     items: wanted.items,
