@@ -9,9 +9,7 @@ import { withDatabase } from './settings-rules.ts';
 export function addRekeyCommand(program: Command): void {
   program
     .command('rekey')
-    .description(
-      'encrypt with the first key of SETTINGS_KEY, and bind to its row, everything that is not; safe to repeat',
-    )
+    .description('encrypt with the first key of SETTINGS_KEY everything that is not; safe to repeat')
     .option('--dry-run', 'only count')
     .addHelpText(
       'after',
@@ -25,7 +23,6 @@ To replace a key without downtime:
 
 A process without the new key cannot read settings that are already encrypted with it: roll the key out first.
 Runs beside the service: what somebody writes meanwhile stays. Do not run "provider connect" at the same time.
-What versions before 0.3 encrypted opens in any row of the database; encrypted anew, in its own alone.
 Reads DATABASE_URL and SETTINGS_KEY. Exits 1 when something cannot be decrypted.
 ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
     )
@@ -36,10 +33,9 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
         return dryRun ? work() : audited(pool, commandLineActor(), { action: 'rekey' }, work, inCounts);
       });
       const { missingKeys: _keys, misplaced: _rows, ...counts } = done;
-      const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({
+      const rows = Object.entries(counts).map(([name, { rewritten, current, unreadable }]) => ({
         '': IN_WORDS[name as keyof typeof counts],
         [dryRun ? 'would be rewritten' : 'rewritten']: rewritten,
-        'not bound to a row': unbound,
         'already current': current,
         'cannot be decrypted': unreadable,
       }));
