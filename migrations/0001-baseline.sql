@@ -337,11 +337,9 @@ DECLARE
   child text := 'expediter.webhooks_' || to_char(day, 'YYYYMMDD');
 BEGIN
   IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
-  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'expediter.webhooks'::regclass AND inhrelid = to_regclass(child))
-  THEN RETURN; END IF;
-  -- A table that exists is a day that was detached and not dropped. It becomes a partition again, with its rows.
+  IF to_regclass(child) IS NOT NULL THEN RETURN; END IF;
   -- Created first and then attached, it blocks no webhook; CREATE TABLE PARTITION OF would.
-  EXECUTE format('CREATE TABLE IF NOT EXISTS %s (LIKE expediter.webhooks INCLUDING ALL)', child);
+  EXECUTE format('CREATE TABLE %s (LIKE expediter.webhooks INCLUDING ALL)', child);
   EXECUTE format('ALTER TABLE expediter.webhooks ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
                  child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
 END $$;
@@ -358,9 +356,7 @@ BEGIN
     RAISE EXCEPTION 'a day of webhooks is kept for two days at least: %', day;
   END IF;
   IF child IS NULL THEN RETURN false; END IF;
-  IF (SELECT relispartition FROM pg_class WHERE oid = child) THEN
-    LOCK TABLE ONLY expediter.webhooks IN ACCESS EXCLUSIVE MODE;
-  END IF;
+  LOCK TABLE ONLY expediter.webhooks IN ACCESS EXCLUSIVE MODE;
   -- With the parent's lock held, it waits for nothing more.
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', child);
   EXECUTE format('DROP TABLE %s', child);

@@ -144,8 +144,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
- * wait for at most the 100 ms of its lock timeout, plus a few for the drop. It also drops days that an earlier version
- * detached and left.
+ * wait for at most the 100 ms of its lock timeout, plus a few for the drop.
  * @returns the names of the dropped tables
  * @throws at the end if a day could not be dropped, because a session reads it or `webhooks`, or an object depends on
  *   it; to be tried again
@@ -193,7 +192,7 @@ function drop(pool: Pool, name: string): Promise<boolean | undefined> {
   });
 }
 
-/** Finds partitions by name, which a detached table retains. */
+/** Finds partitions by name. */
 async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.relname AS name
