@@ -188,7 +188,7 @@ CREATE TABLE orders (
   ended_at timestamptz,
   erased_at timestamptz,                        -- its member data is erased, and none is written again
   left_out jsonb,                               -- parts left out when it was read: codes and paths, no values
-  call_out_code text,                           -- the short code that the staff call out
+  call_out_code text NOT NULL,                  -- the short code that the staff call out
   cancellation text,                            -- shown next to the status; stops further attempts to place it
   -- Why it failed or was cancelled: a code for programs, and our ids of the items that the POS named.
   reason_code text,

@@ -341,8 +341,8 @@ describe('of the database', () => {
     // The service drops and erases these itself, once, some seconds after its start.
     const found = await until(async () => {
       await system.query(
-        `INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
-         VALUES ('long-ago', 'club-1', 'pickup', now() - interval '40 days')
+        `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at)
+         VALUES ('long-ago', 'K472', 'club-1', 'pickup', now() - interval '40 days')
          ON CONFLICT (service_order_id) DO UPDATE SET erased_at = NULL`,
       );
       await system.query(

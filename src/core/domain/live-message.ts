@@ -50,7 +50,7 @@ export const LiveMessage = z
       .meta({
         description:
           'What the staff call out: the same in every message of the order and on its ticket at the POS. Missing where ' +
-          '`locationId` is missing, and in orders of an older version.',
+          '`locationId` is missing.',
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
@@ -113,7 +113,6 @@ export type LiveRow = {
   /** Null for an order that was never read, as `fulfillment` is. */
   locationId: string | null;
   fulfillment: FulfillmentType | null;
-  /** Null also for an order that an earlier version recorded. */
   callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;

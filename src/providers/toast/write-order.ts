@@ -180,7 +180,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
     checks: [
       {
         // Up to 255 characters, shown on the kitchen's screens while the order waits.
-        tabName: order.callOutCode ?? order.serviceOrderId,
+        tabName: order.callOutCode,
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),

@@ -409,8 +409,8 @@ describe('a webhook that verified when it came', () => {
                                       rank, native_status)
            VALUES ('club', 'standard', 'slip', now()::date, gen_random_uuid(), 40, 'READY')
          )
-         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-         VALUES ('alone', 'club', 'standard', 'pickup', 1)`,
+         INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
+         VALUES ('alone', 'K472', 'club', 'standard', 'pickup', 1)`,
         [id, Buffer.from(JSON.stringify(body))],
       );
       const { out } = await cli(['webhook', 'replay', id, '--json'], '', alone);

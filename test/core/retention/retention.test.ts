@@ -475,7 +475,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await system.query(
       `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
                   VALUES ('hollow', 'club-1', now() + interval '1 hour'))
-       INSERT INTO orders (service_order_id, location_id, fulfillment) VALUES ('hollow', 'club-1', 'pickup')`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment) VALUES ('hollow', 'K472', 'club-1', 'pickup')`,
     );
     await whenIn('hollow', 'failed');
     expect(system.platform.requests).toHaveLength(asked);
@@ -522,8 +522,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
   it('goes in batches, and waits for nobody: what somebody has at that moment goes in the next round', async () => {
     const stuck = Array.from({ length: 250 }, (_, i) => `ended-${String(i).padStart(3, '0')}`);
     await system.query(
-      `INSERT INTO orders (service_order_id, location_id, fulfillment, reason, ended_at)
-       SELECT id, 'club-1', 'pickup', $2, now() - interval '40 days' + make_interval(secs => n)
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, reason, ended_at)
+       SELECT id, 'K472', 'club-1', 'pickup', $2, now() - interval '40 days' + make_interval(secs => n)
        FROM unnest($1::text[]) WITH ORDINALITY AS t(id, n)`,
       [stuck, words],
     );
