@@ -83,8 +83,8 @@ async function layParked(serverUrl: string, name: string, rows: number): Promise
 async function playRound(pool: Parked['pool'], round: number): Promise<{ sweepMs: number; redriveMs: number }> {
   await pool.query(
     `WITH o AS (
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-       SELECT 'order-' || $1::int || '-' || n, 'club-1', 'standard', 'pickup', 10, 2, 'pos-' || $1::int || '-' || n
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'order-' || $1::int || '-' || n, 'K472', 'club-1', 'standard', 'pickup', 10, 2, 'pos-' || $1::int || '-' || n
        FROM generate_series(1, ${ORDERS}) AS n
        RETURNING service_order_id, location_id, integration, provider_order_id
      ), i AS (

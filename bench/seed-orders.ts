@@ -23,8 +23,8 @@ export async function seedOrders(databaseUrl: string, senders: readonly Sender[]
       'TRUNCATE orders, order_contents, provider_orders, placements, status_events, parked_events, webhooks, outbox CASCADE',
     );
     await client.query(
-      `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-       SELECT 'order-' || lpad(nth::text, 30, '0'), ($1::text[])[nth % $2::int + 1], 'standard', 'pickup', ${RANK_SENT}, 2,
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'order-' || lpad(nth::text, 30, '0'), 'K472', ($1::text[])[nth % $2::int + 1], 'standard', 'pickup', ${RANK_SENT}, 2,
               'pos-' || nth
        FROM generate_series(0, $3::int - 1) AS nth`,
       [senders.map((sender) => sender.locationId), senders.length, count],

@@ -157,10 +157,6 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
     noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
   },
-  'a value that an earlier version encrypted is bound to its row': {
-    edits: { 'bound-to-its-row': [/ && \w+/, ''] },
-    noticedBy: vitest('test/cli/rekey-command.test.ts', 'binds what an earlier version sealed'),
-  },
   'headers are stored in clear by a list': {
     edits: { 'stored-headers': [/of \w+/, 'in all'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),

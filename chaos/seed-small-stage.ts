@@ -11,8 +11,8 @@ export async function seedOrders(
 ): Promise<void> {
   const nths = Array.from({ length: count }, (_, nth) => nth);
   await pool.query(
-    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, location_id, 'standard', 'pickup', ${RANK_SENT}, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
+    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+     SELECT id, 'K472', location_id, 'standard', 'pickup', ${RANK_SENT}, 2 FROM unnest($1::text[], $2::text[]) AS o(id, location_id)`,
     [nths.map((nth) => `${prefix}${nth}`), nths.map(locationOf)],
   );
 }
@@ -24,8 +24,8 @@ export async function seedPast(pool: pg.Pool, count: number): Promise<void> {
        SELECT nth, 'past-' || nth AS id, gen_random_uuid() AS webhook_id, current_date + nth % 3 - 1 AS day
        FROM generate_series(1, $1::int) AS nth
      ), o AS (
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, ended_at)
-       SELECT id, 'club', 'standard', 'pickup', ${RANK_END}, 7, now() FROM past
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, ended_at)
+       SELECT id, 'K472', 'club', 'standard', 'pickup', ${RANK_END}, 7, now() FROM past
      ), c AS (
        INSERT INTO order_contents (service_order_id, contents)
        SELECT id, jsonb_build_object('member', jsonb_build_object('name', repeat('x', 500))) FROM past

@@ -193,7 +193,7 @@ CREATE TABLE orders (
   ended_at timestamptz,
   erased_at timestamptz,                        -- its member data is erased, and none is written again
   left_out jsonb,                               -- parts left out when it was read: codes and paths, no values
-  call_out_code text,                           -- the short code that the staff call out
+  call_out_code text NOT NULL,                  -- the short code that the staff call out
   cancellation text,                            -- shown next to the status; stops further attempts to place it
   -- Why it failed or was cancelled: a code for programs, and our ids of the items that the POS named.
   reason_code text,
@@ -345,11 +345,9 @@ DECLARE
   child text := 'expediter.webhooks_' || to_char(day, 'YYYYMMDD');
 BEGIN
   IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
-  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'expediter.webhooks'::regclass AND inhrelid = to_regclass(child))
-  THEN RETURN; END IF;
-  -- A table that exists is a day that was detached and not dropped. It becomes a partition again, with its rows.
+  IF to_regclass(child) IS NOT NULL THEN RETURN; END IF;
   -- Created first and then attached, it blocks no webhook; CREATE TABLE PARTITION OF would.
-  EXECUTE format('CREATE TABLE IF NOT EXISTS %s (LIKE expediter.webhooks INCLUDING ALL)', child);
+  EXECUTE format('CREATE TABLE %s (LIKE expediter.webhooks INCLUDING ALL)', child);
   EXECUTE format('ALTER TABLE expediter.webhooks ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
                  child, to_char(day, 'YYYY-MM-DD'), to_char(day + 1, 'YYYY-MM-DD'));
 END $$;
@@ -366,9 +364,7 @@ BEGIN
     RAISE EXCEPTION 'a day of webhooks is kept for two days at least: %', day;
   END IF;
   IF child IS NULL THEN RETURN false; END IF;
-  IF (SELECT relispartition FROM pg_class WHERE oid = child) THEN
-    LOCK TABLE ONLY expediter.webhooks IN ACCESS EXCLUSIVE MODE;
-  END IF;
+  LOCK TABLE ONLY expediter.webhooks IN ACCESS EXCLUSIVE MODE;
   -- With the parent's lock held, it waits for nothing more.
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', child);
   EXECUTE format('DROP TABLE %s', child);

@@ -82,8 +82,8 @@ export async function startTelling({
     await system.query(
       `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
                   SELECT id, '${LOCATION}', now() + interval '1 h', now(), 'infinity' FROM unnest($1::text[]) AS id)
-       INSERT INTO orders (service_order_id, location_id, fulfillment, sequence)
-       SELECT id, '${LOCATION}', 'delivery', 1 FROM unnest($1::text[]) AS id`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence)
+       SELECT id, 'K472', '${LOCATION}', 'delivery', 1 FROM unnest($1::text[]) AS id`,
       [cases.map(({ id }) => id)],
     );
     const waiting = cases.values();

@@ -142,7 +142,7 @@ function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, re
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),
       ...(milliseconds === null ? [] : [`took ${duration(milliseconds)}`]),
-      ...reasonOf({ reasonCode }),
+      ...reasonOf({ reasonCode, itemIds: null }),
       ...(error === null ? [] : [error]),
     ],
     ending: [call, outcome, httpStatus, error].join(' '),
@@ -196,15 +196,14 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
   };
 }
 
-// During an update, a process of the previous version answers without these fields.
-function reasonOf({ reasonCode, itemIds }: Partial<Pick<Recorded, 'reasonCode' | 'itemIds'>>): string[] {
+function reasonOf({ reasonCode, itemIds }: Pick<Recorded, 'reasonCode' | 'itemIds'>): string[] {
   return [
     ...(reasonCode ? [`reason: ${words(reasonCode)}`] : []),
     ...(itemIds ? [`${itemIds.length === 1 ? 'item' : 'items'} ${itemIds.join(', ')}`] : []),
   ];
 }
 
-function timesOf({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: Partial<Recorded>): string[] {
+function timesOf({ estimatedReadyAt: ready, estimatedDeliveryAt: delivery }: Recorded): string[] {
   return [
     ...(ready ? [`ready at ${clockTime(ready)}`] : []),
     ...(delivery ? [`delivered at ${clockTime(delivery)}`] : []),

@@ -9,9 +9,7 @@ import { withDatabase } from './settings-rules.ts';
 export function addRekeyCommand(program: Command): void {
   program
     .command('rekey')
-    .description(
-      'encrypt every stored secret with the first key of SETTINGS_KEY, and bind it to its row. Safe to repeat',
-    )
+    .description('encrypt every stored secret with the first key of SETTINGS_KEY. Safe to repeat')
     .option('--dry-run', 'only count, change nothing')
     .addHelpText(
       'after',
@@ -25,7 +23,6 @@ To replace a key without downtime:
 
 Roll the new key out before step 2, because a process without it cannot read settings that are encrypted with it.
 The service can run meanwhile: its own changes are not overwritten. Do not run "provider connect" at the same time.
-Values that versions before 0.3 encrypted can be decrypted in any row. After rekey, each only in its own row.
 Reads DATABASE_URL and SETTINGS_KEY. Exits 1 if a value cannot be decrypted.
 ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
     )
@@ -36,10 +33,9 @@ ${examples('expediter rekey --dry-run', 'expediter rekey --json')}`,
         return dryRun ? work() : audited(pool, commandLineActor(), { action: 'rekey' }, work, inCounts);
       });
       const { missingKeys: _keys, misplaced: _rows, ...counts } = done;
-      const rows = Object.entries(counts).map(([name, { rewritten, unbound, current, unreadable }]) => ({
+      const rows = Object.entries(counts).map(([name, { rewritten, current, unreadable }]) => ({
         '': IN_WORDS[name as keyof typeof counts],
         [dryRun ? 'would be rewritten' : 'rewritten']: rewritten,
-        'not bound to a row': unbound,
         'already current': current,
         'cannot be decrypted': unreadable,
       }));

@@ -95,11 +95,8 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
   const { SETTINGS_KEY } = readConfigOf(env, 'SETTINGS_KEY');
   const [first = '', ...older] = SETTINGS_KEY.keys();
   const used = await keysInUse(pool);
-  const textsUnder = (id: string): number =>
-    used.filter((each) => each.keyId === id).reduce((sum, each) => sum + each.count, 0);
-  const missing = [...new Set(used.map((each) => each.keyId))].filter((id) => !SETTINGS_KEY.has(id));
-  const unbound = used.filter((each) => !each.isBound && SETTINGS_KEY.has(each.keyId));
-  const decryptSettings = unbound.reduce((sum, each) => sum + each.count, 0);
+  const textsUnder = (id: string): number => used.get(id) ?? 0;
+  const missing = [...used.keys()].filter((id) => !SETTINGS_KEY.has(id));
   return [
     ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
@@ -107,15 +104,6 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
         ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it when every process has the first key')
         : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then remove it'),
     ),
-    ...(decryptSettings === 0
-      ? []
-      : [
-          warning(
-            KEYS,
-            `texts of an earlier version, which are not bound to their row: ${decryptSettings}`,
-            'run expediter rekey, which binds each to its row; a new key also invalidates copies, such as those in backups',
-          ),
-        ]),
     ...missing.map((id) =>
       failed(
         KEYS,

@@ -42,8 +42,8 @@ async function allWell(): Promise<World> {
                 VALUES (now()::date, 'club-1', $2, 'standard', now(), '{}', '', 1, 'applied')),
           e AS (INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence)
                 VALUES ($1, $2, 'received', 'RECEIVED', 'applied', 3))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
-     VALUES ($1, 'club-1', 'pickup', 20, 3)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence)
+     VALUES ($1, 'K472', 'club-1', 'pickup', 20, 3)`,
     [order, webhookId],
   );
   return {

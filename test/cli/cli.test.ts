@@ -246,8 +246,8 @@ describe('the command line', () => {
                                    rank, native_status)
         VALUES ('club', 'standard', 'slip', now()::date, gen_random_uuid(), 40, 'READY')
       )
-      INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-      VALUES ('alone', 'club', 'standard', 'pickup', 1)`);
+      INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
+      VALUES ('alone', 'K472', 'club', 'standard', 'pickup', 1)`);
     await client.end();
     expect(await json(env, ['order', 'resolve', 'alone', '--there', '--pos-id', 'slip'])).toMatchObject({
       redriven: 1,

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SealedElsewhere, parseSettingsKeys, seal, unseal } from '../../src/core/locations/settings-key.ts';
+import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { getLocation, settingsDecrypter } from '../../src/core/locations/locations.ts';
 import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { runJson } from '../support/run-json.ts';
-import { sealUnbound } from '../support/seal-unbound.ts';
 
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
 const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
@@ -22,10 +21,7 @@ let dropped: string;
 
 const counted = (name: 'rewritten' | 'current' | 'unreadable'): object =>
   Object.fromEntries(
-    Object.entries(COUNTS).map(([place, count]) => [
-      place,
-      { rewritten: 0, unbound: 0, current: 0, unreadable: 0, [name]: count },
-    ]),
+    Object.entries(COUNTS).map(([place, count]) => [place, { rewritten: 0, current: 0, unreadable: 0, [name]: count }]),
   );
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   system.query(
@@ -95,7 +91,7 @@ describe('expediter rekey', () => {
   it('loses to whoever writes the same text meanwhile', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
-    expect(done.settings).toEqual({ rewritten: 1, unbound: 0, current: 1, unreadable: 0 });
+    expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
   });
@@ -120,24 +116,7 @@ describe('expediter rekey', () => {
       misplaced: [],
     });
     const inWords = await runCli(env, ['rekey']);
-    expect(inWords.out).toMatch(/^settings of locations +0 +0 +2 +0$/m);
-  });
-
-  it('binds what an earlier version sealed to its row, also where its key is the first', async () => {
-    const keys = parseSettingsKeys(NEW);
-    await system.query(`UPDATE credentials SET "grant" = $1`, [await sealUnbound(NEW, GRANT)]);
-    const grants = { rewritten: 1, unbound: 1, current: 0, unreadable: 0 };
-    expect(await runJson(env, ['rekey', '--dry-run'])).toMatchObject({ grants });
-    const found = JSON.stringify(await runJson(env, ['doctor', '--only', 'keys']));
-    expect(found).toContain('texts of an earlier version, which are not bound to their row: 1');
-    expect(await runJson(env, ['rekey'])).toMatchObject({ grants });
-    const [row] = await system.query(`SELECT "grant" FROM credentials`);
-    const bound = String(row?.['grant']);
-    expect(await unseal(keys, bound, `credentials/${SEED.toString('hex')}`)).toEqual(GRANT);
-    await expect(unseal(keys, bound, 'credentials/00')).rejects.toThrow(SealedElsewhere);
-    expect(await runJson(env, ['rekey'])).toMatchObject({
-      grants: { ...grants, rewritten: 0, unbound: 0, current: 1 },
-    });
+    expect(inWords.out).toMatch(/^settings of locations +0 +2 +0$/m);
   });
 
   it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {

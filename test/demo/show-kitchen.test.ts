@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { showKitchen } from '../../demo/show-kitchen.ts';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
@@ -13,13 +13,13 @@ afterEach(async () => {
 });
 
 /** The kitchen's screen at a POS that got this order. */
-async function screenOf(name: PosName, order: CanonicalOrder): Promise<string> {
+async function screenOf(name: PosName, order: KitchenOrder): Promise<string> {
   const pos = await SIMULATORS[name]();
   const kitchen = await showKitchen(pos);
   ends.push(kitchen.stop, pos.stop);
   const provider = registry.get(name);
   const now = new Date();
-  await provider?.createOrder(CanonicalOrder.parse(order), {
+  await provider?.createOrder(KitchenOrder.parse({ callOutCode: 'K472', ...order }), {
     settings: provider.settings.parse(pos.settings),
     now,
     signal: AbortSignal.timeout(10_000),

@@ -7,6 +7,7 @@ import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MIGRATIONS, migrationsIn } from '../../src/database/check-schema.ts';
+import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { compareShape } from '../../src/diagnostics/compare-shape.ts';
@@ -24,7 +25,6 @@ import { freePort } from '../support/free-port.ts';
 import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
 import { runCli } from '../support/run-cli.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { sealUnbound } from '../support/seal-unbound.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -341,8 +341,8 @@ describe('of the database', () => {
     // The service drops and erases these itself, once, some seconds after its start.
     const found = await until(async () => {
       await system.query(
-        `INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
-         VALUES ('long-ago', 'club-1', 'pickup', now() - interval '40 days')
+        `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at)
+         VALUES ('long-ago', 'K472', 'club-1', 'pickup', now() - interval '40 days')
          ON CONFLICT (service_order_id) DO UPDATE SET erased_at = NULL`,
       );
       await system.query(
@@ -400,14 +400,8 @@ describe('of the keys', () => {
     expect(await wrong('keys', { SETTINGS_KEY: key('new') })).toEqual([
       failed('SETTINGS_KEY', /^texts under "test", a key that is missing: 1$/, /add the key/),
     ]);
-    await system.query(
-      `INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', $1), ('\\x02', 'pos', 'no JWE')`,
-      [await sealUnbound(SETTINGS_KEY, {})],
-    );
-    expect(await wrong('keys')).toEqual([
-      warning('SETTINGS_KEY', /^texts of an earlier version, which are not bound to their row: 1$/, /expediter rekey/),
-      failed('SETTINGS_KEY', /^texts under "", a key that is missing: 1$/),
-    ]);
+    await system.query(`INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', 'no JWE')`);
+    expect(await wrong('keys')).toEqual([failed('SETTINGS_KEY', /^texts under "", a key that is missing: 1$/)]);
     await system.query('DELETE FROM credentials');
   });
 });
@@ -942,7 +936,8 @@ describe('of the locations', () => {
   it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
-    const unsigned = await sealUnbound(String(env['SETTINGS_KEY']), { ordersUrl: 'http://127.0.0.1:9/' });
+    const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
+    const unsigned = await seal(keys, { ordersUrl: 'http://127.0.0.1:9/' }, 'locations/club-3');
     await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-3'`, [unsigned]);
     const fromBefore = warning('club-3', /settings would be refused today: secret: is missing/, /location put/);
     await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });

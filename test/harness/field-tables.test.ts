@@ -3,7 +3,7 @@
  * source and the date stand at the table. None of the vendors' own schemas is kept here.
  */
 import { afterEach, describe, expect, it } from 'vitest';
-import { CanonicalOrder } from '../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
@@ -109,17 +109,17 @@ const CASES: readonly Case[] = [
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=';
 const REQUESTED = new Date(Date.now() + 3_600_000).toISOString();
-const PICKUP = CanonicalOrder.parse(sampleOrder());
+const PICKUP = KitchenOrder.parse(sampleOrder({ callOutCode: 'K472' }));
 const { destination } = sampleOrder({ type: 'delivery' }).fulfillment;
 const { money } = sampleOrder({ type: 'delivery' });
-const LATER = CanonicalOrder.parse({
-  ...sampleOrder({ type: 'delivery' }),
+const LATER = KitchenOrder.parse({
+  ...sampleOrder({ type: 'delivery', callOutCode: 'K473' }),
   money: { ...money, discount: 500, total: money.total - 500 },
   discounts: [{ name: 'Club: 5 off', amount: 500 }],
   fulfillment: { type: 'delivery', destination, requestedAt: REQUESTED },
 });
-const GIFT = CanonicalOrder.parse({
-  ...sampleOrder(),
+const GIFT = KitchenOrder.parse({
+  ...sampleOrder({ callOutCode: 'K474' }),
   items: [{ ...sampleOrder().items[0], unitPrice: 0, modifiers: [] }],
   money: { subtotal: 0, tax: 0, tip: 0, fee: 0, total: 0, currency: 'EUR' },
 });

@@ -30,8 +30,8 @@ const BACKLOG = `
   INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
   SELECT name, 'club-1', 'sent', now(), now() - make_interval(mins => minutes)
   FROM (VALUES ('silent', 10), ('fresh', 1), ('old', 120), ('received', 10), ('ended', 10), ('for-tomorrow', 10)) AS o(name, minutes);
-  INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at, requested_at)
-  SELECT service_order_id, 'club-1', 'pickup', CASE service_order_id WHEN 'received' THEN 20 ELSE 10 END,
+  INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, ended_at, requested_at)
+  SELECT service_order_id, 'K472', 'club-1', 'pickup', CASE service_order_id WHEN 'received' THEN 20 ELSE 10 END,
          CASE service_order_id WHEN 'ended' THEN now() END,
          CASE service_order_id WHEN 'for-tomorrow' THEN now() + interval '12 h' END
   FROM placements WHERE state = 'sent';
@@ -214,8 +214,8 @@ describe('looking at it', () => {
        UNION ALL SELECT 'sent-' || n, 'club-1', 'sent', now(), now() - interval '10 min' FROM generate_series(1, 12000) AS n`,
     );
     await pool.query(
-      `INSERT INTO orders (service_order_id, location_id, fulfillment, rank)
-       SELECT service_order_id, 'club-1', 'pickup', 30 FROM placements WHERE state = 'sent'`,
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank)
+       SELECT service_order_id, 'K472', 'club-1', 'pickup', 30 FROM placements WHERE state = 'sent'`,
     );
     await pool.query(
       `INSERT INTO outbox (service_order_id, sequence, rank)

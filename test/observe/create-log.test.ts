@@ -13,7 +13,7 @@ it('an error of Postgres that quotes a row or a value is logged by its code, wit
   const pool = new pg.Pool({ connectionString: await createDatabase() });
   const failures = await Promise.all(
     [
-      `INSERT INTO orders (service_order_id, location_id, fulfillment) VALUES ('Ada Lovelace', 'x', 'Ada Lovelace')`,
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment) VALUES ('Ada Lovelace', 'K472', 'x', 'Ada Lovelace')`,
       `SELECT 'Ada Lovelace'::int`,
       `INSERT INTO order_contents VALUES ('Ada Lovelace', NULL)`,
     ].map((sql) =>

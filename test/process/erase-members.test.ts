@@ -33,8 +33,8 @@ beforeEach(() => system.query('TRUNCATE orders, order_contents, status_events'))
 async function seedEnded(...ids: string[]): Promise<void> {
   await system.query(
     `WITH o AS (
-       INSERT INTO orders (service_order_id, location_id, fulfillment, rank, reason, ended_at)
-       SELECT id, 'club-1', 'pickup', 60, $2, now() - interval '40 days' + make_interval(secs => n)
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, reason, ended_at)
+       SELECT id, 'K472', 'club-1', 'pickup', 60, $2, now() - interval '40 days' + make_interval(secs => n)
        FROM unnest($1::text[]) WITH ORDINALITY AS t(id, n)
      )
      INSERT INTO order_contents (service_order_id, contents) SELECT id, '{}' FROM unnest($1::text[]) AS id`,

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
+import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { holdConnections } from '../support/hold-connections.ts';
 import { logIn } from '../support/log-in.ts';
 import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { runMain, spawnMain, type MainProcess } from '../support/run-main.ts';
-import { sealUnbound } from '../support/seal-unbound.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -32,12 +32,13 @@ beforeAll(async () => {
   };
   await system.addLocation('club-1', { ordersUrl: plain.ordersUrl });
   // Their providers are known to the child process alone.
-  const settings = await sealUnbound(String(env['SETTINGS_KEY']), { ordersUrl: plain.ordersUrl });
-  await system.query(
-    `INSERT INTO locations (location_id, integration, settings)
-     SELECT name, name, $1 FROM unnest(ARRAY['blind', 'findable']) AS name`,
-    [settings],
-  );
+  const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
+  for (const name of ['blind', 'findable']) {
+    await system.query('INSERT INTO locations (location_id, integration, settings) VALUES ($1, $1, $2)', [
+      name,
+      await seal(keys, { ordersUrl: plain.ordersUrl }, `locations/${name}`),
+    ]);
+  }
 });
 afterAll(() => Promise.all([system?.stop(), plain?.stop()]));
 

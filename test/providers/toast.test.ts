@@ -1244,7 +1244,12 @@ describe('check', () => {
   });
 
   it.each([
-    ['no such restaurant', [404, {}], 'NeedsOperator', /refuses to show orders \(404\): check restaurantGuid and baseUrl/],
+    [
+      'no such restaurant',
+      [404, {}],
+      'NeedsOperator',
+      /refuses to show orders \(404\): check restaurantGuid and baseUrl/,
+    ],
     ['no list', [200, {}], 'NeedsOperator', /list of orders cannot be read/],
     ['not now', [503, {}], 'TryAgain', /503/],
   ] as const)('tells %s apart', async (_name, answer, name, words) => {

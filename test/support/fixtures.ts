@@ -78,8 +78,8 @@ export function fixturesOf(about: { pool: pg.Pool; ownerPool: pg.Pool; registry:
          ), c AS (
            INSERT INTO order_contents (service_order_id, contents) SELECT $1, $5::jsonb WHERE $5::jsonb IS NOT NULL
          )
-         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-         VALUES ($1, $2, 'standard', $4, 10, 2, $3)`,
+         INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+         VALUES ($1, 'K472', $2, 'standard', $4, 10, 2, $3)`,
         [serviceOrderId, locationId, providerOrderId ?? null, fulfillment, contents ?? null],
       );
     },

@@ -37,8 +37,8 @@ beforeAll(async () => {
      ), c AS (
        INSERT INTO order_contents (service_order_id, contents) SELECT id, $3::jsonb FROM o
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id, created_at, updated_at)
-     SELECT id, club, 'standard', 'pickup', rank, 2, 'pos-' || i, at, now() FROM o`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, provider_order_id, created_at, updated_at)
+     SELECT id, 'K472', club, 'standard', 'pickup', rank, 2, 'pos-' || i, at, now() FROM o`,
     [ORDERS, CLUBS, JSON.stringify(sampleOrder({ type: 'delivery' }))],
   );
   await pass.system.query('ANALYZE');

@@ -23,8 +23,8 @@ it('a minute of rest costs the oldest Postgres that Debian has, with many open o
       `WITH s AS (SELECT 'order-' || nth AS id, 'place-' || (nth % 100) AS place FROM generate_series(1, 5000) AS nth),
             p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
                   SELECT id, place, 'sent', now(), now() FROM s)
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-       SELECT id, place, 'standard', 'pickup', 20, 2 FROM s`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+       SELECT id, 'K472', place, 'standard', 'pickup', 20, 2 FROM s`,
     );
     await system.query('ANALYZE');
     const before = postgresMs(postgres.pid);

@@ -12,7 +12,7 @@ import { unlessErased } from './changed-order.ts';
 /**
  * Begins to cancel a locked order. After this commit, no call that creates a ticket can begin: a worker about to send
  * the order loses the placement. A call under way continues, and its ticket is then cancelled. If there is no ticket,
- * the order is withdrawn in the same commit, so that a process of an older version cannot send it either.
+ * the order is withdrawn in the same commit, so that no process can send it.
  * @param notifies true if there may be a ticket. Then the member is notified of the request
  */
 export async function beginCancellation(

@@ -77,7 +77,7 @@ const CLAIM = `
          p.state = 'in_doubt' AS "inDoubt",
          extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
          o.provider_order_id AS "providerOrderId", p.pos_account AS "posAccount",
-         d.contents || jsonb_strip_nulls(jsonb_build_object('callOutCode', o.call_out_code)) AS "order"
+         d.contents || jsonb_build_object('callOutCode', o.call_out_code) AS "order"
   FROM claimed c
   CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = c.service_order_id OFFSET 0) AS o
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p

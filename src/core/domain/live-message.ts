@@ -50,7 +50,7 @@ export const LiveMessage = z
       .meta({
         description:
           'What the staff call out: the same in every message of the order and on its ticket at the POS. Missing where ' +
-          '`locationId` is missing, and in orders of an older version.',
+          '`locationId` is missing.',
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
@@ -113,7 +113,7 @@ export type LiveRow = {
   /** Null, like `fulfillment`, for an order that was never read from the platform. */
   locationId: string | null;
   fulfillment: FulfillmentType | null;
-  /** Null if the order was never read, or if an earlier version recorded it. */
+  /** Null if the order was never read. */
   callOutCode: string | null;
   rank: number;
   providerOrderId: string | null;

@@ -177,7 +177,7 @@ export const KitchenOrder = OrderFields.extend({
     .meta({
       description:
         'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
-        'last 4,096 orders of the location. Missing in orders of an older version.',
+        'last 4,096 orders of the location. Every order that is sent has one.',
     }),
 }).meta(ABOUT_ORDERS);
 export type KitchenOrder = z.infer<typeof KitchenOrder>;

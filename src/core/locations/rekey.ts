@@ -1,16 +1,14 @@
 import type { Pool } from 'pg';
 import { placeOfGrant } from './credential-store.ts';
 import { placeOfSettings } from './locations.ts';
-import { placeOfWebhook, readSealHeader, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
+import { keyIdOf, placeOfWebhook, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
 
 const PAGE = 500;
 
 export type Rekeyed = {
-  /** Texts that were (in a dry run: would be) encrypted again, with the first key and bound to their row. */
+  /** Texts that were (in a dry run: would be) encrypted again, with the first key. */
   rewritten: number;
-  /** The number of rewritten texts that an earlier version had not bound to their row. */
-  unbound: number;
-  /** Texts that already had the first key and were bound to their row. */
+  /** Texts that already had the first key. */
   current: number;
   /** Texts that could not be decrypted and were left as they are. */
   unreadable: number;
@@ -30,19 +28,18 @@ export type Rekeying = {
 };
 
 /**
- * Encrypts all sealed texts again, one by one, with the first key and bound to their rows. Services may run meanwhile:
- * if one replaces a text, the new text stays. This is safe to repeat and to interrupt.
+ * Encrypts all sealed texts again, one by one, with the first key. Services may run meanwhile: if one replaces a text,
+ * the new text stays. This is safe to repeat and to interrupt.
  */
 export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Promise<Rekeying> {
   const missing = new Set<string>();
   const misplaced: string[] = [];
   const all = async (...columns: Column[]): Promise<Rekeyed> => {
-    const counts: Rekeyed = { rewritten: 0, unbound: 0, current: 0, unreadable: 0 };
+    const counts: Rekeyed = { rewritten: 0, current: 0, unreadable: 0 };
     for (const column of columns) {
       for await (const text of textsIn(column)) {
         const done = await sealAgain(column, keys, text, dryRun);
         if (done.result !== undefined) counts[done.result] += 1;
-        if (done.wasUnbound === true) counts.unbound += 1;
         if (done.missingKey !== undefined) missing.add(done.missingKey);
         if (done.misplaced !== undefined) misplaced.push(done.misplaced);
       }
@@ -81,7 +78,6 @@ async function* textsIn(column: Column): AsyncGenerator<Sealed> {
 type Done = {
   /** Undefined if the text was deleted meanwhile. */
   result?: 'rewritten' | 'current' | 'unreadable';
-  wasUnbound?: boolean;
   missingKey?: string;
   misplaced?: string;
 };
@@ -91,7 +87,7 @@ async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRu
   const place = column.placeOf(text.key);
   let sealed: string | undefined = text.sealed;
   while (sealed !== undefined) {
-    const { keyId, isBound } = readSealHeader(sealed);
+    const keyId = keyIdOf(sealed);
     let value: unknown;
     try {
       value = await unseal(keys, sealed, place);
@@ -99,10 +95,9 @@ async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRu
       const isMisplaced = error instanceof SealedElsewhere;
       return { result: 'unreadable', ...(isMisplaced ? { misplaced: place } : { missingKey: keyId }) };
     }
-    // guard: bound-to-its-row
-    if (keyId === newest && isBound) return { result: 'current' };
+    if (keyId === newest) return { result: 'current' };
     if (dryRun || (await column.replace(text.key, sealed, await seal(keys, value, place)))) {
-      return { result: 'rewritten', wasUnbound: !isBound };
+      return { result: 'rewritten' };
     }
     sealed = await column.read(text.key);
   }

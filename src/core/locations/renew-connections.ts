@@ -80,7 +80,7 @@ export async function renewConnections(deps: {
   }
 }
 
-/** Records which grant a location's settings use, if a version that did not record it has stored them. */
+/** Records which grant a location's settings use now: an update of the provider's module may have changed that. */
 async function noteGrant(pool: Pool, location: StoredLocation, grantKey: string | undefined): Promise<void> {
   await pool.query(
     `UPDATE locations SET grant_sha256 = decode($3::text, 'hex')

@@ -53,7 +53,7 @@ export async function seal(keys: SettingsKeys, value: unknown, place: string): P
 }
 
 /**
- * Decrypts a text. A text without a place is of an earlier version, and is accepted in any row until `rekey` binds it.
+ * Decrypts a text.
  * @throws Error if no key fits; its message names the key's id, never the content
  * @throws SealedElsewhere
  */
@@ -67,35 +67,25 @@ export async function unseal(keys: SettingsKeys, jwe: string, place: string): Pr
     },
     { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] },
   );
-  const { place: sealedFor = place } = protectedHeader;
+  const { place: sealedFor = 'no row' } = protectedHeader;
   // guard: sealed-for-its-row
   if (sealedFor !== place) throw new SealedElsewhere(`it was encrypted for ${String(sealedFor)}, but is in ${place}`);
   return JSON.parse(new TextDecoder().decode(plaintext));
 }
 
-type SealHeader = { keyId: string; isBound: boolean };
-
-/** Reads a JWE's header, without decrypting it. Without a valid header the key id is '', and `isBound` is false. */
-export function readSealHeader(jwe: string): SealHeader {
+/** Returns the id of the key in a JWE's header, without decrypting the JWE, or '' if there is none. */
+export function keyIdOf(jwe: string): string {
   try {
-    const { kid, place } = decodeProtectedHeader(jwe);
-    return { keyId: typeof kid === 'string' ? kid : '', isBound: place !== undefined };
+    const { kid } = decodeProtectedHeader(jwe);
+    return typeof kid === 'string' ? kid : '';
   } catch {
-    return { keyId: '', isBound: false };
+    return '';
   }
 }
 
-/** The id of the key in a JWE's header, or '' if there is none. */
-export function keyIdOf(jwe: string): string {
-  return readSealHeader(jwe).keyId;
-}
-
-/** The number of texts with the same key id and `isBound`. Earlier versions did not bind texts to their row. */
-type SealedTexts = SealHeader & { count: number };
-
-/** Counts the stored texts by key and by whether they are bound to their row, without decrypting any text. */
-export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
-  // A text begins with its header in base64url, which names the key and the row. One header of each group is enough.
+/** Counts the stored texts by their key's id (see `keyIdOf`), without decrypting any text. */
+export async function keysInUse(pool: Pool): Promise<Map<string, number>> {
+  // A text begins with its header in base64url, which names the key. One header of each group is enough.
   const { rows } = await pool.query<{ header: string; count: number }>(
     `SELECT min(header) AS header, count(*)::int AS count
      FROM (SELECT header, CASE WHEN header ~ '^[A-Za-z0-9_-]+$' AND length(header) % 4 <> 1
@@ -105,24 +95,23 @@ export async function keysInUse(pool: Pool): Promise<SealedTexts[]> {
                  FROM (SELECT settings AS sealed FROM locations
                        UNION ALL SELECT "grant" FROM credentials WHERE "grant" IS NOT NULL
                        UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL) AS texts) AS headers) AS decoded
-     GROUP BY substring(json FROM '"kid":"([^"]*)"'), json LIKE '%"place":%'`,
+     GROUP BY substring(json FROM '"kid":"([^"]*)"')`,
   );
-  const counts = new Map<string, SealedTexts>();
+  const counts = new Map<string, number>();
   for (const { header, count } of rows) {
-    const read = readSealHeader(`${header}....`);
-    const key = `${read.keyId} ${read.isBound}`;
-    counts.set(key, { ...read, count: count + (counts.get(key)?.count ?? 0) });
+    const keyId = keyIdOf(`${header}....`);
+    counts.set(keyId, count + (counts.get(keyId) ?? 0));
   }
-  return [...counts.values()];
+  return counts;
 }
 
 /** The encrypted part of a stored webhook. */
 export const WebhookSecrets = z.object({
   /**
-   * The request target, so that a replay can verify a dropped webhook again. Empty if it was verified on arrival. (Versions
-   * before 0.3 cannot read a text without this field.)
+   * The request target, so that a replay can verify a dropped webhook again. Missing if the webhook was verified on
+   * arrival.
    */
-  target: z.string(),
+  target: z.string().exactOptional(),
   authorization: z.string().exactOptional(),
   cookie: z.string().exactOptional(),
   /** The other headers that are not stored in clear, as they arrived. */

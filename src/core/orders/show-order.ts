@@ -57,7 +57,7 @@ export const ShownOrder = z.object({
       locationId: z.string(),
       integration: z.string().nullable().meta({ description: 'The integration at the last attempt.' }),
       fulfillment: FulfillmentType,
-      callOutCode: z.string().nullable().meta({ description: 'Null for an order from an older version.' }),
+      callOutCode: z.string(),
       status: Status.nullable(),
       memberState: MemberState,
       sequence: z.int(),

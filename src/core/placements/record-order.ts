@@ -78,7 +78,7 @@ export async function recordOrder(
   deadlineS: number,
 ): Promise<ActiveOrder | undefined> {
   const cancelled = order.cancelledAt !== undefined;
-  const { rows } = await pool.query<{ callOutCode: string | null } & LocationColumns>({
+  const { rows } = await pool.query<{ callOutCode: string } & LocationColumns>({
     name: 'record-order',
     text: `
       WITH p AS (
@@ -123,16 +123,15 @@ export async function recordOrder(
   return row && activeOrder(order, { ...row, sentTo: null, cancelled });
 }
 
-type OrderColumns = { callOutCode: string | null; sentTo: string | null; cancelled: boolean };
+type OrderColumns = { callOutCode: string; sentTo: string | null; cancelled: boolean };
 
-/** @param row with a `callOutCode` of null if an earlier version of the service recorded the order */
 function activeOrder(
   { cancelledAt: _cancelledAt, cancelReason: _cancelReason, ...order }: CanonicalOrder,
   { callOutCode, sentTo, cancelled, ...location }: OrderColumns & LocationColumns,
 ): ActiveOrder {
   return {
     ended: false,
-    order: { ...order, ...(callOutCode !== null && { callOutCode }) },
+    order: { ...order, callOutCode },
     cancelled,
     integration: sentTo,
     location: location.locationId === null ? undefined : location,

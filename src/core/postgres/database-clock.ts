@@ -23,7 +23,15 @@ export function watchSuspension(): () => number {
   };
 }
 
-/** Returns the time by Postgres's clock. @throws if Postgres has not answered yet */
+/** The time is not known, because Postgres has not answered since this process started. */
+export class TimeUnknown extends Error {
+  override readonly name = 'TimeUnknown';
+  constructor() {
+    super('the time is not known yet, because Postgres has not answered since this process started');
+  }
+}
+
+/** Returns the time by Postgres's clock. @throws TimeUnknown */
 export type Now = () => Date;
 
 export type DatabaseClock = {
@@ -44,7 +52,7 @@ export function databaseClock(pool: Pool): DatabaseClock {
   let last: { timeOrigin: number; withinMs: number; at: number; suspendedMs: () => number } | undefined;
   return {
     now() {
-      if (last === undefined) throw new Error('Postgres has not told the time yet');
+      if (last === undefined) throw new TimeUnknown();
       return new Date(last.timeOrigin + performance.now() + last.suspendedMs());
     },
     async follow() {

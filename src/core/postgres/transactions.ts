@@ -3,12 +3,17 @@ import pg, { type ClientBase, type Pool, type PoolClient } from 'pg';
 
 // guard: stale-statement
 // guard: no-writes
-/**
- * SQLSTATEs of errors that are certainly about the statement: its values (21, 22, 23), a collision (40), a limit (54),
- * a lock (55), a time-out (57014). Other errors may be about the connection or its server: read-only (25006), full
- * (53), shutting down (57P01), a prepared statement that a migration made stale (0A000).
- */
 const ABOUT_THE_STATEMENT = /^(?:21|22|23|40|54|55|57014)/;
+
+/**
+ * True for errors that are certainly about the statement: its values (SQLSTATE 21, 22, 23), a collision (40), a limit
+ * (54), a lock (55), a time-out (57014). A statement about other rows may succeed. Other errors may be about the
+ * connection or its server: read-only (25006), full (53), shutting down (57P01), a prepared statement that a migration
+ * made stale (0A000).
+ */
+export function isAboutStatement(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && ABOUT_THE_STATEMENT.test(error.code ?? '');
+}
 
 /**
  * Lends a pool connection to `work`. Closes it after an error that may be about the connection or its server, because
@@ -25,7 +30,7 @@ export async function withClient<Result>(pool: Pool, work: (client: PoolClient) 
   try {
     return await work(client);
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || !ABOUT_THE_STATEMENT.test(error.code ?? '')) broken ??= error as Error;
+    if (!isAboutStatement(error)) broken ??= error as Error;
     throw error;
   } finally {
     client.off('error', onError);

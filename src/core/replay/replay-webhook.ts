@@ -116,7 +116,7 @@ function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Tran
 async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: Replay): Promise<Replay> {
   if (secrets?.body === undefined || replay.dropped !== undefined) return replay;
   const { locationId, id: webhookId } = replay;
-  const sealed = await sealWebhook(keys, { locationId, webhookId }, { target: '', body: secrets.body });
+  const sealed = await sealWebhook(keys, { locationId, webhookId }, { body: secrets.body });
   return { ...replay, body: Buffer.alloc(0), sealed };
 }
 

@@ -1,6 +1,7 @@
-import pg, { type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
+import { isAboutStatement } from '../postgres/transactions.ts';
 import { recordAction, type Action } from '../operators/audit.ts';
 import type { Actor } from '../operators/operator.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
@@ -35,6 +36,7 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 /**
  * Replays all matching webhooks, oldest first, each with its own commit. A failure does not stop the others, and an
  * interrupted run can be repeated. Webhooks and replays that arrive during the run are left out, so that it ends.
+ * @param filter.until of `endOfRun`
  * @param filter.oldToken by default webhooks refused for an old token are left out, because only the refusal may have
  *   stopped a forger who had the old token
  * @param filter.replayable `all` also replays webhooks whose earlier replay had another outcome
@@ -45,14 +47,14 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
  */
 export async function* replayWebhooks(
   deps: Replaying,
-  filter: WebhookFilter & { replayable: 'open' | 'all' },
+  filter: WebhookFilter & { until: Date; replayable: 'open' | 'all' },
   about: {
     by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
     from?: WebhookKey | undefined;
     passed?: (upTo: WebhookKey) => 'enough' | undefined;
   },
 ): AsyncGenerator<{ of: KeyedWebhook; replayed: Replayed | Refusal }> {
-  const matching = { ...filter, oldToken: filter.oldToken ?? false, until: await endOfRun(deps.pool, filter.until) };
+  const matching = { ...filter, oldToken: filter.oldToken ?? false };
   let after = about.from;
   do {
     // Bodies may be large, so they are read one at a time.
@@ -116,7 +118,7 @@ export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Dat
 
 /** After a deadlock, a held lock or bad values, refuses only this webhook, because the next one may succeed. */
 function ownFault(error: unknown): Refusal {
-  if (error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '')) {
+  if (isAboutStatement(error)) {
     const { code: sqlstate = '' } = error;
     return {
       refused: `Postgres could not process it (${sqlstate}); try again`,

@@ -4,7 +4,7 @@ import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type DecryptSettings } from '../locations/locations.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Translated } from '../domain/webhook.ts';
-import type { SettingsKeys } from '../locations/settings-key.ts';
+import type { SettingsKeys, WebhookSecrets } from '../locations/settings-key.ts';
 import { checkEvents, verifyAndTranslate } from '../statuses/translate-webhook-request.ts';
 
 export type RetranslateDeps = {
@@ -49,13 +49,13 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   if (stored.locked !== undefined) return stored.locked;
   if (stored.polled) return { events: checkEvents(JSON.parse(stored.body.toString())) };
 
-  const { target, headers, body: _body, ...credentials } = stored.secrets ?? { target: '' };
+  const { target, headers, body: _body, ...credentials }: WebhookSecrets = stored.secrets ?? {};
   return verifyAndTranslate(opened.provider, opened.settings, {
     headers: { ...stored.headers, ...headers, ...credentials },
     body: stored.body,
-    url: deps.publicUrl + (target || webhookPath(stored)),
+    url: deps.publicUrl + (target ?? webhookPath(stored)),
     receivedAt: stored.firstReceivedAt,
-    verified: target === '',
+    verified: target === undefined,
   });
 }
 

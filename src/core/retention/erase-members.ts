@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg, { type ClientBase, type Pool } from 'pg';
-import { inBatch, inBatches, LOCK_ERASE_MEMBERS, restSince } from '../postgres/transactions.ts';
+import type { ClientBase, Pool, QueryResult } from 'pg';
+import { inBatch, inBatches, isAboutStatement, LOCK_ERASE_MEMBERS, restSince } from '../postgres/transactions.ts';
 import type { Log } from '../domain/log.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
@@ -53,7 +53,7 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
   let after: Ended | undefined;
   for (;;) {
     const began = performance.now();
-    const { rows }: pg.QueryResult<Ended> = await pool.query<Ended>(
+    const { rows }: QueryResult<Ended> = await pool.query<Ended>(
       `SELECT service_order_id AS "serviceOrderId", ended_at::text AS "endedAt" FROM orders
        WHERE erased_at IS NULL AND ended_at < now() - make_interval(days => $1::int)
          AND ($2::timestamptz IS NULL OR (ended_at, service_order_id) > ($2::timestamptz, $3::text))
@@ -85,7 +85,7 @@ export async function eraseBatch(
       return eraseOrders(client, ids, about.sent);
     });
   } catch (error) {
-    if (!isAboutThese(error)) throw error;
+    if (!isAboutStatement(error)) throw error;
     if (ids.length === 1) {
       about.log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
       return 0;
@@ -98,11 +98,6 @@ export async function eraseBatch(
     }
     return erased;
   }
-}
-
-/** True for a time-out, a deadlock, a held lock or bad values: other orders may still succeed. */
-function isAboutThese(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(2[123]|40|54|55|57014)/.test(error.code ?? '');
 }
 
 /**

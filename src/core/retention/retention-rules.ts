@@ -147,8 +147,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
- * wait for at most the 100 ms of its lock timeout, plus a few for the drop. It also drops days that an earlier version
- * detached but did not drop.
+ * wait for at most the 100 ms of its lock timeout, plus a few for the drop.
  * @returns the names of the dropped tables
  * @throws after the last day, if a day could not be dropped because a session reads it or `webhooks`, or because an
  *   object depends on it. The next round tries again
@@ -196,7 +195,7 @@ function drop(pool: Pool, name: string): Promise<boolean | undefined> {
   });
 }
 
-/** Finds partitions by name, because a table that was detached is no partition but still has its name. */
+/** Finds partitions by name, because a table that somebody detached by hand is no partition but still has its name. */
 async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.relname AS name

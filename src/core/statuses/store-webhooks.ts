@@ -116,7 +116,7 @@ export async function storeArrived(
   if (dropped === undefined && !isSealed) return compressBody(webhook);
   const secrets = {
     // A replay verifies a dropped webhook again. For that it needs the target and all headers.
-    ...(dropped === undefined ? { target: '' } : { target, ...leftOut(arrived.headers, headers) }),
+    ...(dropped !== undefined && { target, ...leftOut(arrived.headers, headers) }),
     ...(isSealed && { body: body.toString('base64') }),
   };
   return compressBody({ ...webhook, sealed: await sealWebhook(keys, { locationId, webhookId: id }, secrets) });

@@ -3,20 +3,23 @@ import type { FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fasti
 import type { z } from 'zod';
 import { toCauseText } from '../../core/domain/cause-text.ts';
 import { issueInWords } from '../../core/domain/issue-in-words.ts';
+import { TimeUnknown } from '../../core/postgres/database-clock.ts';
 import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
 import { PROBLEMS, sendProblem, type ProblemStatus } from '../problem.ts';
 
 /** Messages of errors that carry no code: ours about the clock, and those of the `pg` library. */
 const LOST =
-  /^(Postgres has not told the time yet|timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
+  /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
 
 /** True if Postgres is unavailable or overloaded, so that the same request may succeed later. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isDatabaseAway);
   if (!(error instanceof Error)) return false;
+  if (error instanceof TimeUnknown) return true;
   const { code } = error as { code?: unknown };
+  // `isAboutStatement` asks something else: whether the next statement may succeed on the same connection.
   if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55|57)/.test(error.code ?? '');
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }

@@ -71,8 +71,6 @@ function lacks(field: string, problem: string, words: string): GiveUp {
 
 /** Deliverect documents no maximum length of ids, names and notes. */
 const UNLIMITED = Infinity;
-/** "Typically 4 or 5" characters, at most 12: https://developers.deliverect.com/page/glossary-pos-orders */
-const DISPLAY_ID_MAX = 12;
 /** An order that is due within these milliseconds is ASAP: https://developers.deliverect.com/page/channel-orders */
 const ASAP_MS = 30 * 60_000;
 /** The payment type "credit card online". The other is cash. https://developers.deliverect.com/page/payment-types */
@@ -94,7 +92,8 @@ export function writeOrder(
   const isDelivery = fulfillment.type === 'delivery';
   return {
     channelOrderId: order.serviceOrderId,
-    channelOrderDisplayId: order.callOutCode ?? displayIdOf(order.serviceOrderId),
+    // Up to 12 characters: https://developers.deliverect.com/page/glossary-pos-orders
+    channelOrderDisplayId: order.callOutCode,
     orderType: isDelivery ? 2 : 1,
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
@@ -125,11 +124,6 @@ function courierOf(
 ) {
   if (fulfillment.type === 'pickup' || deliveredBy === 'restaurant') return { courier: 'restaurant', tip };
   return { courier: deliveredBy === 'platform' ? channelName : 'restaurant', tip: 0, driverTip: tip };
-}
-
-/** The id that staff call out if the order has no pickup code. Orders differ most at the end of their ids. */
-function displayIdOf(id: string): string {
-  return id.slice(-DISPLAY_ID_MAX).replace(/^[\uDC00-\uDFFF]/, '');
 }
 
 /**

@@ -178,7 +178,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
     checks: [
       {
         // The kitchen's screens show it while the order waits. Toast takes up to 255 characters.
-        tabName: order.callOutCode ?? order.serviceOrderId,
+        tabName: order.callOutCode,
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),

@@ -194,8 +194,8 @@ describe('before it is sent', () => {
             c AS (INSERT INTO order_contents VALUES ($1, $2)),
             x AS (INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
                   VALUES ($1, 'exact', 'platform', now() + interval '1 h'))
-       INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence, cancellation)
-       VALUES ($1, 'exact', 'pickup', 0, 1, 'requested')`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence, cancellation)
+       VALUES ($1, 'K472', 'exact', 'pickup', 0, 1, 'requested')`,
       [id, order],
     );
     await isIn(id, 'withdrawn');

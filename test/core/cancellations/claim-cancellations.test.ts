@@ -22,8 +22,8 @@ async function seed(integration: string, count: number): Promise<void> {
           l AS (INSERT INTO locations (location_id, integration, settings) SELECT DISTINCT place, $1, '' FROM s),
           p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
                 SELECT id, place, 'sent', now(), now() FROM s),
-          o AS (INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-                SELECT id, place, $1, 'pickup', 10, 2 FROM s)
+          o AS (INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+                SELECT id, 'K472', place, $1, 'pickup', 10, 2 FROM s)
      INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
      SELECT id, place, 'platform', now() + interval '1 h' FROM s`,
     [integration, count],

@@ -15,8 +15,8 @@ beforeAll(async () => {
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
                 VALUES ($1, 'club-1', now() + interval '1 h'))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
-     VALUES ($1, 'club-1', 'pickup', 0, 1)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence)
+     VALUES ($1, 'K472', 'club-1', 'pickup', 0, 1)`,
     [ORDER],
   );
 });

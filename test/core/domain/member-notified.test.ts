@@ -119,19 +119,6 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
     },
   ],
   [
-    'it failed before it was read, in a process of the version before',
-    'not notified',
-    async () => {
-      const id = `order-${randomUUID()}`;
-      await system.query(
-        `INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
-         VALUES ($1, 'failed', 'the order is not canonical', now(), now())`,
-        [id],
-      );
-      return id;
-    },
-  ],
-  [
     'it fails after the POS reported it',
     'notified that the order is being prepared. The failure of its placement was not reported, because the order had already progressed',
     async () => {

@@ -51,8 +51,8 @@ beforeEach(async () => {
        INSERT INTO placements (service_order_id, location_id, deadline_at)
        SELECT 'order-' || i, 'club-1', now() FROM generate_series(1, 1200) AS i
      )
-     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence)
-     SELECT 'order-' || i, 'club-1', 'pickup', 1 FROM generate_series(1, 1200) AS i`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence)
+     SELECT 'order-' || i, 'K472', 'club-1', 'pickup', 1 FROM generate_series(1, 1200) AS i`,
   );
 });
 
@@ -174,7 +174,7 @@ it('who follows an order that no signal named yet has its messages from the firs
   await heardIs('early', 'at undefined');
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, deadline_at) VALUES ('order-of-tomorrow', now()))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ('order-of-tomorrow', 'club-1', 'pickup', 1)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence) VALUES ('order-of-tomorrow', 'K472', 'club-1', 'pickup', 1)`,
   );
   await move('order-of-tomorrow', 1);
   await heardIs('early', 'at undefined', 'at 1', 1);

@@ -66,8 +66,8 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   async function lay(count: number, agoS = 0): Promise<void> {
     await pool.query(
       `WITH o AS (
-         INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence)
-         SELECT 'order-' || nth, 'club', 'pickup', 20, 3 FROM generate_series(1, $1::int) AS nth
+         INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence)
+         SELECT 'order-' || nth, 'K472', 'club', 'pickup', 20, 3 FROM generate_series(1, $1::int) AS nth
          ON CONFLICT DO NOTHING
        )
        INSERT INTO outbox (service_order_id, sequence, rank, applied_at)

@@ -91,6 +91,7 @@ describe('the status topic', () => {
       status: 'ready',
       memberState: 'ready_for_delivery',
       fulfillment: 'delivery',
+      callOutCode: 'K472',
       providerOrderId: 'pos-1',
       reason: 'at the counter',
       occurredAt: expect.any(String),

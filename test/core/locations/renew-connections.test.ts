@@ -74,7 +74,7 @@ it('spends every refresh token before it dies, and names the location that needs
     signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
   };
-  // As the version before left it, which knew nothing of grants.
+  // As if the provider's module had renewed no grants when these settings were stored.
   await pool.query(`UPDATE locations SET grant_sha256 = NULL WHERE location_id = 'fine'`);
   await renewConnections(deps);
   expect(await readGrant(pool, 'fine')).toMatchObject({ daysLeft: 13 });

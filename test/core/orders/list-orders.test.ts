@@ -21,8 +21,8 @@ beforeAll(async () => {
               now() - make_interval(secs => i), now(), CASE WHEN i % 1000 = 0 THEN NULL ELSE now() END
        FROM generate_series(1, $1::int) AS i
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, ended_at)
-     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 60, now()
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, ended_at)
+     SELECT 'order-' || i, 'K472', 'club-' || i % 100, 'standard', 'pickup', 60, now()
      FROM generate_series(1, $1::int) AS i`,
     [ORDERS],
   );

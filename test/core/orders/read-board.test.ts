@@ -24,8 +24,8 @@ beforeAll(async () => {
        INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict)
        SELECT 'order-' || i, 'cancelled', 'X', 'stale', i % 1000 = 0 FROM generate_series(1, $1::int) AS i
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, ended_at)
-     SELECT 'order-' || i, 'club-' || i % 100, 'standard', 'pickup', 60,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, ended_at)
+     SELECT 'order-' || i, 'K472', 'club-' || i % 100, 'standard', 'pickup', 60,
             CASE WHEN i % 50 > 0 THEN now() - make_interval(secs => i * 28) END
      FROM generate_series(1, $1::int) AS i`,
     [ORDERS],
@@ -127,8 +127,8 @@ it('one that the indexes lose is asked for by its id', async () => {
   await pool.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at)
                 VALUES ('old-doubt', 'club-1', 'in_doubt', now()))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, ended_at)
-     VALUES ('old-doubt', 'club-1', 'pickup', now() - interval '1 h')`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at)
+     VALUES ('old-doubt', 'K472', 'club-1', 'pickup', now() - interval '1 h')`,
   );
   expect((await readBoard(pool, erased.seen)).hidden).toContain('old-doubt');
 });

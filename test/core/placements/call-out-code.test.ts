@@ -103,26 +103,3 @@ it('stays as it is when the order is sent again, and when it is signalled again 
   expect(sent).toEqual([code, code]);
   expect(toldCodes(serviceOrderId)).toEqual([code, code]);
 });
-
-it('is missing where a version before recorded the order, which is placed and told all the same', async () => {
-  const { serviceOrderId, ...order } = sampleOrder();
-  await system.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, state, deadline_at)
-       VALUES ($1, 'club-1', 'waiting', now() + interval '10 min')
-     ), o AS (
-       INSERT INTO orders (service_order_id, location_id, fulfillment, rank, sequence) VALUES ($1, 'club-1', 'pickup', 0, 1)
-     )
-     INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)`,
-    [serviceOrderId, JSON.stringify({ serviceOrderId, ...order })],
-  );
-  const [told] = await until(() => {
-    const messages = system.live(serviceOrderId);
-    return messages.length > 0 && messages;
-  });
-  expect(told).toMatchObject({ memberState: 'sent', sequence: 2 });
-  expect(told).not.toHaveProperty('callOutCode');
-  const ticket = pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
-  expect(ticket?.order).toMatchObject({ money: order.money });
-  expect(ticket?.order).not.toHaveProperty('callOutCode');
-});

@@ -486,8 +486,8 @@ it('what is told of a request has neither its path nor its query', async () => {
 it('reads of orders that are as they should be their own rows alone, and one process looks at a time', async () => {
   const [placed, ORDERS] = [await placeAt(await addTill()), 300];
   await system.query(
-    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank)
-     SELECT 'healthy-' || nth, o.location_id, 'till', 'pickup', 20
+    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)
+     SELECT 'healthy-' || nth, 'K472', o.location_id, 'till', 'pickup', 20
      FROM orders o, generate_series(1, $2::int) AS nth WHERE o.service_order_id = $1`,
     [placed, ORDERS],
   );

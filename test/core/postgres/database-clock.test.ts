@@ -1,7 +1,7 @@
 import os from 'node:os';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
+import { databaseClock, TimeUnknown } from '../../../src/core/postgres/database-clock.ts';
 import { createEmptyDatabase } from '../../support/create-database.ts';
 
 const LATE_MS = 800;
@@ -88,5 +88,5 @@ it('tells the time of Postgres', async () => {
 });
 
 it('nobody knows the time before Postgres has told it', () => {
-  expect(() => databaseClock(telling).now()).toThrow('Postgres has not told the time yet');
+  expect(() => databaseClock(telling).now()).toThrow(TimeUnknown);
 });

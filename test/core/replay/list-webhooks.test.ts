@@ -89,7 +89,7 @@ it('a replay of many can be ended, and gone on with, where none matches', async 
   for (let nth = 0; nth < 2; nth += 1) {
     const run = replayWebhooks(
       deps,
-      { integration: 'nobody', replayable: 'open' },
+      { integration: 'nobody', until: new Date(), replayable: 'open' },
       {
         by: { kind: 'command_line', id: 'ada', name: 'ada' },
         from: passed.at(-1),

@@ -12,7 +12,6 @@ import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-we
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { sealUnbound } from '../../support/seal-unbound.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 
 const words = 'Ada waits outside';
@@ -248,15 +247,5 @@ describe('a webhook with our token in its body', () => {
       ),
       cause: { code: 'sealed_for_another' },
     });
-  });
-
-  it('sealed by an earlier version, for no row, is replayed as well', async () => {
-    const webhook = await drop('before');
-    const settingsKey = system.env['SETTINGS_KEY'] ?? '';
-    const sealed = await sealUnbound(settingsKey, { authorization: 'Basic eDp5', target: '/webhook/picky/club-1' });
-    await system.query('UPDATE webhooks SET sealed = $2 WHERE id = $1', [webhook, sealed]);
-    expect(await replay(webhook)).toMatchObject({ outcome: 'dropped', reason: 'not authentic: a wrong secret' });
-    secretIsRight = true;
-    expect(await replay(webhook)).toMatchObject({ outcome: 'applied' });
   });
 });

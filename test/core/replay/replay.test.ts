@@ -11,11 +11,10 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { readLive } from '../../../src/core/live/read-live.ts';
 import { asService } from '../../support/as-service.ts';
-import { sealWebhook } from '../../../src/core/locations/settings-key.ts';
+import { parseSettingsKeys, sealWebhook } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { CLI, runCli } from '../../support/run-cli.ts';
 import type { Ended } from '../../support/run-program.ts';
-import { sealUnbound } from '../../support/seal-unbound.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -410,8 +409,8 @@ describe('a webhook that verified when it came', () => {
                                       rank, native_status)
            VALUES ('club', 'standard', 'slip', now()::date, gen_random_uuid(), 40, 'READY')
          )
-         INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-         VALUES ('alone', 'club', 'standard', 'pickup', 1)`,
+         INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
+         VALUES ('alone', 'K472', 'club', 'standard', 'pickup', 1)`,
         [id, Buffer.from(JSON.stringify(body))],
       );
       const { out } = await cli(['webhook', 'replay', id, '--json'], '', alone);
@@ -619,16 +618,15 @@ describe('all that match', () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const first = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
+    const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+    const ids = Array.from({ length: 200 }, () => uuidV7());
+    const sealed = ids.map((webhookId) => sealWebhook(keys, { locationId, webhookId }, { target: '/webhook' }));
     await system.query(
       `INSERT INTO webhooks
-       SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, $3, d.body, d.truncated,
+       SELECT d.day, d.location_id, more.id, d.integration, d.received_at, d.headers, more.sealed, d.body, d.truncated,
               d.events, d.outcome, d.reason
-       FROM webhooks d, unnest($2::uuid[]) AS more(id) WHERE d.id = $1`,
-      [
-        first,
-        Array.from({ length: 200 }, () => uuidV7()),
-        await sealUnbound(system.env['SETTINGS_KEY'] ?? '', { target: '/webhook' }),
-      ],
+       FROM webhooks d, unnest($2::uuid[], $3::text[]) AS more(id, sealed) WHERE d.id = $1`,
+      [first, ids, await Promise.all(sealed)],
     );
     await mend(locationId);
     const ended = await whileLocked(serviceOrderId, async () => {

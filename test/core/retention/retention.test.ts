@@ -140,7 +140,7 @@ const webhook = async ({ body }: Answer): Promise<Record<string, unknown> | unde
 async function dayTables(): Promise<Record<string, string>> {
   const rows = await system.query(
     `SELECT right(c.relname, 8) AS day,
-            CASE WHEN i.inhdetachpending THEN 'pending' WHEN i.inhrelid IS NOT NULL THEN 'attached' ELSE 'detached' END AS state
+            CASE WHEN i.inhrelid IS NULL THEN 'detached' ELSE 'attached' END AS state
      FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
      WHERE c.relkind = 'r' AND c.relname ~ '^webhooks_' AND c.relnamespace = 'expediter'::regnamespace`,
   );
@@ -247,45 +247,6 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     const tables = await dayTables();
     expect(Object.keys(tables).filter((day) => day <= oldest)).toEqual([]);
     expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
-  });
-
-  it('go as well where an earlier version left them on the way, detached or not yet', async () => {
-    await system.passDays(3);
-    const [first, second] = [await dayAt(-17), await dayAt(-16)];
-    await system.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${second} CONCURRENTLY`);
-    const neighbour = await system.pool.connect();
-    await neighbour.query('BEGIN');
-    await neighbour.query('SELECT FROM webhooks LIMIT 1');
-    const dying = new pg.Client(system.databaseUrl);
-    dying.on('error', () => {});
-    await dying.connect();
-    const detach = dying.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${first} CONCURRENTLY`);
-    const died = expect(detach).rejects.toThrow();
-    await until(async () => (await dayTables())[first] === 'pending');
-    await system.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'ALTER TABLE%CONCURRENTLY' AND datname = current_database() AND pid <> pg_backend_pid()`,
-    );
-    await died;
-    await neighbour.query('ROLLBACK');
-    neighbour.release();
-    expect(await dayTables()).toMatchObject({ [first]: 'pending', [second]: 'detached' });
-
-    await dropOldPartitions(system.pools[0], WEBHOOK_DAYS);
-    const tables = await dayTables();
-    expect([tables[first], tables[second]]).toEqual([undefined, undefined]);
-    expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
-  });
-
-  it('a day that was detached is taken back where it is needed: the maker of partitions does not stumble over it', async () => {
-    const serviceOrderId = await seedOrder();
-    const kept = await send({ serviceOrderId, status: 'ready' });
-    const today = await dayAt(0);
-    await system.query(`ALTER TABLE webhooks DETACH PARTITION webhooks_${today} CONCURRENTLY`);
-    expect(await webhook(kept)).toBeUndefined();
-    await ensureWebhookPartitions(system.pools[0]);
-    expect((await dayTables())[today]).toBe('attached');
-    expect(await webhook(kept)).toMatchObject({ outcome: 'applied' });
-    expect((await send({ serviceOrderId, status: 'ready' })).body['outcome']).toBe('duplicate');
   });
 
   it('the connection that cleaned up is lent on as it was', async () => {
@@ -514,7 +475,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await system.query(
       `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
                   VALUES ('hollow', 'club-1', now() + interval '1 hour'))
-       INSERT INTO orders (service_order_id, location_id, fulfillment) VALUES ('hollow', 'club-1', 'pickup')`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment) VALUES ('hollow', 'K472', 'club-1', 'pickup')`,
     );
     await whenIn('hollow', 'failed');
     expect(system.platform.requests).toHaveLength(asked);
@@ -561,8 +522,8 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
   it('goes in batches, and waits for nobody: what somebody has at that moment goes in the next round', async () => {
     const stuck = Array.from({ length: 250 }, (_, i) => `ended-${String(i).padStart(3, '0')}`);
     await system.query(
-      `INSERT INTO orders (service_order_id, location_id, fulfillment, reason, ended_at)
-       SELECT id, 'club-1', 'pickup', $2, now() - interval '40 days' + make_interval(secs => n)
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, reason, ended_at)
+       SELECT id, 'K472', 'club-1', 'pickup', $2, now() - interval '40 days' + make_interval(secs => n)
        FROM unnest($1::text[]) WITH ORDINALITY AS t(id, n)`,
       [stuck, words],
     );

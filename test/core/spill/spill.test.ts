@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { putLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
-import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { parseSettingsKeys, seal } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { drainSpill } from '../../../src/core/spill/drain-spill.ts';
 import { decryptSpilled, sealSpilled } from '../../../src/core/spill/spill-webhook.ts';
@@ -20,7 +20,6 @@ import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
-import { sealUnbound } from '../../support/seal-unbound.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 /** Pub/Sub has more time here: this machine may be slow. */
@@ -418,7 +417,7 @@ describe('a kitchen that takes no orders', () => {
 });
 
 it('a text that was not sealed for the spill is no webhook of the spill', async () => {
-  const text = `test:${Buffer.alloc(32, 9).toString('base64')}`;
-  const sealed = Buffer.from(await sealUnbound(text, {}));
-  await expect(decryptSpilled(parseSettingsKeys(text), sealed)).rejects.toThrow('not sealed for the spill');
+  const keys = parseSettingsKeys(SETTINGS_KEY);
+  const sealed = Buffer.from(await seal(keys, {}, 'locations/club-1'));
+  await expect(decryptSpilled(keys, sealed)).rejects.toThrow('it was encrypted for locations/club-1, but is in spill');
 });

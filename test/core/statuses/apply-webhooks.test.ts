@@ -20,8 +20,8 @@ afterAll(() => pool.end());
 
 async function layOrders(ids: readonly string[]): Promise<void> {
   await pool.query(
-    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
+    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+     SELECT id, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
     [ids],
   );
 }

@@ -54,9 +54,9 @@ afterAll(() => pool.end());
 async function layOrders(world: string): Promise<void> {
   await pool.query(
     `WITH o AS (
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, failed_by_us,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, failed_by_us,
                            provider_order_id)
-       SELECT $1 || '-' || name, $1, 'standard', 'pickup', CASE name WHEN 'd' THEN 70 ELSE 10 END, 2, name = 'd',
+       SELECT $1 || '-' || name, 'K472', $1, 'standard', 'pickup', CASE name WHEN 'd' THEN 70 ELSE 10 END, 2, name = 'd',
               CASE name WHEN 'c' THEN $1 || '-r' END
        FROM unnest('{a,b,c,d}'::text[]) AS name
        RETURNING service_order_id, provider_order_id

@@ -14,8 +14,8 @@ beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 4, options: '-c enable_seqscan=off' });
   await ensureWebhookPartitions(pool);
   await pool.query(
-    `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT name, 'club', 'standard', 'pickup', 10, 2 FROM unnest('{locked,free}'::text[]) AS name`,
+    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+     SELECT name, 'K472', 'club', 'standard', 'pickup', 10, 2 FROM unnest('{locked,free}'::text[]) AS name`,
   );
 });
 afterEach(() => {

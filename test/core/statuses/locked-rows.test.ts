@@ -51,8 +51,8 @@ const seed = (ids: string[], locationId = 'club'): Promise<unknown> =>
        INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
        SELECT id, $2, 'sent', now(), now() FROM unnest($1::text[]) AS id
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, $2, 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+     SELECT id, 'K472', $2, 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
     [ids, locationId],
   );
 const numbered = (prefix: string, count: number): string[] =>

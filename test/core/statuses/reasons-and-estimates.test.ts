@@ -78,8 +78,8 @@ const asked = async (): Promise<string> => {
   await system.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
                 VALUES ($1, 'till-1', clock.now() + interval '1 h', clock.now(), 'infinity'))
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, sequence)
-     VALUES ($1, 'till-1', 'till', 'pickup', 1)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
+     VALUES ($1, 'K472', 'till-1', 'till', 'pickup', 1)`,
     [id],
   );
   return id;

@@ -50,8 +50,8 @@ async function layOrder(serviceOrderId: string): Promise<string> {
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at) VALUES ($1, 'club-1', now(), now())
      )
-     INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-     VALUES ($1, 'club-1', 'standard', 'pickup', 10, 2)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+     VALUES ($1, 'K472', 'club-1', 'standard', 'pickup', 10, 2)`,
     [serviceOrderId],
   );
   return serviceOrderId;

@@ -75,7 +75,7 @@ async function startPlacement(locationId: string): Promise<string> {
   await system.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
                 VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
-     INSERT INTO orders (service_order_id, location_id, fulfillment, sequence) VALUES ($1, $2, 'pickup', 1)`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence) VALUES ($1, 'K472', $2, 'pickup', 1)`,
     [serviceOrderId, locationId],
   );
   return serviceOrderId;
@@ -180,7 +180,6 @@ describe('what a webhook is answered, and what is kept of it', () => {
       const place = { locationId: String(kept?.['location_id']), webhookId: String(kept?.['id']) };
       const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
       expect(await unsealWebhook(keys, place, String(kept?.['sealed']))).toEqual({
-        target: '',
         body: Buffer.from(body).toString('base64'),
       });
       expect(JSON.stringify(kept)).not.toContain(run);
@@ -604,8 +603,8 @@ describe('many at once', () => {
     // Spread over pages, as a day's open orders are among all others.
     const ids = Array.from({ length: 600 }, (_, i) => `hot-${String(i).padStart(4, '0')}`);
     await system.query(
-      `INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence)
-       SELECT id, 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
+      `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
+       SELECT id, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
       [ids],
     );
     const orders = ids.filter((_, i) => i % 24 === 0);

@@ -222,8 +222,8 @@ describe('the board', () => {
          INSERT INTO placements (service_order_id, location_id, state, deadline_at, provider_order_id, finished_at)
          SELECT 'many-' || i, 'club-2', 'sent', now(), 'pos-many-' || i, now() FROM generate_series(1, $1::int) AS i
        )
-       INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, sequence, provider_order_id)
-       SELECT 'many-' || i, 'club-2', 'standard', 'pickup', 10, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence, provider_order_id)
+       SELECT 'many-' || i, 'K472', 'club-2', 'standard', 'pickup', 10, 2, 'pos-many-' || i FROM generate_series(1, $1::int) AS i`,
       [ORDERS],
     );
     const watching = await Promise.all([watch(0), watch(1)]);
@@ -529,8 +529,8 @@ it('what no change tells of is read anew some time: nothing is kept of an erased
        INSERT INTO placements (service_order_id, location_id, state, problem, deadline_at, finished_at)
        VALUES ('erased', 'club-1', 'failed', 'no peanuts for Ada', now(), now())
      )
-     INSERT INTO orders (service_order_id, location_id, fulfillment, rank, ended_at)
-     VALUES ('erased', 'club-1', 'pickup', 70, now())`,
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, ended_at)
+     VALUES ('erased', 'K472', 'club-1', 'pickup', 70, now())`,
   );
   const board = boardFeed({ pool, log: { error: () => {} } }, 300);
   const problems: unknown[] = [];

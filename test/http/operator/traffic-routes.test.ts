@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
+import { TimeUnknown } from '../../../src/core/postgres/database-clock.ts';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { countTraffic } from '../../../src/core/traffic/count-traffic.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
@@ -271,7 +272,7 @@ describe('on a quiet system', () => {
   it('what was counted before Postgres told the time counts as of when it did', async () => {
     let told = false;
     const early = counter(system.pool, () => {
-      if (!told) throw new Error('Postgres has not told the time yet');
+      if (!told) throw new TimeUnknown();
       return new Date();
     });
     await system.query(`DELETE FROM traffic WHERE outcome = 'unauthorized'`);

@@ -1,4 +1,4 @@
-import { CanonicalOrder } from '../../../src/core/domain/order.ts';
+import { KitchenOrder } from '../../../src/core/domain/order.ts';
 import type { Provider, Registry, Webhook } from '../../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { sign } from '../../../src/providers/standard/sign.ts';
@@ -52,7 +52,7 @@ async function simulated(name: PosName, provider: Provider): Promise<SignedSampl
   try {
     const settings = provider.settings.parse(pos.settings);
     const credentials = inMemoryCredentials(() => NOW);
-    const order = CanonicalOrder.parse(sampleOrder({ type: 'delivery' }));
+    const order = KitchenOrder.parse(sampleOrder({ type: 'delivery', callOutCode: 'K472' }));
     const signal = AbortSignal.timeout(10_000);
     await provider.createOrder(order, { settings, now: NOW, signal, credentials, fetch: boundedFetch() });
     const [ticket] = pos.tickets;

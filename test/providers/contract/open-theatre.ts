@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { FulfillmentType } from '../../../src/core/domain/lifecycle.ts';
-import { CanonicalOrder, type OrderRef } from '../../../src/core/domain/order.ts';
+import { type CanonicalOrder, KitchenOrder, type OrderRef } from '../../../src/core/domain/order.ts';
 import type { Provider, Webhook } from '../../../src/core/domain/provider.ts';
 import type { SignedWebhook, Simulator, Ticket } from '../../simulators/simulator.ts';
 import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
@@ -14,7 +14,8 @@ export type Claim = (name: string, body: () => void | Promise<void>) => void;
 export const WEBHOOK_URL = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
 export const FULFILLMENTS: readonly FulfillmentType[] = ['pickup', 'delivery'];
 
-export const orderOf = (options: SampleOptions = {}): CanonicalOrder => CanonicalOrder.parse(sampleOrder(options));
+export const orderOf = (options: SampleOptions = {}): KitchenOrder =>
+  KitchenOrder.parse({ callOutCode: 'K472', ...sampleOrder(options) });
 
 /** Shared by all claims about one provider. */
 export type Theatre<Settings> = ReturnType<typeof openTheatre<Settings>>;
