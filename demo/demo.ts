@@ -183,13 +183,13 @@ Ctrl-C ends everything. The data stays in ${options.dir}
 }
 
 /** Describes the guests who order from now on, the first guest's tracker, and the fault that was made on purpose. */
-function guests({ trackerUrl, locations, behind, mend }: Awaited<ReturnType<Sample['keepBusy']>>): string {
+function guests({ trackerUrl, locations, behind, fix }: Awaited<ReturnType<Sample['keepBusy']>>): string {
   return `A guest sees:   ${trackerUrl}
 
 From now on a few guests a minute order at ${locations.join(', ')} and ${behind}. The POS of
 ${behind} signs its webhooks with an old secret, on purpose: they are dropped, and the board
 shows that. To fix this, run these commands in another terminal, then replay the webhooks:
-${mend}
+${fix}
 `;
 }
 

@@ -25,7 +25,7 @@ import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-or
 import { prepareDemoDatabase } from './prepare-demo-database.ts';
 import { serveTracker } from './serve-tracker.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
-import { runAnewOnChange } from './run-anew-on-change.ts';
+import { runAgainOnChange } from './run-again-on-change.ts';
 import { runService, WHERE, type RunService, type Service } from './run-service.ts';
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
@@ -63,8 +63,8 @@ export type Demo = {
 };
 
 export type Sample = {
-  /** Places orders at other locations until the end. `mend` holds the commands that fix the settings of `behind`. */
-  keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; mend: string }>;
+  /** Places orders at other locations until the end. `fix` holds the commands that fix the settings of `behind`. */
+  keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; fix: string }>;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
 };
@@ -179,7 +179,7 @@ export async function startDemo(about: {
   };
   const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
   const shell = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
-  const running = about.watch ? await runAnewOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
+  const running = about.watch ? await runAgainOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
   service = running;
   endings.add('the service', () => running.stop());
   for (const { url } of [balancer, operators]) await until(async () => (await fetch(`${url}/readyz`, { signal })).ok);
@@ -256,9 +256,9 @@ export async function startDemo(about: {
         const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic: pubsub.orders });
         endings.add('the other POS', () => busy.stop());
         const settings = quoted(busy.rightSettings);
-        const mend = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
+        const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
         const trackerUrl = await tracker.urlOf(busy.firstOrder);
-        return { locations: BUSY, trackerUrl, behind: BEHIND, mend };
+        return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
       },
       async openByHand() {
         const hand = await setUpByHand(at);

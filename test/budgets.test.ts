@@ -33,6 +33,11 @@ function functionsIn(file: string): number[] {
 const source = find('src/**/*.ts');
 const tests = find('test/**');
 const pages = find('**/*.md', 'CHANGELOG.md', '.*/**');
+/** The words of each page: by hand, and below the line, where `npm run docs` writes. */
+const words = pages.map((file) => {
+  const [byHand = '', generated = ''] = read(file).split('<!-- Below this line: npm run docs -->');
+  return [byHand, generated].map((text) => text.match(/\S+/g)?.length ?? 0) as [number, number];
+});
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
@@ -43,12 +48,8 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 64_200, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
-  {
-    measure: 'words of documentation',
-    is: sum(pages.map((file) => read(file).split(/\s+/).length)),
-    budget: 61_700,
-    goal: 50_000,
-  },
+  { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 46_000 },
+  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 10_000 },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 50 },
   { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
 ];

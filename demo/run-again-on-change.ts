@@ -13,7 +13,7 @@ const DRAIN_DELAY_MS = '600';
  * stays if that fails. A change in `console` rebuilds the console, which any process then serves.
  * @param about.print gets a line for each change and its result
  */
-export async function runAnewOnChange(
+export async function runAgainOnChange(
   about: RunService & { print: (line: string) => void },
 ): Promise<Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'>> {
   const { signal, print } = about;
