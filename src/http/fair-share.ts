@@ -7,7 +7,7 @@ export type FairShare = {
   /** Counts a webhook of this location. @throws BeyondShare if the webhook would make other locations wait */
   admit(locationId: string): void;
   spend(locationId: string, bytes: number): void;
-  /** Limits the location to its share for 10 s, even without overload. For webhooks that fail verification. */
+  /** Limits the location to its share for 10 s, even without overload. Called when one of its webhooks failed verification. */
   distrust(locationId: string): void;
   stop(): void;
 };

@@ -32,7 +32,7 @@ type WithCode = { authorizationCode?: string | undefined };
  * Connects by an OAuth authorisation code. Without a code in the settings, it returns the URL to open. With a code, it
  * exchanges the code, then calls `by.connect`. If `by.connect` fails, it still returns the new settings, because a code
  * works only once.
- * @param by.url the page where the restaurant agrees; without secrets
+ * @param by.url the page where the restaurant agrees. It must contain no secret, because the operator sees it
  * @param by.shown tells the operator where the code appears, as in "the page shows it"
  * @param by.exchange returns the new settings, such as a token, and a message about them for the operator
  */

@@ -250,7 +250,7 @@ async function listPart(
       filter.serviceOrderId ?? null,
       filter.replayable ?? null,
       scan.stretchMs,
-      // If one row more than `left` is found, the span is too long. A span of 0 cannot get shorter, so it has no limit.
+      // Reads one row more than `left` to see whether the span of time must be shorter. A span of 0 ms is read whole.
       isOfOne ? scan.left : scan.stretchMs > 0 ? scan.left + 1 : null,
       filter.oldToken ?? null,
     ],

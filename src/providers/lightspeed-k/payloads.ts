@@ -47,9 +47,9 @@ export const Settings = z.strictObject({
   baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
   /** The token URL of API clients of the second version. Its host is not the host of `baseUrl`. */
   tokenUrl: HttpUrl.optional(),
-  /** SKUs of items and ids of production instructions, by our ids of items and modifiers. */
+  /** By our item id, the SKU of the item. By our modifier id, the id of its production instruction. */
   itemMap: ItemMap,
-  /** SKUs of modifiers that have a SKU and perhaps a price, by our ids of modifiers. */
+  /** By our modifier id, the SKU of a modifier that has one, and perhaps a price. */
   subItemMap: z.record(Id, Sku).default({}),
   /** The SKU of an item with open price that carries the order's fee. */
   feeSku: Sku.optional(),
