@@ -345,7 +345,9 @@ DECLARE
   child text := 'expediter.webhooks_' || to_char(day, 'YYYYMMDD');
 BEGIN
   IF day NOT BETWEEN '2000-01-01' AND '9999-12-30' THEN RAISE EXCEPTION 'no day of webhooks: %', day; END IF;
-  IF to_regclass(child) IS NOT NULL THEN RETURN; END IF;
+  -- A table of this name that is no partition is an error below, because webhooks of that day cannot be stored.
+  IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'expediter.webhooks'::regclass AND inhrelid = to_regclass(child))
+  THEN RETURN; END IF;
   -- Created first and then attached, it blocks no webhook; CREATE TABLE PARTITION OF would.
   EXECUTE format('CREATE TABLE %s (LIKE expediter.webhooks INCLUDING ALL)', child);
   EXECUTE format('ALTER TABLE expediter.webhooks ATTACH PARTITION %s FOR VALUES FROM (%L) TO (%L)',
