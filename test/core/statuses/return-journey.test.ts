@@ -268,7 +268,7 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const notStored = answers.filter(({ body }) => body['webhookId'] === null).length;
     expect(Number(whole) + Number(beginnings) + notStored).toBe(62);
     expect(notStored).toBeGreaterThan(20);
-    expect(system.logged.join('').match(/beyond DROPPED_QUOTA/g)).toHaveLength(2);
+    expect(system.logged.join('').match(/exceed DROPPED_QUOTA/g)).toHaveLength(2);
 
     const serviceOrderId = await order('flooded');
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));

@@ -196,7 +196,7 @@ describe('the live stream of an order', () => {
     const beginning = follow('drained');
     await until(async () => {
       const [waiting] = await system.query(
-        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%unnest%asked%' AND datname = current_database()`,
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%unnest%requested%' AND datname = current_database()`,
       );
       return waiting !== undefined;
     });

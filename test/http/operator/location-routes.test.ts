@@ -196,7 +196,7 @@ describe('a check', () => {
     expect((await operator.post('/locations/unasked-1/check')).body).toEqual({
       locationId: 'unasked-1',
       state: 'unchecked',
-      why: expect.stringContaining('unasked') as string,
+      detail: expect.stringContaining('unasked') as string,
     });
   });
 
