@@ -23,7 +23,7 @@ import { NotDone, POS, SETTINGS, operation, type Operation } from './operation.t
 import { LocationParams } from './requests.ts';
 
 const tag = 'Locations';
-const argument = { flags: '<id>', about: "the location's id on the ordering platform", field: 'locationId' };
+const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
 
@@ -91,9 +91,9 @@ const put = operation({
   },
   command: {
     name: 'location put',
-    about: 'configure a location. All its previous settings are replaced, and its held orders are tried at once',
+    about: 'configure a location. All its previous settings are replaced, and its held orders are tried immediately',
     options: [
-      { flags: '--location <id>', about: "the location's id on the ordering platform", required: true },
+      { flags: '--location <id>', about: "the location's id on the platform", required: true },
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
       {
         flags: '--settings <file>',
@@ -102,7 +102,7 @@ const put = operation({
       },
       {
         flags: '--country <code>',
-        about: 'such as DE, for telephone numbers in national form. By default the stored country stays',
+        about: 'the country of telephone numbers in national form, such as DE. By default the stored country stays',
       },
     ],
     more: `
@@ -166,7 +166,7 @@ const check = operation({
     tag,
     route: 'POST /locations/:locationId/check',
     summary: "Check with a location's POS whether its settings work",
-    description: 'Changes nothing at the POS. Takes up to 8 s. A paused location can be checked too.',
+    description: 'The check changes nothing at the POS, and takes up to 8 s. A paused location can be checked too.',
     output: CheckedLocation,
     answer: 'The answer of the POS.',
   },
@@ -188,8 +188,7 @@ const check = operation({
     about: "check with a location's POS whether its settings work. Changes nothing there. Exits 1 if they do not work",
     argument,
     more: `
-If the POS reports it, this also shows whether the tills take orders now. The documentation page of each integration
-says what the check proves, and what only a first order can show.
+This also shows whether the tills take orders now, if the POS reports that.
 `,
     examples: ['expediter provider check club-1'],
   },
@@ -221,10 +220,10 @@ const connect = operation({
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
     argument,
     more: `
-Needs PUBLIC_URL. HubRise and Square: if the settings have the application's id and secret but no token, this prints the
-URL of the page where the restaurant agrees. Put the code from that page into the settings as authorizationCode, and run
-the command again. It replaces the code in the stored settings by a token. Your file does not have this token: before
-you put the file again, add the code of a new authorisation to it.
+This needs PUBLIC_URL. For HubRise and Square: if the settings have the application's id and secret but no token, this
+prints the URL of the page where the restaurant agrees. Put the code from that page into the settings as
+authorizationCode, and run the command again. This replaces the code in the stored settings by a token, which your file
+does not have. Before you put the file again, add the code of a new authorisation to it.
 `,
     examples: ['expediter provider connect club-1'],
   },
@@ -265,7 +264,9 @@ const resume = operation({
     tag,
     route: 'POST /locations/:locationId/resume',
     summary: 'Resume a paused location: its orders continue',
-    description: 'They are tried at once. A pause by the POS ends too (docs/order-life.md#a-paused-location).',
+    description:
+      'The waiting orders are tried immediately. If the POS paused the location, this also ends that pause ' +
+      '(docs/order-life.md#a-paused-location).',
     output: PausedLocation,
     answer: 'The state of the location, even if it did not change.',
   },
@@ -276,7 +277,7 @@ const resume = operation({
   print: (_, { locationId }) => `${locationId} takes orders`,
   command: {
     name: 'location resume',
-    about: 'resume a paused location, also if its POS paused it: its orders continue',
+    about: 'resume a location that an operator or its POS paused. Its orders continue',
     argument,
     examples: ['expediter location resume club-1'],
   },
@@ -303,9 +304,9 @@ const remove = operation({
     more: `
 The location must be paused, and all its orders must have ended. Otherwise this prints the reason and exits 1.
 After five seconds its webhooks are answered 401. "order show" and "webhook show" still show its history.
-New orders of the platform for this location are held until "location put" configures it again. It then has the history
-of the same id, but needs new tokens. Access tokens that the POS granted may be shared with other locations, so they
-stay stored, encrypted, until 90 days after their last renewal. Revoke them at the POS.
+New orders of the platform for this location are held until "location put" configures it again. The location then has
+its old history again, but needs new tokens. Access tokens that the POS granted may be shared with other locations, so
+they stay stored, encrypted, until 90 days after their last renewal. Revoke them at the POS.
 `,
     examples: ['expediter location pause club-2', 'expediter location remove club-2'],
   },

@@ -32,7 +32,7 @@ const erase = operation({
     about: 'erase all data of one member now, before the retention ends. The orders stay, without member data',
     argument: {
       flags: '<memberId>',
-      about: "the member's id on the ordering platform, or - to read it from standard input",
+      about: "the member's id on the platform, or - to read it from standard input",
       field: 'memberId',
     },
     options: [{ flags: '--dry-run', about: 'only list the orders' }],
@@ -41,7 +41,7 @@ For each order of the member, this erases the contents of the order, the bodies 
 replays, the reasons in them, and the answers of the POS about the order. An order that is at its POS is erased even if
 it has not ended, and still gets its statuses. An order that is on its way to the POS is not erased, because its
 contents are needed to place it. Such orders are listed, and the exit code is 1. Try again when they are sent or have
-ended. It is safe to run this twice. docs/privacy.md says which data cannot be found by the member's id.
+ended. docs/privacy.md says which data cannot be found by the member's id.
 Other users of the machine can see command arguments, and a shell stores them. To avoid that, use - and standard input.
 The member's id is never printed. Reads DATABASE_URL.
 `,

@@ -27,7 +27,7 @@ import {
 } from './requests.ts';
 
 const tag = 'Orders';
-const argument = { flags: '<id>', about: "the order's id on the ordering platform", field: 'serviceOrderId' };
+const argument = { flags: '<id>', about: "the order's id on the platform", field: 'serviceOrderId' };
 
 const list = operation({
   id: 'listOrders',
@@ -37,7 +37,7 @@ const list = operation({
     tag,
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
-    description: 'Without member data. The cost of a page is bounded for every filter.',
+    description: 'The list has no member data.',
     output: ListedOrders,
     answer: 'A page of orders.',
   },
@@ -59,7 +59,7 @@ const list = operation({
       { flags: '--location <id>', about: 'at this location' },
       { flags: '--integration <name>', about: 'last sent through this integration' },
       { flags: '--state <state>', about: 'state of the placement', choices: PLACEMENT_STATES },
-      { flags: '--needs-operator', about: 'in doubt until a person says whether the POS has the ticket' },
+      { flags: '--needs-operator', about: 'only orders in doubt that wait for an operator' },
       { flags: '--open', about: 'only orders that have not ended' },
       { flags: '--status <status>', about: 'the last status that the POS reported', choices: STATUSES },
       { flags: '--member-state <state>', about: 'the state that the member sees', choices: MEMBER_STATES },
@@ -90,9 +90,9 @@ const show = operation({
     route: 'GET /orders/:serviceOrderId',
     summary: 'One order with everything that happened to it',
     description:
-      'Placement, attempts, POS ids, history, webhooks, live messages and what operators did. `timeline` has all of ' +
-      'these in one list. `droppedSince` counts the webhooks of its location that were dropped since its last ' +
-      'change. One of these webhooks may have been about the order.',
+      'The answer has the placement, attempts, POS ids, history, webhooks, live messages and what operators did. ' +
+      '`timeline` has all of these in one list. `droppedSince` counts the webhooks that were dropped at the ' +
+      "order's location since the order's last change. One of these webhooks may be about the order.",
     output: OrderStory,
     answer: 'The order.',
   },
@@ -134,8 +134,8 @@ const retry = operation({
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
     description:
-      'For a placement that waits or is held, or that failed before its order could be read. Any other failure is ' +
-      'final: the platform must place a new order.',
+      'Use this for a placement that waits or is held, or that failed before its order could be read. Any other ' +
+      'failure is final: the platform must place a new order.',
     output: Retried,
     answer: 'The placement is tried now.',
     refuses: true,
@@ -163,7 +163,8 @@ const resolve = operation({
     route: 'POST /orders/:serviceOrderId/resolve',
     summary: 'Say whether the POS has the ticket of an order in doubt',
     description:
-      'If the ticket is there, the order continues. If not, it is sent again, or withdrawn if it is to be cancelled.',
+      'If the ticket is there, the order continues. If not, the order is sent again, or withdrawn if it is to ' +
+      'be cancelled.',
     output: Resolved,
     answer: 'The order continues.',
     refuses: true,
@@ -187,17 +188,17 @@ const resolve = operation({
     options: [
       {
         flags: '--there',
-        about: 'the POS has the ticket: the order counts as sent, and the member is notified',
+        about: 'the POS has the ticket. The order then counts as sent, and the member is notified',
         conflicts: 'notThere',
       },
       {
         flags: '--pos-id <id>',
-        about: "the ticket's id at the POS, with --there: webhooks that waited for this id are applied",
+        about: "the ticket's id at the POS, with --there. Webhooks that waited for this id are applied",
         conflicts: 'notThere',
       },
       {
         flags: '--not-there',
-        about: 'the POS does not have the ticket: the order is sent again, or fails if it is too late',
+        about: 'the POS does not have the ticket. The order is then sent again, or fails if it is too late',
       },
     ],
     examples: [
@@ -223,7 +224,7 @@ const conclude = operation({
     tag,
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
     summary: 'Say whether the restaurant cancelled an order on the telephone',
-    description: 'If it cancelled the order, the member is notified. If not, it makes the order, which continues.',
+    description: 'If the restaurant cancelled the order, the member is notified. If not, the order continues.',
     output: CancellationConcluded,
     answer: 'The cancellation has ended.',
     refuses: true,
@@ -252,8 +253,8 @@ const cancel = operation({
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Cancel an order',
     description:
-      'An order that was not sent is withdrawn (`withdraws`). Otherwise its POS is asked to cancel it, again if ' +
-      'needed (`asks_pos`), and it is cancelled only when the POS confirms.',
+      'An order that was not sent is withdrawn (`withdraws`). Otherwise the POS is asked, again if needed ' +
+      '(`asks_pos`). The order is then cancelled only when the POS confirms.',
     output: CancellationRequested,
     answer: 'The order is being cancelled.',
     refuses: true,
@@ -298,7 +299,7 @@ const renumber = operation({
     more: `
 A database that was restored, or that lost commits in a failover, would use numbers again that readers have already
 seen. Readers would then drop these messages as repeats. Run this before the service starts, or as soon as you notice
-while it runs. It takes no time and changes no stored message. It is safe to run it twice. See docs/recovery.md.
+while it runs. It is safe to run it twice. See docs/recovery.md.
 `,
     examples: ['expediter order renumber'],
   },

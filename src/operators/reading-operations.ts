@@ -17,24 +17,27 @@ const audit = operation({
     route: 'GET /audit',
     summary: 'What operators did and read, and what was refused, newest first',
     description:
-      'Codes and ids, no member data. An admin of some locations reads the actions at these locations. Only an admin ' +
-      'of all locations reads the actions that belong to no location. An action is recorded before it is done. If it ' +
-      'cannot be recorded, it is not done, and the answer is 503. Rows never change, and are stored for ' +
-      '`AUDIT_RETENTION_DAYS`. The only text in them that staff typed are names of tokens, and addresses and groups ' +
-      'that have roles. At most a thousand refusals a minute are recorded for one operator.',
+      'The list has codes and ids, but no member data. An admin of some locations reads the actions at these ' +
+      'locations. Only an admin of all locations reads the actions that belong to no location. An action is recorded ' +
+      'before it is done. If it cannot be recorded, it is not done, and the answer is 503. Rows never change, and are ' +
+      'stored for `AUDIT_RETENTION_DAYS`. The only texts that staff typed in them are names of tokens, and addresses ' +
+      'and groups that have roles. At most a thousand refusals a minute are recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },
   query: z.strictObject({
-    actor: Id.optional().meta({ description: 'By this operator: the name in the audit, or the id.' }),
+    actor: Id.optional().meta({ description: "The operator's name in the audit, or the operator's id." }),
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     order: Id.optional().meta({
       description: 'About this order. Replays of its webhooks are shown with the order.',
     }),
-    outcome: oneOf(FILTER_OUTCOMES, 'How it ended. `unknown`: it still runs, or its process died.').optional(),
-    since: When.optional().describe('Begun at this time or later.'),
-    until: When.optional().describe('Begun before this time.'),
+    outcome: oneOf(
+      FILTER_OUTCOMES,
+      'How it ended. An action is `unknown` if it still runs, or if its process died.',
+    ).optional(),
+    since: When.optional().describe('Only actions that began at this time or later.'),
+    until: When.optional().describe('Only actions that began before this time.'),
     ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
   }),
   run: ({ pool, within }, { location, order, limit, cursor, ...filter }) =>
@@ -42,9 +45,9 @@ const audit = operation({
   print: ({ actions }) => actsTable(actions, 'No actions match.'),
   command: {
     name: 'audit list',
-    about: 'list actions of operators, newest first: who, from where, what, on what, and how it ended',
+    about: 'list actions of operators, newest first, with the operator, the source, the subject and the outcome',
     options: [
-      { flags: '--actor <name>', about: 'by this operator: the name in the audit, or the id' },
+      { flags: '--actor <name>', about: "the operator's name in the audit, or the operator's id" },
       { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
       { flags: '--location <id>', about: 'at this location' },
       { flags: '--order <id>', about: 'about this order; replays of its webhooks are in `order show`' },
@@ -76,9 +79,9 @@ const traffic = operation({
     route: 'GET /traffic',
     summary: 'Counts of orders and webhooks in the last hours, by integration',
     description:
-      'Sums over all processes, up to ten seconds ago. A restart loses none. The last step is incomplete. ' +
-      'Percentiles are estimated from buckets. `unknown` counts webhooks to a URL with an unknown integration, and ' +
-      'orders of a location that is not configured.',
+      'The counts are sums over all processes, up to ten seconds ago. The last step is incomplete. Percentiles are ' +
+      'estimated from buckets. `unknown` counts webhooks to a URL with an unknown integration, and orders of a ' +
+      'location that is not configured.',
     output: ReadTraffic,
     answer: 'Lists with one value for each step.',
   },
@@ -104,9 +107,9 @@ const scorecards = operation({
     route: 'GET /scorecards',
     summary: 'How well each vendor worked in the last day and week',
     description:
-      'One scorecard for each integration. With `integration`, one for each of its locations. With `location`, one ' +
-      'for this location. Operators of some locations get one for each of these locations. Counts whole hours, up to ' +
-      `ten minutes ago. The scorecards with most missing webhooks come first, at most ${SCORECARDS_MAX}.`,
+      'There is one scorecard for each integration. With `integration`, there is one for each of its locations. With ' +
+      '`location`, there is one for this location. Only whole hours are counted, up to ten minutes ago. ' +
+      `The scorecards with most missing webhooks come first, at most ${SCORECARDS_MAX}.`,
     output: Scorecards,
     answer: 'One scorecard for each integration or location.',
   },
@@ -129,7 +132,7 @@ const spill = operation({
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',
     description:
-      'Every process reports only what it knows itself. Also answered while Postgres is away. Without a spill, no ' +
+      'Every process reports only what it knows itself. It also answers while Postgres is away. Without a spill, no ' +
       'webhook waits.',
     output: SpillAnswer,
     answer: 'The state of this process.',

@@ -57,7 +57,7 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   operator: {
     about: 'permissions: named tokens, the roles of people who sign in, and their sessions',
     more: `
-Roles: viewer reads everything except member data, and every other role includes it. operator retries, resolves,
+Roles: viewer reads everything except member data. Every other role includes viewer. operator retries, resolves,
 cancels, replays and pauses. member-data reads what a member ordered or wrote. admin manages permissions. operator,
 member-data and admin do not include each other. These commands need only DATABASE_URL and no role. The audit names the
 machine's user.

@@ -60,7 +60,7 @@ export const spanOptions = (did: string): CommandOption[] => [
 ];
 export const pagingOptions = (id: string): CommandOption[] => [
   { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
-  { flags: `--after <${id}>`, about: 'continue after this row, the last of the previous list' },
+  { flags: `--after <${id}>`, about: 'the last row of the previous list' },
 ];
 
 export const OrderParams = z.strictObject({
@@ -71,22 +71,22 @@ export const OrderParams = z.strictObject({
 });
 
 export const OrdersQuery = z.strictObject({
-  location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'Last sent through this integration.' }),
+  location: Id.optional().meta({ description: 'Only orders at this location.' }),
+  integration: Id.optional().meta({ description: 'Only orders last sent through this integration.' }),
   state: oneOf(PLACEMENT_STATES, 'State of the placement.').optional(),
-  needs: oneOf(['operator'], 'In doubt until a person says whether the POS has the ticket.').optional(),
-  open: whether('`true`: only orders that have not ended. `false`: only orders that have ended.').optional(),
+  needs: oneOf(['operator'], 'Only orders in doubt that wait for an operator.').optional(),
+  open: whether('Only orders that have not ended (`true`) or that have ended (`false`).').optional(),
   status: oneOf(STATUSES, 'The last status that the POS reported.').optional(),
   memberState: oneOf(MEMBER_STATES, 'The state that the member sees.').optional(),
-  since: When.optional().describe('Signalled at this time or later.'),
-  until: When.optional().describe('Signalled before this time.'),
+  since: When.optional().describe('Only orders signalled at this time or later.'),
+  until: When.optional().describe('Only orders signalled before this time.'),
   ...paging(Id),
 });
 
 export const OrderQuery = z.strictObject({
   ordered: whether('Add what was ordered and its price, without member data.').optional(),
   contents: whether(
-    'Add the order as it was fetched. It has member data, and the audit records who reads it.',
+    'Add the order as it was fetched. This contains member data, so the audit records who reads it.',
   ).optional(),
 });
 
@@ -110,22 +110,22 @@ const WebhookId = z
 export const WebhookParams = z.strictObject({ webhookId: WebhookId });
 
 const webhookFilter = {
-  outcome: oneOf(WEBHOOK_OUTCOMES, 'Its outcome.').optional(),
-  location: Id.optional().meta({ description: 'At this location.' }),
-  integration: Id.optional().meta({ description: 'Through this integration.' }),
-  since: When.optional().describe('Received at this time or later.'),
-  until: When.optional().describe('Received before this time.'),
+  outcome: oneOf(WEBHOOK_OUTCOMES, 'The outcome of the webhook.').optional(),
+  location: Id.optional().meta({ description: 'Only webhooks at this location.' }),
+  integration: Id.optional().meta({ description: 'Only webhooks through this integration.' }),
+  since: When.optional().describe('Only webhooks received at this time or later.'),
+  until: When.optional().describe('Only webhooks received before this time.'),
 };
 export const WebhooksQuery = z.strictObject({
   ...webhookFilter,
-  oldToken: whether('`true`: only webhooks refused for an old token. `false`: only the others.').optional(),
+  oldToken: whether('Only webhooks refused for an old token (`true`), or only other webhooks (`false`).').optional(),
   order: Id.optional().meta({ description: "Only webhooks in this order's history." }),
   ...paging(WebhookId),
 });
 
 export const WebhookQuery = z.strictObject({
   contents: whether(
-    '`false`: leave out `headers`, `body` and the `reason` of events. The audit then records nothing.',
+    'With `false`, `headers`, `body` and the `reason` of events are left out, and the audit records nothing.',
   ).optional(),
 });
 

@@ -32,7 +32,7 @@ const IssueToken = NewOperatorToken.extend({
   expiresAt: When.refine((at) => at.getTime() > Date.now(), { error: 'must be in the future' })
     .nullable()
     .optional()
-    .meta({ description: 'By default after 90 days. With null it never expires.' }),
+    .meta({ description: 'When the token expires: by default after 90 days, with null never.' }),
 }).meta({ examples: [{ name: 'nightly-report', roles: ['viewer'], expiresAt: '2030-01-31T00:00:00Z' }] });
 
 const RIGHT: readonly CommandOption[] = [
@@ -67,7 +67,7 @@ const listTokens = operation({
     tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
-    description: 'Includes expired and revoked tokens. The token itself is never shown.',
+    description: 'The list includes expired and revoked tokens.',
     output: z.object({ tokens: z.array(OperatorToken) }),
     answer: 'The named tokens.',
   },
@@ -87,7 +87,7 @@ const listTokens = operation({
     ),
   command: {
     name: 'operator token list',
-    about: 'list named tokens with their roles, their state and their last use. The token itself is never shown',
+    about: 'list named tokens with their roles, their state and their last use',
     examples: ['expediter operator token list'],
     rows: 'tokens',
   },
@@ -155,7 +155,7 @@ const revokeToken = operation({
     tag,
     route: 'POST /operators/tokens/:tokenId/revoke',
     summary: 'Revoke a named token and the sessions that it opened, within five seconds',
-    description: 'Permanent. Revoking it twice does no harm.',
+    description: 'This cannot be undone.',
     output: OperatorToken,
     answer: 'It is revoked.',
   },
@@ -199,7 +199,7 @@ const listGrants = operation({
     ),
   command: {
     name: 'operator grant list',
-    about: 'who has which roles, and where',
+    about: 'list who has which roles, and where',
     examples: ['expediter operator grant list'],
     rows: 'grants',
   },
@@ -279,7 +279,7 @@ const listOpen = operation({
     tag,
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
-    description: 'Most recently seen first. A session has the roles that its token or grants give now.',
+    description: 'The most recently seen session is first. A session has the roles that its token or grants give now.',
     output: z.object({ sessions: z.array(ActiveSession) }),
     answer: 'All open sessions.',
   },
@@ -319,7 +319,7 @@ const revokeSession = operation({
     tag,
     route: 'POST /operators/sessions/:sessionId/revoke',
     summary: 'End the session of a browser, within five seconds',
-    description: "The session's open streams end too. The person may sign in again. It is safe to end a session twice.",
+    description: "The session's open streams end too. The person may sign in again.",
     output: z.object({ sessionId: z.string(), revoked: z.literal(true) }),
     answer: 'It is revoked.',
   },

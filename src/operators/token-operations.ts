@@ -97,7 +97,7 @@ const revoke = operation({
     tag: 'Locations',
     route: 'POST /locations/:locationId/tokens/:tokenId/revoke',
     summary: 'Revoke a token, within five seconds',
-    description: 'Permanent. Revoking it twice does no harm.',
+    description: 'This cannot be undone.',
     output: RevokedToken,
     answer: 'It is revoked.',
   },

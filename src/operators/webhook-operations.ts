@@ -40,7 +40,7 @@ const FILTERS: readonly CommandOption[] = [
   { flags: '--location <id>', about: 'at this location' },
   { flags: '--integration <name>', about: 'through this integration' },
   ...spanOptions('received'),
-  { flags: '--old-token', about: 'only webhooks refused with 401 because their token is no longer valid' },
+  { flags: '--old-token', about: 'only webhooks refused for an old token' },
 ];
 
 /** Whether a command runs the operation. A command has no time limit, because no load balancer is in front of it. */
@@ -54,7 +54,7 @@ const list = operation({
     tag,
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
-    description: 'Without their contents. The cost of a page is bounded for every filter.',
+    description: 'The list does not show their contents.',
     output: ListedWebhooks,
     answer: 'A page of webhooks.',
   },
@@ -101,8 +101,8 @@ const show = operation({
     summary: 'One webhook with its headers and its body',
     description:
       'Headers and body may contain what a member wrote, so the audit records who reads them. `reason` is a sentence ' +
-      'for people and may change. `cause` is for programs: its code is of a closed list (`DropCause`, ' +
-      '`ReplayCause`). `webhookAuth` says how the POS authenticates.',
+      'for people and may change. `cause` is for programs: its code is from a closed list (`DropCause`, ' +
+      '`ReplayCause`).',
     output: ShownWebhook,
     answer: 'The webhook.',
   },
@@ -135,7 +135,7 @@ const replayMany = operation({
     description:
       'Each replay is a new webhook with its own commit. If one webhook cannot be replayed, the others still are. ' +
       'Replays are left out, and so are webhooks whose outcome a replay has already changed. A run ends early after ' +
-      '20 s, or when the client disconnects. `left` says how many remain, as far as 5 s suffice to count them. ' +
+      '20 s, or when the client disconnects. `left` counts the remaining webhooks, but only for 5 s. ' +
       'Repeat the request with `next` as `cursor` until `next` is null. Use the `until` of a dry run to cover the ' +
       'same webhooks. See docs/replay.md.',
     output: ReplayedMany,
@@ -227,19 +227,22 @@ const replay = operation({
       ...FILTERS,
       {
         flags: '--again',
-        about: 'with filters: also webhooks whose outcome a replay has already changed',
+        about: 'with filters, also replay webhooks whose outcome a replay has already changed',
       },
-      { flags: '--dry-run', about: 'change nothing; say the outcome of each webhook if only it were replayed now' },
+      {
+        flags: '--dry-run',
+        about: 'change nothing, and print the outcome of each webhook if no other webhook were replayed',
+      },
     ],
     more: `
-A dropped webhook is verified again, with the location's settings of today and the time at which the webhook arrived. A
-replay does what the webhook would do if it arrived now. A second replay changes nothing.
+A dropped webhook is verified again, with the location's settings of today and the time at which the webhook arrived.
+A replay does what the webhook would do if it arrived now.
 
 With filters (at least --outcome, --since or --old-token), webhooks are replayed oldest first, each with its own commit.
-If one cannot be replayed, the others still are. If a run stops early, repeat it. A run leaves out:
+If one webhook cannot be replayed, the others still are. If a run stops early, repeat it. A run leaves out:
 
 - replays, and webhooks that arrive during the run;
-- webhooks whose outcome a replay has already changed, unless --again (dropped a second time is no change);
+- webhooks whose outcome a replay has already changed, unless --again (a second "dropped" is no change);
 - webhooks refused for an old token, unless --old-token, which replays only these. If the POS does not sign webhooks,
   only you can tell whether they really came from the POS;
 - webhooks cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and webhooks whose body was erased.

@@ -27,8 +27,8 @@ export const LiveMessage = z
       .exactOptional()
       .meta({
         description:
-          'Missing in the `failed` of an order that could never be read from the platform. If the platform signals that ' +
-          'order again, it starts again: messages with higher sequences follow, and have it.',
+          'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
+          'that order again, the order starts again: the next messages have higher sequences and a `locationId`.',
       }),
     sequence: z
       .int()
@@ -36,7 +36,7 @@ export const LiveMessage = z
       .meta({
         description:
           "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
-          'number. Messages may come twice: drop a message that is not above your last one, and never wait for a number.',
+          'number. Messages may come twice: drop a message that is not above your last number.',
       }),
     status: z
       .enum(STATUSES)
@@ -49,12 +49,15 @@ export const LiveMessage = z
       .exactOptional()
       .meta({
         description:
-          'What the staff call out: the same in every message of the order and on its ticket at the POS. Missing where ' +
-          '`locationId` is missing.',
+          'The code that the staff call out. It is the same in every message of the order and on its ticket at the ' +
+          'POS. Missing where `locationId` is missing.',
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
-    reason: z.string().exactOptional().meta({ description: 'Why it failed or was cancelled, fit for the member.' }),
+    reason: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'Why the order failed or was cancelled, fit for the member.' }),
     reasonCode: ReasonCode.exactOptional(),
     itemIds: z
       .array(z.string())
@@ -62,26 +65,27 @@ export const LiveMessage = z
       .meta({ description: 'The items that the POS names as the reason, by the ids that the platform gave them.' }),
     estimatedReadyAt: Instant.exactOptional().meta({
       description:
-        "When the food will be ready: the POS's latest estimate. Missing without an estimate, and once the order has ended.",
+        "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
+        'ended.',
     }),
     estimatedDeliveryAt: Instant.exactOptional().meta({
-      description: 'When the food will reach the member, in the same way.',
+      description: "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
     }),
     trackingUrl: z
       .url()
       .exactOptional()
       .meta({
         description:
-          'Where the member follows the courier: the latest https: URL of the POS. Missing without one, and once the order ' +
-          'has ended.',
+          'The latest https: URL of the POS where the member follows the courier. Missing without a URL, and once the ' +
+          'order has ended.',
       }),
-    occurredAt: Instant.exactOptional().meta({ description: "When it happened, by the POS's clock." }),
+    occurredAt: Instant.exactOptional().meta({ description: "When the step happened, by the POS's clock." }),
     firstReceivedAt: Instant.exactOptional().meta({
       description:
         "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
         'waited until its POS id was known. Missing if it was applied on arrival.',
     }),
-    appliedAt: Instant.meta({ description: "When it was applied, by Postgres's clock." }),
+    appliedAt: Instant.meta({ description: "When the step was applied, by Postgres's clock." }),
   })
   .meta({
     id: 'LiveMessage',

@@ -42,7 +42,7 @@ export const SeenLocation = LocationRow.extend({
     }),
   webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.meta({
-    description: 'Of `webhooks`, the number that were dropped, or refused as `unauthorized` or `not_committed`.',
+    description: 'How many of `webhooks` were dropped, or refused as `unauthorized` or `not_committed`.',
   }),
 });
 export type SeenLocation = z.infer<typeof SeenLocation>;

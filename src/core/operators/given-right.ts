@@ -10,7 +10,9 @@ export const GivenRight = z.strictObject({
     .min(1)
     .max(ROLES.length)
     .meta({ description: `One or more of ${ROLES.join(', ')}.` }),
-  locations: Right.shape.locations.default(null).meta({ description: 'Where they apply. Null: at all locations.' }),
+  locations: Right.shape.locations
+    .default(null)
+    .meta({ description: 'Where the roles apply. With null, they apply at all locations.' }),
 });
 
 /** Normalizes a right, so that equal rights are stored equally. */

@@ -21,11 +21,11 @@ export const NewOperatorGrant = GivenRight.extend({
     .max(254)
     .optional()
     .meta({
-      description: 'For the person who signs in with this address, verified by the issuer.',
+      description: 'The address of the person, which the issuer has verified.',
       examples: ['anna@example.com'],
     }),
   group: Id.optional().meta({
-    description: "For all members of a group, by the issuer's name for it.",
+    description: "The issuer's name of the group whose members get the roles.",
     examples: ['kitchen-managers'],
   }),
 }).refine(({ email, group }) => (email === undefined) !== (group === undefined), {

@@ -16,7 +16,7 @@ export type Role = z.infer<typeof Role>;
 /** Roles at some locations. */
 export const Right = z.object({
   roles: z.array(Role).min(1).meta({ description: 'Each role includes viewer.' }),
-  locations: z.array(Id).min(1).max(500).nullable().meta({ description: 'Null: at all locations.' }),
+  locations: z.array(Id).min(1).max(500).nullable().meta({ description: 'Null means all locations.' }),
 });
 export type Right = z.infer<typeof Right>;
 

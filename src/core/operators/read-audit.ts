@@ -26,7 +26,7 @@ export const ListedAction = z
     outcome: z
       .enum(ACTION_OUTCOMES)
       .nullable()
-      .meta({ description: 'Null: it is running, or its process died before it ended.' }),
+      .meta({ description: 'Null if the action still runs, or if its process died.' }),
     after: z.string().nullable(),
     endedAt: Instant.nullable(),
   })

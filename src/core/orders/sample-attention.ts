@@ -78,8 +78,8 @@ export const Attention = z
       )
       .meta({
         description:
-          'Locations that were sent tickets 5 minutes to 24 hours ago, wanted within the hour, and that have sent no ' +
-          'webhook since the oldest of these tickets.',
+          'Locations that have sent no webhook since the oldest ticket without a report. Only tickets count that were ' +
+          'sent 5 minutes to 24 hours ago and are wanted within the hour.',
       }),
     unnotified: z
       .object({

@@ -28,7 +28,7 @@ export const Replayed = z
     integration: z.string(),
     outcome: WebhookOutcome,
     reason: z.string().nullable().meta({ description: 'Why it was dropped.' }),
-    cause: DropCause.nullable().meta({ description: 'The same, as data.' }),
+    cause: DropCause.nullable().meta({ description: 'The reason as data.' }),
     events: z.array(
       z.object({
         status: Status,

@@ -25,7 +25,7 @@ export const ReadTraffic = z
           .meta({ description: 'By outcome or refusal; only those that occurred.' }),
         placements: z.object({ sent: Counts, failed: Counts, held: Counts, in_doubt: Counts }).meta({
           description:
-            'Placements that entered the state. One that an operator resolves as sent is not counted as sent.',
+            'Placements that entered the state. A placement that an operator resolves as sent is not counted as sent.',
         }),
         placementSeconds: Quantiles.meta({ description: 'From the signal to the ticket. Null if none was sent.' }),
         liveLagSeconds: Quantiles.meta({ description: 'From the commit until the topic has the message.' }),
