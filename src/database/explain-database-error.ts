@@ -6,7 +6,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'correct the host in DATABASE_URL, or check DNS',
   '28000': 'correct the user in DATABASE_URL, or allow it in pg_hba.conf',
   '28P01': 'correct user and password in DATABASE_URL',
-  '42501': 'give the role of DATABASE_URL its rights: expediter migrate, with OWNER_DATABASE_URL set',
+  '42501': 'run expediter migrate with OWNER_DATABASE_URL set, which gives the role of DATABASE_URL its rights',
   '53300': 'raise max_connections, or lower POOL_SIZE',
   '57P03': 'wait until Postgres has started, or find out why it stops',
 };
@@ -24,7 +24,7 @@ function remedyIn(code: string, message: string): string {
   if (code === '3D000') {
     // Postgres writes messages in its server's language, but always puts the name of the database in quotes.
     const [, name = 'expediter'] = /"(.+)"/.exec(message) ?? [];
-    return `create it: CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`;
+    return `run CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0, then run expediter migrate`;
   }
   if (/password must be a string/.test(message)) return 'write the password into DATABASE_URL';
   if (/\bSSL\b/.test(message)) return 'set sslmode in DATABASE_URL to a mode that Postgres accepts';

@@ -206,7 +206,7 @@ function repeated(about: {
         : 'no webhook could be answered 500: all came at the same time',
     );
   }
-  if (spilled) return skipped(REPEATED, 'no webhook was answered 500: Pub/Sub took it (SPILL_TOPIC)');
+  if (spilled) return skipped(REPEATED, 'no webhook was answered 500, because Pub/Sub stored it (SPILL_TOPIC)');
   if (twice) {
     return failed(
       REPEATED,

@@ -112,7 +112,7 @@ export async function readTicket(deps: PlaceDeps, location: Location, order: Kit
     // The settings of this location do not allow polling.
     if (events === undefined) return undefined;
     const says = events.map((event) => event.status);
-    const found = `polled for the order, it reports ${says.join(', ') || 'nothing'}`;
+    const found = `when polled, the POS reports ${says.join(', ') || 'nothing'}`;
     const isRight = says.length > 0 && says.every((status) => rankOf(status) <= rank);
     return isRight || notified === null ? ok(check, found) : wrong(found);
   } catch (error) {

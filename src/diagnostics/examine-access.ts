@@ -22,7 +22,7 @@ const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/se
 export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');
   if (PUBLIC_URL === undefined) {
-    const toDo = 'set it: https://expediter.example.com';
+    const toDo = 'set PUBLIC_URL, such as https://expediter.example.com';
     return [warning(PUBLIC, 'it is unset, so no POS can get a webhook URL', toDo)];
   }
   const { protocol, hostname } = new URL(PUBLIC_URL);
@@ -119,7 +119,7 @@ export async function examineOidc(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const isPlain = isPlainElsewhere(consoleUrl);
   const place = isPlain
     ? failed('CONSOLE_URL', 'it is not https: a browser stores no session there', 'put TLS before the console')
-    : ok('CONSOLE_URL', `register this at the issuer: ${redirectUri(consoleUrl)}`);
+    : ok('CONSOLE_URL', `register this URL at the issuer: ${redirectUri(consoleUrl)}`);
   return [...(await examineIssuer(issuer)), place];
 }
 
@@ -179,7 +179,7 @@ export async function examineGrants(env: NodeJS.ProcessEnv, pool: Pool): Promise
   if (OIDC_ISSUER !== undefined) {
     checks.push(
       admins > 0
-        ? ok('grants', `${grants}, of them ${admins} of admins`)
+        ? ok('grants', `${grants}, including ${admins} with the role admin`)
         : warning(
             'grants',
             grants === 0 ? 'there are no grants, so no one can sign in' : 'no grant has the role admin',

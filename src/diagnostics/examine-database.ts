@@ -72,7 +72,7 @@ async function examineSchema(pool: Pool): Promise<Check> {
     return failed(
       'schema',
       (error as Error).message,
-      'expediter migrate, with OWNER_DATABASE_URL set, grants the role of DATABASE_URL what it needs',
+      'run expediter migrate with OWNER_DATABASE_URL set, which gives the role of DATABASE_URL its rights',
     );
   }
 }
@@ -91,10 +91,18 @@ export function judgeEncryption({ host, ssl, encrypted }: Link, env: NodeJS.Proc
   if (host.startsWith('/')) return ok('encryption', 'by a socket of this machine');
   if (isLoopback(host)) return ok('encryption', 'on this machine');
   if (!encrypted)
-    return warning('encryption', `none on the way to ${host}: anyone on the network can read and write`, ENCRYPT);
+    return warning(
+      'encryption',
+      `the connection to ${host} is not encrypted: anyone on the network can read and change the data`,
+      ENCRYPT,
+    );
   const options = typeof ssl === 'object' ? ssl : {};
   if (options.rejectUnauthorized === false || env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0') {
-    return warning('encryption', `the certificate of ${host} is not verified: any server can claim to be it`, ENCRYPT);
+    return warning(
+      'encryption',
+      `the certificate of ${host} is not verified: any server can claim to be this host`,
+      ENCRYPT,
+    );
   }
   if (options.checkServerIdentity !== undefined) {
     return warning('encryption', `the host name in the certificate of ${host} is not checked`, ENCRYPT);
@@ -140,11 +148,11 @@ async function server(pool: Pool): Promise<Check[]> {
       ? ok('encoding', encoding)
       : failed(
           'encoding',
-          `${encoding}: orders and webhooks with other characters are refused`,
+          `the encoding is ${encoding}: orders and webhooks with other characters are refused`,
           'move to a database that was created with ENCODING UTF8',
         ),
     replica || readonly === 'on'
-      ? failed('writing', 'it is read-only', 'set DATABASE_URL to the primary, with a role that may write')
+      ? failed('writing', 'the database is read-only', 'set DATABASE_URL to the primary, with a role that may write')
       : fsync === 'off' || pages === 'off'
         ? failed('writing', 'fsync or full_page_writes is off: an answered webhook can be lost', 'turn both on')
         : ok('writing', 'commits are on disk before they are answered'),
@@ -168,7 +176,7 @@ async function connections(pool: Pool, { POOL_SIZE }: Limits): Promise<Check> {
   return warning(
     'connections',
     found,
-    'raise max_connections, or lower POOL_SIZE: a rollout needs the connections of one more process',
+    'raise max_connections or lower POOL_SIZE, because a rollout needs the connections of one more process',
   );
 }
 
@@ -189,7 +197,7 @@ async function partitions(pool: Pool, { WEBHOOK_RETENTION_DAYS }: Limits): Promi
       : (today ? warning : failed)(
           'partitions',
           made,
-          'run expediter migrate, or a service, which makes them every hour',
+          'run expediter migrate, or start the service, which creates partitions every hour',
         ),
     late === 0
       ? ok('webhook retention', `nothing is older than ${WEBHOOK_RETENTION_DAYS} days`)
@@ -233,7 +241,7 @@ async function examineRights(pool: Pool): Promise<Check[]> {
       : failed(
           'privileges',
           `the role lacks ${some(lacking)}`,
-          'expediter migrate, with OWNER_DATABASE_URL set, grants what it needs',
+          'run expediter migrate with OWNER_DATABASE_URL set, which grants these rights',
         ),
     beyond.length === 0
       ? ok('least privilege', 'the role has no other rights')

@@ -98,17 +98,25 @@ export async function examineKeys(env: NodeJS.ProcessEnv, pool: Pool): Promise<C
   const textsUnder = (id: string): number => used.get(id) ?? 0;
   const missing = [...used.keys()].filter((id) => !SETTINGS_KEY.has(id));
   return [
-    ok(KEYS, `texts under the first key, "${first}": ${textsUnder(first)}`),
+    ok(KEYS, `texts encrypted with the first key "${first}": ${textsUnder(first)}`),
     ...older.map((id) =>
       textsUnder(id) === 0
-        ? warning(KEYS, `nothing is under the older key "${id}"`, 'remove it when every process has the first key')
-        : warning(KEYS, `texts under the older key "${id}": ${textsUnder(id)}`, 'expediter rekey, then remove it'),
+        ? warning(
+            KEYS,
+            `nothing is encrypted with the older key "${id}"`,
+            'remove the key when every process has the first key',
+          )
+        : warning(
+            KEYS,
+            `texts encrypted with the older key "${id}": ${textsUnder(id)}`,
+            'run expediter rekey, then remove the key',
+          ),
     ),
     ...missing.map((id) =>
       failed(
         KEYS,
-        `texts under "${id}", a key that is missing: ${textsUnder(id)}`,
-        'add the key, then: expediter rekey',
+        `texts encrypted with the missing key "${id}": ${textsUnder(id)}`,
+        'add the key, then run expediter rekey',
       ),
     ),
   ];

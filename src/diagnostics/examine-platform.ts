@@ -158,7 +158,7 @@ function assess(
 ): Check | undefined {
   const { status } = answer;
   if (status >= 300 && status < 400) {
-    return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to where it redirects to');
+    return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to the address that it redirects to');
   }
   const { data, errors: given } = (typeof answer.json === 'object' ? (answer.json ?? {}) : {}) as GraphQLAnswer;
   const errors = readErrors(given);
@@ -171,7 +171,7 @@ function assess(
     return failed(
       CHECK,
       `${host} answers ${status}`,
-      'ask the operators of the ordering platform; until then orders wait',
+      'ask the operators of the ordering platform; orders wait until the platform answers',
     );
   }
   if (data === undefined && errors.length === 0) {
@@ -184,7 +184,11 @@ function assess(
   const words = toText(errors[0]?.error.message);
   // An answer without data means that the platform refused the query itself.
   if (data === undefined || status === 400) {
-    return failed(CHECK, `${host} refuses the query: ${words}`, `${fix}; if it is about the made-up id, ${TRY_ONE}`);
+    return failed(
+      CHECK,
+      `${host} refuses the query: ${words}`,
+      `${fix}; if the error is about the made-up id, ${TRY_ONE}`,
+    );
   }
   return warning(
     CHECK,

@@ -139,7 +139,12 @@ async function examineSubscription(about: Named, topic: string): Promise<Check[]
       ];
     }
     if (permissions?.has(GET) === false) {
-      return [skipped(SUBSCRIPTION, `we may read "${name}", but not its settings, without roles/pubsub.viewer`)];
+      return [
+        skipped(
+          SUBSCRIPTION,
+          `we may read "${name}", but roles/pubsub.viewer is missing, so its settings were not checked`,
+        ),
+      ];
     }
     const [made] = await subscription.getMetadata(CALL);
     const wrong = judgeSubscription(made, about, topic);
@@ -153,16 +158,24 @@ function judgeSubscription(
   topic: string,
 ): Check[] {
   const update = (flags: string): string => `gcloud pubsub subscriptions update ${name} --project ${project} ${flags}`;
-  const recreate = `create another one on "${topic}": this cannot be changed`;
+  const recreate = `create another subscription on "${topic}", because this setting cannot be changed`;
   const wrong: Check[] = [];
   if (made.topic !== `projects/${project}/topics/${topic}`) {
     wrong.push(failed(SUBSCRIPTION, `"${name}" belongs to ${made.topic}, so no spilled webhook comes back`, recreate));
   }
   if (made.filter) {
-    wrong.push(failed(SUBSCRIPTION, `"${name}" has a filter: messages that do not pass it are lost`, recreate));
+    wrong.push(
+      failed(SUBSCRIPTION, `"${name}" has a filter, so messages that do not pass the filter are lost`, recreate),
+    );
   }
   if (made.pushConfig?.pushEndpoint || made.bigqueryConfig || made.cloudStorageConfig || made.bigtableConfig) {
-    wrong.push(failed(SUBSCRIPTION, `"${name}" pushes to an endpoint, but we pull`, update('--push-endpoint=')));
+    wrong.push(
+      failed(
+        SUBSCRIPTION,
+        `"${name}" pushes to an endpoint, so the service cannot pull its messages`,
+        update('--push-endpoint='),
+      ),
+    );
   }
   const { ackDeadlineSeconds: deadline, messageRetentionDuration, deadLetterPolicy } = made;
   if (deadline && (deadline < ACK_DEADLINE_S.least || deadline > ACK_DEADLINE_S.most)) {

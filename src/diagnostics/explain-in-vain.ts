@@ -30,13 +30,13 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
   }
   if (outcome === 'parked') {
     return {
-      found: 'a webhook named a ticket only by an id that was in no answer to an order',
+      found: 'a webhook named a ticket only by an id that no answer to an order contained',
       toDo: "answer an order with the ticket's id, also when it is sent again, or name our id in each webhook",
     };
   }
   if (outcome === 'unmatched') {
     return {
-      found: 'a webhook named the order by an id that is not its own',
+      found: "a webhook named the order by an id that is not the order's id",
       toDo: 'name our id exactly as it came with the order, or the id in your answer to the order',
     };
   }

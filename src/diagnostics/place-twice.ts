@@ -20,7 +20,7 @@ type Call = WatchedCall<OrderRef | undefined>;
 const FIRST = 'takes the order';
 const OTHER = 'at once';
 const AGAIN = 'takes it once';
-const UNKNOWN = 'the answer has no id, so this is unknown';
+const UNKNOWN = 'the answer has no id, so it is unknown whether the POS made a second ticket';
 const TAKEN_ONCE = 'one ticket for an order, even if it is sent several times, because an answer may be lost';
 
 /**
@@ -97,7 +97,7 @@ function judgeFirst(first: Call, location: Location): Check {
     );
   }
   const named = id === undefined ? 'without an id of the ticket' : `as "${id}"`;
-  return ok(FIRST, `taken in ${first.milliseconds} ms, ${named}`, { request });
+  return ok(FIRST, `accepted in ${first.milliseconds} ms, ${named}`, { request });
 }
 
 /** Judges the second of two simultaneous requests, `other`. It is fine if the POS asks for it again later. */
@@ -139,7 +139,7 @@ function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean)
   }
   const [id] = idsOf(again);
   if (again.given === undefined) {
-    const toDo = 'make it findable by our id immediately: otherwise it would be ordered a second time';
+    const toDo = 'make each order findable by our id immediately, because otherwise it would be ordered a second time';
     const expected = 'the ticket that it just made';
     return failed(AGAIN, 'the POS does not find the order by our id', toDo, { request, expected });
   }
@@ -148,7 +148,7 @@ function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean)
     const toDo = 'store the id of each order with its ticket, in one transaction, and answer a repeat with that ticket';
     return failed(AGAIN, found, toDo, details);
   }
-  if (!doesRepeat) return ok(AGAIN, 'after a lost answer it was found by our id', { request });
+  if (!doesRepeat) return ok(AGAIN, 'after a lost answer, the POS found the order by our id', { request });
   const isKnown = again.exchange?.status === 409;
   if (!isKnown && (id === undefined || before.length === 0)) return skipped(AGAIN, UNKNOWN, { request });
   return ok(AGAIN, `sent again after a lost answer, it was ${isKnown ? 'known' : 'the same ticket'}`, { request });

@@ -27,7 +27,7 @@ it('a database, a role or a host that is not there is named', async () => {
   const withPart = (part: object): string => Object.assign(new URL(url), part).href;
   expect(explainDatabaseError(await failureAt(withPart({ pathname: '/no-such' })))).toEqual({
     found: 'database "no-such" does not exist',
-    toDo: `create it: CREATE DATABASE "no-such" ENCODING 'UTF8' TEMPLATE template0, and then: expediter migrate`,
+    toDo: `run CREATE DATABASE "no-such" ENCODING 'UTF8' TEMPLATE template0, then run expediter migrate`,
   });
   expect(explainDatabaseError(await failureAt(withPart({ username: 'nobody' })))).toEqual({
     found: 'role "nobody" does not exist',

@@ -237,7 +237,7 @@ describe('of the database', () => {
     await client.end();
     await migrate(latin, { serviceUrl: asService(latin) });
     expect(await wrong('database', { DATABASE_URL: asService(latin) })).toEqual([
-      failed('encoding', /^LATIN1: /, /UTF8/),
+      failed('encoding', /^the encoding is LATIN1: /, /UTF8/),
       failed('writing', /fsync/),
     ]);
   });
@@ -253,7 +253,7 @@ describe('of the database', () => {
       failed(
         'privileges',
         /^the role lacks INSERT \(actor_kind\) on audit, .* and more$/,
-        /expediter migrate, with OWNER_DATABASE_URL/,
+        /expediter migrate with OWNER_DATABASE_URL/,
       ),
     ]);
   });
@@ -299,7 +299,7 @@ describe('of the database', () => {
     // This machine, by an address that is none of its own.
     const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
     expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
-      warning('encryption', /^none on the way to 0\.0\.0\.0/, /sslmode=verify-full/),
+      warning('encryption', /^the connection to 0\.0\.0\.0 is not encrypted/, /sslmode=verify-full/),
     ]);
     expect(await wrong('database', { DATABASE_URL: at('?sslmode=no-verify') })).toEqual([
       warning('encryption', /^the certificate of 0\.0\.0\.0 is not verified/, /sslmode=verify-full/),
@@ -394,14 +394,14 @@ describe('of the keys', () => {
     const key = (id: string): string => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
     const { SETTINGS_KEY = '' } = env;
     expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
-      warning('SETTINGS_KEY', /^texts under the older key "test": 1$/, /expediter rekey/),
-      warning('SETTINGS_KEY', /^nothing is under the older key "idle"/, /remove it/),
+      warning('SETTINGS_KEY', /^texts encrypted with the older key "test": 1$/, /expediter rekey/),
+      warning('SETTINGS_KEY', /^nothing is encrypted with the older key "idle"/, /remove the key/),
     ]);
     expect(await wrong('keys', { SETTINGS_KEY: key('new') })).toEqual([
-      failed('SETTINGS_KEY', /^texts under "test", a key that is missing: 1$/, /add the key/),
+      failed('SETTINGS_KEY', /^texts encrypted with the missing key "test": 1$/, /add the key/),
     ]);
     await system.query(`INSERT INTO credentials (seed_sha256, integration, "grant") VALUES ('\\x01', 'pos', 'no JWE')`);
-    expect(await wrong('keys')).toEqual([failed('SETTINGS_KEY', /^texts under "", a key that is missing: 1$/)]);
+    expect(await wrong('keys')).toEqual([failed('SETTINGS_KEY', /^texts encrypted with the missing key "": 1$/)]);
     await system.query('DELETE FROM credentials');
   });
 });
@@ -704,7 +704,7 @@ describe('of the spill', () => {
       {
         check: 'spill subscription',
         state: 'skipped',
-        found: expect.stringMatching(/not its settings, without roles\/pubsub\.viewer/),
+        found: expect.stringMatching(/roles\/pubsub\.viewer is missing, so its settings were not checked/),
       },
     ]);
     faults.permissions = [...faults.permissions, 'pubsub.subscriptions.get'];
@@ -714,7 +714,11 @@ describe('of the spill', () => {
   });
 
   it.each<[string, CreateSubscriptionOptions, object]>([
-    ['a filter', { filter: 'attributes.club = "1"' }, failed('spill subscription', /has a filter/, /another one/)],
+    [
+      'a filter',
+      { filter: 'attributes.club = "1"' },
+      failed('spill subscription', /has a filter/, /another subscription/),
+    ],
     [
       'pushes',
       { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
@@ -755,7 +759,7 @@ describe('of the spill', () => {
       failed(
         'spill subscription',
         /belongs to projects\/test-project\/topics\/order-status/,
-        /another one on "spill-\d+"/,
+        /another subscription on "spill-\d+"/,
       ),
     ]);
   });

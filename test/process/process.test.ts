@@ -452,7 +452,7 @@ describe('a first start without a database', () => {
         ...(JSON.parse(told()[0] ?? '') as object),
         level: 50,
         message: expect.stringContaining(
-          `database "${name}" does not exist; create it: CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0`,
+          `database "${name}" does not exist; run CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0`,
         ),
       },
     ]);

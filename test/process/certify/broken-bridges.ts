@@ -108,14 +108,14 @@ export const BROKEN: Record<string, Broken> = {
     answer: (response, { ticket }) => sendJson(response, 200, { id: ticket }),
     names: (_order, ticket) => ({ id: ticket }),
     check: 'received',
-    found: /named a ticket only by an id that was in no answer to an order/,
+    found: /named a ticket only by an id that no answer to an order contained/,
     toDo: /answer an order with the ticket's id/,
     also: ['ticket id'],
   },
   'changes our id': {
     names: ({ serviceOrderId }, ticket) => ({ thirdPartyReference: serviceOrderId.slice(0, 12), id: ticket }),
     check: 'received',
-    found: /named the order by an id that is not its own/,
+    found: /named the order by an id that is not the order's id/,
     toDo: /name our id exactly as it came/,
   },
   'leaves a status out': {

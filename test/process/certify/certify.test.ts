@@ -186,7 +186,10 @@ it.concurrent('a bridge that answers without an id passes, but nobody can tell w
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
   });
   expect(failed(certified)).toEqual([]);
-  const nobody = { state: 'skipped', found: 'the answer has no id, so this is unknown' };
+  const nobody = {
+    state: 'skipped',
+    found: 'the answer has no id, so it is unknown whether the POS made a second ticket',
+  };
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'at once', ...nobody }));
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'takes it once', ...nobody }));
 });
@@ -236,7 +239,7 @@ describe.concurrent('a POS that can be asked', () => {
     expect(certified.checks.at(-1)).toMatchObject({
       check: 'can be polled',
       state,
-      found: `polled for the order, it reports ${answer}`,
+      found: `when polled, the POS reports ${answer}`,
     });
   });
 
