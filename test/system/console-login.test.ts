@@ -68,7 +68,7 @@ describe('who opens a link without a session', () => {
     const other = await context.newPage();
     await other.goto('/console/orders');
     await heading(other, 'Orders').waitFor();
-    await page.route('/console/session', (route) => route.fulfill({ status: 503, json: { error: 'come again' } }));
+    await page.route('/console/session', (route) => route.fulfill({ status: 503, json: { detail: 'come again' } }));
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('You are still logged in: come again').waitFor();
     await page.unroute('/console/session');
@@ -107,6 +107,6 @@ describe('who opens a link without a session', () => {
     await logIn(page, OPERATOR_TOKEN);
     await heading(page, 'Locations').waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/locations');
-    expect(pass.complaints()).toContain('401: /console/api/locations');
+    expect(pass.complaints()).toContainEqual(expect.stringMatching(/^401: \/console\/api\//));
   });
 });

@@ -221,7 +221,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     async (page) => {
       await openDropped(page);
       await press(page, /^Replay/);
-      await text(page, /^It is applied anew/);
+      await text(page, /^A replay applies it again/);
       await page.getByRole('dialog').getByText('dropped').first().waitFor();
     },
   ],

@@ -432,7 +432,10 @@ describe('what cannot be replayed', () => {
       expect(error).toMatch(/^error: [^\n]+\n$/);
     }
     expect(await system.query('SELECT FROM webhooks WHERE replay_of = $1', [id])).toEqual([]);
-    expect(await cli(['webhook', 'show', id])).toMatchObject({ code: 0, out: expect.stringContaining('is not possible: ') });
+    expect(await cli(['webhook', 'show', id])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('is not possible: '),
+    });
     const { out } = await cli(['webhook', 'show', id, '--json']);
     expect(JSON.parse(out)).toMatchObject({ today: { refused: expect.stringMatching(why), cause } });
   };

@@ -343,8 +343,7 @@ describe('who has an old token', () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     const body = 'x'.repeat(180_000);
-    const isSpent = (): boolean =>
-      system.logged.join('').includes('too many webhooks were refused for an old token');
+    const isSpent = (): boolean => system.logged.join('').includes('too many webhooks were refused for an old token');
     let sent = 0;
     // Faster than they are committed, some would find no room.
     for (; sent < 500 && !isSpent(); sent += 1) {
