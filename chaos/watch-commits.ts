@@ -145,7 +145,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
 
   let chunk: Buffer = Buffer.alloc(0);
   let pass: Buffer[] = [];
-  /** The position in the chunk up to which it has been passed on, or withheld. */
+  /** The bytes of the chunk before this position are done: they were passed on, or withheld. */
   let settledTo = 0;
 
   function ready(request: Request, statusNow: string, end: number): void {

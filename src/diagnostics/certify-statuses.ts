@@ -202,7 +202,7 @@ function repeated(about: {
     return skipped(
       REPEATED,
       hasFailed
-        ? 'no later status was left to answer 500; fix the problems above and run it again'
+        ? 'no status was left that could be answered 500; fix the problems above and run certify again'
         : 'no webhook could be answered 500: all came at the same time',
     );
   }

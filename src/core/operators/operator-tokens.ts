@@ -64,7 +64,7 @@ const SHOWN = `
 
 /**
  * Makes a named token. It is returned once, and only its hash is stored.
- * @param within the locations of the admin who issues it, if not all
+ * @param within the locations of the issuing admin, which the token may not exceed. Undefined for an admin of all locations
  */
 export async function issueOperatorToken(
   pool: Pool,

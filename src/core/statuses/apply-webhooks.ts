@@ -174,8 +174,8 @@ SELECT (SELECT outcomes FROM best) AS best,
 FROM ruled`;
 
 /**
- * SQLSTATE (division by zero) of a batch in which another transaction linked a POS id at the same time, perhaps to
- * another order. A second try sees that link. SQL has hardly any other way to raise an error inside a statement.
+ * The error of a batch whose POS id was linked by another transaction while the batch ran, perhaps to another order. A
+ * second try sees that link. The statement divides by zero, because SQL has hardly any other way to raise an error.
  */
 export const ID_LEARNT_MEANWHILE = '22012';
 

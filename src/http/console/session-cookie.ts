@@ -35,7 +35,7 @@ export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string
   return all.filter((value) => VALUE.test(value)).slice(0, MOST);
 }
 
-/** Whether the browser is on this machine, or forwards a port to it. */
+/** Whether the browser uses a loopback address: it runs on this machine, or reaches it through a forwarded port. */
 export function isOwnMachine(at: URL | null): boolean {
   return at !== null && isLoopback(at.hostname.replaceAll(/[[\]]/g, ''));
 }

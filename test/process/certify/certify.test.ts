@@ -201,7 +201,7 @@ it.concurrent('a bridge that fails before its last status has none left to be re
   expect(certified.checks).toContainEqual({
     check: 'after a 500',
     state: 'skipped',
-    found: 'no later status was left to answer 500; fix the problems above and run it again',
+    found: 'no status was left that could be answered 500; fix the problems above and run certify again',
   });
 });
 
