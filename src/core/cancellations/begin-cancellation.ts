@@ -88,7 +88,7 @@ export async function beginCancel(
   return rows[0]?.attempt;
 }
 
-/** Extends a claim for a status read. @returns false if the claim was lost */
+/** Extends a claim so that it lasts for a status read. @returns false if the claim was lost */
 export async function holdClaim(
   pool: Pool,
   { serviceOrderId, leaseId }: CancelClaim,
@@ -102,7 +102,7 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
-/** SQL that ends the open cancel requests of the orders in `c`, whose processes died. @param error SQL of a text */
+/** SQL that ends cancel requests whose process died, for the orders in `c`. @param error SQL of the error's text */
 export const endingDied = (error: string): string => `
   UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
   FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;

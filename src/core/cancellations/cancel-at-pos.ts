@@ -17,7 +17,7 @@ import type { CancelClaim } from './claim-cancellations.ts';
 import type { CancelDecision } from './conclude-cancellation.ts';
 
 // guard: absent-after
-/** Seconds after createOrder before "absent" is believed. A request that was cut off may still arrive at the POS. */
+/** We do not believe "absent" for this many seconds after createOrder. A request that was cut off may still arrive. */
 const ABSENT_AFTER_S = 60;
 
 export type CancelDeps = CallDeps & { decryptSettings: DecryptSettings };
@@ -77,7 +77,7 @@ async function openLocation(
   }
 }
 
-/** Decides after the POS reported no ticket. If the POS had accepted the order, a person must find out why. */
+/** Decides after the POS reported that it has no ticket. If it had accepted the order, a person must find out why. */
 function absent({ doubt }: CancelClaim): CancelDecision {
   if (doubt === undefined) return byPhone({ code: 'cancel_ticket_missing' });
   if (doubt.secondsSinceRequest >= ABSENT_AFTER_S) return { do: 'withdraw' };

@@ -15,7 +15,7 @@ export type OrderChange = { path: string; was?: unknown; is?: unknown };
 
 /** Finds the platform's changes to an order, except a cancellation. A list whose length differs is one change. */
 export function compareOrders(was: CanonicalOrder, is: CanonicalOrder): OrderChange[] {
-  // JSON drops undefined fields, because the stored order has none.
+  // The stored order has no undefined fields. The conversion to JSON also drops those of the new order.
   return differences(asCompared(was), asCompared(JSON.parse(JSON.stringify(is)) as CanonicalOrder), []);
 }
 
@@ -85,15 +85,15 @@ type LockedOrder = {
   integration: string | null;
   state: PlacementState;
   finished: boolean;
-  /** A createOrder call has begun and its end is not recorded. */
+  /** True if a createOrder call has begun and its end is not recorded. */
   sending: boolean;
-  /** An earlier call failed in a way that may have created a ticket. */
+  /** True if an earlier call failed, but may have created a ticket. */
   perhapsTaken: boolean;
   /** Null once the order is erased. */
   contents: CanonicalOrder | null;
   /** Null if cancellation was never requested. */
   cancelState: CancellationState | null;
-  /** A worker is processing its cancellation now. */
+  /** True if a worker is processing its cancellation now. */
   cancelling: boolean;
 };
 

@@ -17,7 +17,7 @@ export type CancelClaim = {
   secondsLeft: number;
   failures: number;
   problem: string | null;
-  /** A cancel request began, and its process died before the request ended. */
+  /** True if a cancel request began and its process died before the request ended. */
   callDied: boolean;
   /** Set if it is unknown whether there is a ticket. */
   doubt: { secondsSinceRequest: number } | undefined;

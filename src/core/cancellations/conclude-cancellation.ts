@@ -13,7 +13,7 @@ import { unlessErased } from './changed-order.ts';
 /** The decision after a try. `end` is the end of the try's cancel request, if there was one. */
 export type CancelDecision = { end?: AttemptEnd } & (
   | { do: 'nothing' }
-  /** The POS has cancelled the order, or says that it will. Some POS systems say so of orders that they never had. */
+  /** The POS has cancelled the order, or says that it will. Some POS systems say this of orders that they never had. */
   | { do: 'cancelled' | 'asked' }
   /** There is no ticket. */
   | { do: 'withdraw' }
@@ -26,9 +26,9 @@ export type CancelDecision = { end?: AttemptEnd } & (
 
 /** Time to wait for a webhook with the result. After that, the POS's status is read, or a person telephones. */
 const WEBHOOK_WAIT_MS = 180_000;
-/** Time until the result of a request in doubt is read. The POS may still be processing the request before that. */
+/** Time until the result of a request in doubt is read. Until then, the POS may still be processing the request. */
 const READ_STATUS_MS = 10_000;
-/** Seconds before the deadline at which the last try begins, even if the POS requested a longer wait. */
+/** The last try begins this many seconds before the deadline, even if the POS requested a longer wait. */
 const LAST_TRY_S = 5;
 
 export type ConcludeDeps = { pool: Pool; observe: Observe; onLive: () => void };
@@ -58,7 +58,7 @@ export async function concludeCancellation(
     }
     case 'withdraw': {
       const about = { ...WITHDRAWN, end };
-      // Undefined: a webhook was faster, so there is a ticket.
+      // If the result is undefined, a webhook was faster. Then there is a ticket.
       if ((await retryWrite(() => endCancelled(pool, serviceOrderId, about))) === undefined) {
         return postpone(pool, claim, { state: 'due', delayMs: 0, failed: false });
       }
@@ -79,7 +79,7 @@ export async function concludeCancellation(
       );
     case 'try later': {
       const { isOurs = false, retryAfterMs } = decision;
-      // Report the problem once, and not again at every retry (each 30 s).
+      // Report the problem once, and not again at every retry.
       if (!isOurs || claim.problem !== decision.problem) observe(isOurs ? 'held' : 'waiting', decision);
       const delayMs = isOurs ? HELD_RETRY_MS : backOff(claim, retryAfterMs);
       return retryWrite(() => postpone(pool, claim, { ...decision, delayMs, failed: !isOurs }));

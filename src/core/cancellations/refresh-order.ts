@@ -25,7 +25,7 @@ export type Refresh = {
   /** Seconds since that signal. */
   age: number;
   failures: number;
-  /** `wait` while the first fetch is under way, `forget` if the order was not fetched yet or has ended. */
+  /** `wait`: the first fetch is under way. `forget`: the order has ended, or nobody has fetched or is fetching it. */
   to: 'fetch' | 'wait' | 'forget';
 };
 
@@ -118,7 +118,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
   const { pool, observe } = deps;
   const { serviceOrderId } = refresh;
   if (refresh.to === 'forget') {
-    // If the signal arrived during the fetch that failed the placement, restart the placement.
+    // The placement may have failed because of a fetch that began before the signal. Then restart the placement.
     const { rowCount } = await pool.query(RESTART, [serviceOrderId]);
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;

@@ -34,8 +34,9 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
 }
 
 /**
- * Finishes the cancellations of ended orders, so that webhooks need not. The state becomes `cancelled` for a cancelled
- * order and `refused` for a completed one. It remains if the order failed or expired, because the POS did not refuse.
+ * Finishes the cancellations of ended orders, so that webhooks do not have to. The state becomes `cancelled` for a
+ * cancelled order, and `refused` for a completed one. It does not change for a failed or expired order, because the POS
+ * did not refuse.
  */
 const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (

@@ -55,7 +55,7 @@ const ATTENTION_MS = 2_000;
 /** Time between full reads. They also find orders erased after their end, and orders that a failover has set back. */
 const REREAD_MS = 5 * 60_000;
 const DAY_MS = 24 * 3_600_000;
-/** Maximum of orders in memory. It exceeds the number shown, so that few new orders cause a search for old ones. */
+/** Maximum of orders in memory: more than are shown, so that not every new order causes a search for old ones. */
 const STORED_MAX = OPEN_MAX + ENDED_MAX + 1_000;
 
 type Watching = { filter: BoardFilter; watcher: Watcher; hasBoard: boolean; attention?: string };

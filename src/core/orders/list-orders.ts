@@ -19,7 +19,7 @@ import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { reasonCodeAt } from '../live/outbox.ts';
 
 export type OrderFilter = {
-  /** Orders at these locations. If undefined, all orders, also those without a location. */
+  /** Only orders at these locations. Undefined selects all orders, also those without a location. */
   locations?: readonly string[] | undefined;
   /** The integration that the order's last attempt called. */
   integration?: string | undefined;
@@ -121,7 +121,7 @@ export const ORDER_FIELDS = `
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
 
-/** SQL of the time when an order ended, or a placement that has no order. NULL while it is open. */
+/** SQL of the time when an order ended. For an order without a row, when its placement ended. NULL while it is open. */
 export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
 
 /**

@@ -47,9 +47,9 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
-  // A call's result is stored with the start time of its statement, which is before the stored end of the call. The
-  // timeline shows the end of the call at that start time, so that the result comes after it. This does not apply if a
-  // webhook finished the placement during the call.
+  // One statement stores a call's result with the time when the statement began, and the call's end with a later time.
+  // The timeline shows the call's end at the earlier time, so that the result comes after it. If a webhook finished the
+  // placement during the call, the times are shown as stored.
   const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>

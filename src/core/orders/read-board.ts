@@ -58,7 +58,7 @@ export type BoardOrder = z.infer<typeof BoardOrder>;
 
 export type BoardRead = {
   orders: BoardOrder[];
-  /** Ids of orders whose next change a search by indexes may miss. The next read must look them up by id. */
+  /** Ids of orders that the next read must look up by id, because a search by indexes may miss their next change. */
   hidden: string[];
   /** The point from which the next read continues. */
   seen: Seen;
@@ -82,7 +82,7 @@ type Row = {
  * Reads the board, or its changes since an earlier read. The board has open orders, orders not fetched yet, and orders
  * that ended within a day. Changes are found by transaction number. A time would miss late commits and would need an
  * index. The result may include unchanged orders.
- * @param since the point of an earlier read. Undefined for the whole board. It may then exceed each maximum by one
+ * @param since the point of an earlier read. Undefined for the whole board, which may exceed each maximum by one
  * @param hidden ids that earlier reads returned as `hidden`
  */
 export async function readBoard(pool: Pool, since?: Seen, hidden: readonly string[] = []): Promise<BoardRead> {

@@ -36,8 +36,8 @@ export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
 export const SCORECARDS_MAX = 200;
 
 /**
- * Reads scorecards of whole hours, up to ten minutes old: one for each integration, or for each location of
- * `integration`, or for each of `locations`. Scorecards with the most missing webhooks come first.
+ * Reads scorecards of whole hours, up to ten minutes old. There is one for each integration, but one for each location
+ * if `integration` or `locations` selects them. Scorecards with the most missing webhooks come first.
  */
 export async function readScorecards(
   pool: Pool,
@@ -79,7 +79,7 @@ function scoreSince(since: string): string {
 const DAY = `now() - interval '24 h'`;
 const WEEK = `now() - interval '7 d'`;
 
-/** Sums up only the locations with the most missing webhooks, because an integration may have thousands. */
+/** Sums up only the locations with the most missing webhooks. An integration may have thousands of locations. */
 const READ = `
   WITH chosen AS (
     SELECT location_id, integration, sum(missing) AS missing, sum(orders) AS orders

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { PAUSED_AT } from '../locations/locations.ts';
 
-/** Waiting work and its age. Counts stop at 10,000. `unreceived` covers the last 5,000 orders sent. */
+/** Waiting work and its age. Counts stop at a maximum. `unreceived` covers only the orders that were sent last. */
 export type Backlog = {
   waiting: number;
   /** Placements that need an operator. Held placements of a paused location count as `paused` instead. */
@@ -28,7 +28,7 @@ export type Backlog = {
   silent: Record<string, number>;
   /** By integration, the seconds until the first location loses its connection to the POS, if nobody renews it. */
   lasts: Record<string, number>;
-  /** In the last hour: most reads of member data by one operator; admin roles granted; actions with OPERATOR_TOKEN. */
+  /** In the last hour: the most reads of member data by one operator, new admin roles, actions with OPERATOR_TOKEN. */
   actions: { memberData: number; admin: number; operatorToken: number };
 };
 

@@ -2,9 +2,9 @@ import type { Pool } from 'pg';
 import { inTransaction, LOCK_SCORE_HOURS, tryLock } from '../postgres/transactions.ts';
 import { ALL_LOCATIONS, LATENCY_BOUNDS } from '../traffic/count-traffic.ts';
 
-/** Hours before the last run that are scored again, because most orders end within this time. */
+/** Number of hours before the last run that are scored again. Most orders end within this time. */
 const HOURS_BEFORE = 2;
-/** Maximum of hours scored after a gap. */
+/** If no process ran for a long time, at most this many of the missed hours are scored afterwards. */
 const HOURS_MAX = 24;
 /** Days for which hours are stored. A scorecard spans seven days. */
 const KEPT_DAYS = 8;
@@ -33,7 +33,7 @@ const DUE = `
   SELECT generate_series(${hourOf(`greatest(scored_at, now() - interval '${HOURS_MAX} h')`)} - interval '${HOURS_BEFORE} h',
                          now(), interval '1 h') AS hour
   FROM scorecard_scored
-  -- This is also true if scored_at is in the future, because the clock was set back.
+  -- This is also true if scored_at is in the future. That happens if the clock was set back.
   WHERE scored_at NOT BETWEEN now() - make_interval(secs => $1::int) AND now()`;
 
 /** SQL that groups by location and integration, and by integration over all locations. */

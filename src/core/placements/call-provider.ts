@@ -12,7 +12,7 @@ import { problemOf } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { ActiveOrder } from './record-order.ts';
 
-/** Longest time from the attempt's row to the call. A process that was suspended for longer may have lost its lease. */
+/** A call begins at most this long after its attempt's row. A process suspended for longer may have lost its lease. */
 const BEGIN_WITHIN_MS = 10_000;
 
 export type CallDeps = Pick<PlacementDeps, 'pool' | 'now' | 'credentialsFor' | 'posFetch' | 'observe' | 'breaker'>;
@@ -21,8 +21,8 @@ type CallEnd<Result> = { result: Result; end: AttemptEnd } | { error: unknown; e
 
 /**
  * Makes one POS call and records its beginning. The caller must record the returned `end`.
- * @param begin records the beginning
- * @returns undefined if no call was made, because the lease is lost or may be lost, or `begin` allows no call
+ * @param begin the function that records the beginning
+ * @returns undefined if no call was made. Then the lease is lost or may be lost, or `begin` did not allow the call
  */
 export async function callProvider<Result>(
   deps: CallDeps,

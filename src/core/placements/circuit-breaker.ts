@@ -3,8 +3,8 @@ import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
 /**
- * A vendor counts as down if this many locations of its integration are silent and none answers. Fewer silent locations
- * count as switched-off tills. Each of these occupies at most its location's share of the workers.
+ * A vendor counts as down if this many locations of its integration are silent and none answers. If fewer are silent,
+ * we assume that their tills are switched off. Such a location occupies at most its share of the workers.
  */
 const SILENT_LOCATIONS = 10;
 /** The longest time between two tries of an order. */
@@ -12,13 +12,13 @@ export const BACKOFF_MAX_MS = 60_000;
 
 type Called = Pick<Location, 'locationId' | 'integration'>;
 
-/** A location whose last call had no answer, while its integration's circuit is open. */
+/** A location whose last call had no answer. The circuit of its integration is open. */
 export type SilentLocation = Called & {
   /** Seconds since that call began. Settings stored after that time have not been tried. */
   silentForS: number;
 };
 
-/** Tracks by the calls of this process at which integrations the POS systems do not answer. */
+/** Tracks which integrations' POS systems do not answer. It sees only the calls of this process. */
 export type CircuitBreaker = {
   /**
    * @param began when the call began, by `performance.now()`
@@ -111,7 +111,7 @@ export function circuitBreaker(log: Log): CircuitBreaker {
   };
 }
 
-/** True if the POS answered. A server error does not count. Undefined if unknown, or if no request was made. */
+/** True if the POS answered. False for a server error or no answer. Undefined if unknown, or if no request was made. */
 function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };

@@ -27,7 +27,7 @@ export async function claimPlacements(
       else if (isEmpty) due.remove(queue);
       else due.moveBack(queue);
     }
-    // Without claims, try the remaining queues: other processes may have emptied the chosen ones.
+    // If nothing was claimed, other processes may have emptied the chosen queues. Try the remaining ones.
     if (claims.length > 0) return claims;
   }
 }

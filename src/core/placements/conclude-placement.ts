@@ -92,9 +92,9 @@ export type Decision =
   | Failed
   /** Retries cannot succeed until an operator fixes the cause. */
   | ({ do: 'hold'; end?: AttemptEnd } & Problem)
-  /** The POS certainly has no ticket. Retried after the wait that the POS or platform requested, by default soon. */
+  /** The POS certainly has no ticket. We retry soon, or after the wait that the POS or platform requested. */
   | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Problem)
-  /** The POS may have a ticket. It deduplicates or can be queried, so the placement is retried after the same wait. */
+  /** The POS may have a ticket, but it deduplicates or can be queried. We retry after the same wait as above. */
   | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Problem)
   /** The POS may have a ticket. Only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Problem)
@@ -137,7 +137,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return withdraw(deps, job);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
-      // Report the problem once, and not again at every retry (each 30 s).
+      // Report the problem once, and not again at every retry.
       if (job.problem !== decision.problem) observe('held', state);
       return postpone({ state, delayMs: HELD_RETRY_MS, failed: false });
     }
@@ -178,7 +178,7 @@ async function fail(deps: PlacementDeps, job: PlacementJob, decision: Failed): P
 }
 
 async function withdraw(deps: PlacementDeps, job: PlacementJob): Promise<void> {
-  // Undefined: a webhook or another worker was faster, so there may be a ticket.
+  // If the result is undefined, a webhook or another worker was faster. Then there may be a ticket.
   if ((await retryWrite(() => endCancelled(deps.pool, job.serviceOrderId, WITHDRAWN))) === undefined) {
     return concludePlacement(deps, job, { do: 'release' });
   }

@@ -4,7 +4,7 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { restAfter } from '../postgres/loops.ts';
 import type { SilentLocation } from './circuit-breaker.ts';
 
-/** The due placements of one location, or all due placements whose orders were not fetched and have no location yet. */
+/** The due placements of one location. One more queue has all due placements whose order was not fetched yet. */
 type LocationQueue = {
   /** Empty for placements whose order was not fetched yet. */
   locationId: string;
@@ -12,7 +12,7 @@ type LocationQueue = {
   integration: string | null;
   /** When the oldest placement of the queue became due, or an earlier time if that is unknown. */
   since: Date | string;
-  /** Number of placements past their deadline and not in doubt. */
+  /** Number of placements that are past their deadline and not in doubt. */
   late: number;
   /** When the location's settings were last changed, by `performance.now()`. */
   settingsAt: number;
@@ -23,11 +23,11 @@ type LocationQueue = {
 export type DueLocations = {
   queues: ReadonlyMap<string, LocationQueue>;
   /**
-   * Queries at intervals which queues have due placements. Between queries, assumes that there are orders to fetch.
+   * Finds the queues with due placements by a query at intervals. In between, assumes that there are orders to fetch.
    * @param lost lease ids of claims whose response was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
-  /** Makes the next `refresh` query at once. Called when a placement became due ahead of schedule. */
+  /** Makes the next `refresh` run its query. Called when a placement became due ahead of schedule. */
   expire(): void;
   add(location: Pick<LocationQueue, 'locationId' | 'integration'>): void;
   /** Moves a queue behind all others. */
@@ -37,7 +37,7 @@ export type DueLocations = {
 
 /** Pause after a query: a multiple of the query's duration within limits, because a deep backlog makes queries slow. */
 const QUERY_PAUSE = { leastMs: 500, mostMs: 2_000, times: 20 };
-/** Pause after a full query, which also finds placements due before `mark`. Late commits or clock changes add them. */
+/** Pause after a full query, which also finds placements due before `mark`: after late commits or clock changes. */
 const FULL_QUERY_PAUSE = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 /** Maximum seconds between the statement that makes a placement due and its commit. */
 const COMMIT_S = 10;
@@ -150,16 +150,16 @@ export type Capacity = {
    * integration share its probes. The location that was not tried for the longest time comes first.
    */
   open: readonly { integration: string; probes: number }[];
-  /** Locations of these integrations whose last call had no answer. */
+  /** Locations whose last call had no answer. Their integrations are in `open`. */
   silent: readonly SilentLocation[];
-  /** How many placements past their deadline may be claimed in addition at silent locations. */
+  /** How many placements at silent locations may be claimed in addition because they are past their deadline. */
   late: number;
-  /** How many of the oldest and how many of the newest placements not fetched yet may be claimed. */
+  /** How many placements without a fetched order may be claimed: some of the oldest, and some of the newest. */
   oldest: number;
   newest: number;
 };
 
-/** How many of a queue's oldest placements to take, and of its newest. If `late`, only placements past a deadline. */
+/** Claim the queue's `take` oldest and `newest` newest placements. If `late`, only those past their deadline. */
 export type Chosen = { queue: LocationQueue; take: number; newest: number; late: boolean };
 
 /**

@@ -98,7 +98,7 @@ function isAboutOrder(path: unknown, data: unknown): boolean {
   return !Array.isArray(path) || (!hasValue(data) && (path.length === 1 || isNullAt(data, path)));
 }
 
-/** True if the field at the error's path is null. For a non-nullable field, GraphQL makes a parent null instead. */
+/** True if the field at the error's path is null. False if GraphQL made a parent null: the field is not nullable. */
 function isNullAt(data: unknown, path: readonly unknown[]): boolean {
   let value = data;
   for (const key of path) {

@@ -37,7 +37,7 @@ export async function sendOrder(
     return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
   const requestEnded = perhapsTaken(error, provider);
-  // A NeedsOperator error is held even if an earlier request is in doubt. `concludePlacement` keeps it `in_doubt`.
+  // After NeedsOperator we hold the placement. If it is in doubt, `concludePlacement` keeps its state `in_doubt`.
   if (!requestEnded && (job.doubt === undefined || error instanceof NeedsOperator)) {
     return { ...decideByKind(error), end };
   }

@@ -104,9 +104,9 @@ const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
  * never read has no row, so its sequence number is in its placement. If a POS event has moved the order beyond `sent`,
  * the order does not change and the member is not notified.
  * @param about.reason the member's sentence
- * @param about.reasonCode the reason for programs; by default derived from the cause
- * @param about.problem the operator's sentence; `about.cause` is the same as data
- * @param about.late true if the deadline is the only reason. Then nothing happens if the deadline was moved
+ * @param about.reasonCode the reason as a code. By default it is derived from the cause
+ * @param about.problem the operator's sentence. `about.cause` says the same as data
+ * @param about.late true if the deadline is the only reason. If the deadline was moved to a later time, nothing happens
  * @returns false if nothing happened
  */
 export async function failPlacement(
@@ -183,7 +183,7 @@ const END_CANCELLED = `
         problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- locks the order's row before the placement's
       AND (${$.state} = 'sent' OR ${IS_UNFINISHED} AND (SELECT ended_at IS NULL FROM o)
-                                    -- A worker whose lease expired does not know that another worker began a call.
+                                    -- Another worker may be in a call. A worker whose lease expired does not know that.
                                     AND NOT EXISTS (SELECT FROM placement_attempts a
                                                     WHERE a.service_order_id = ${$.serviceOrderId}
                                                       AND a.ended_at IS NULL AND a.call = 'createOrder'))

@@ -68,7 +68,7 @@ export async function beginAttempt(
 
 /**
  * SQL that is true if an earlier call may have created a ticket. Some POS systems answer 5xx or 408 to an order that
- * they accepted. Calls before the time at which an operator reported that there is no ticket do not count.
+ * they accepted. If an operator reported that there is no ticket, earlier calls do not count.
  */
 export const perhapsTakenBefore = (serviceOrderId: string): string =>
   `EXISTS (SELECT FROM placement_attempts a
@@ -77,7 +77,7 @@ export const perhapsTakenBefore = (serviceOrderId: string): string =>
              AND a.started_at > coalesce((SELECT p.absent_at FROM placements p
                                           WHERE p.service_order_id = a.service_order_id), '-infinity'))`;
 
-/** Returns the seconds since the order was first sent. The POS may know the order's idempotency key since then. */
+/** Returns the seconds since the order was first sent. From then on, the POS may know its idempotency key. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
   const { rows } = await pool.query<{ seconds: number | null }>(
     `SELECT extract(epoch FROM now() - min(started_at))::float8 AS seconds FROM placement_attempts

@@ -54,7 +54,7 @@ type KnownOrder = { ended: true } | ActiveOrder;
 export type ActiveOrder = {
   ended: false;
   order: KitchenOrder;
-  /** The order is to be cancelled and must not be sent again. */
+  /** True if the order is to be cancelled. Then it must not be sent again. */
   cancelled: boolean;
   /** The integration that the last attempt called. Null if there was no attempt. */
   integration: string | null;

@@ -44,9 +44,9 @@ const REFUSED_ORDERS = 3;
 const PROBE_EVERY_MS = 5_000;
 
 /**
- * Limits requests to a platform that refuses us, for example because of an invalid token. Each held order retries every
- * 30 s, but only one fetch in PROBE_EVERY_MS makes a request. Until the platform accepts one, the other orders get the
- * last refusal.
+ * Limits requests to a platform that refuses us, for example because of an invalid token. Every held order is
+ * retried, but only one fetch in PROBE_EVERY_MS makes a request. The other fetches repeat the last refusal, until the
+ * platform accepts a request.
  */
 export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   const refused = new Set<string>();
@@ -172,8 +172,8 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
 }
 
 /**
- * Makes held orders that were never read due now. Called when a process starts, because it may have a new mapping that
- * can read them. Skips locked rows, because another process is changing them.
+ * Makes held orders due now if they were never read. Called when a process starts, because its mapping may be new and
+ * able to read them. Skips locked rows, because another process is changing them.
  */
 export async function retryUnread(pool: Pool): Promise<void> {
   await pool.query(

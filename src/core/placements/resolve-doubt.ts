@@ -32,7 +32,7 @@ const WAS_UNFINISHED = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.le
 /**
  * Resolves a doubt: the ticket exists. Continues as if the POS had just accepted the order. Applies the events that
  * waited for the POS id.
- * @param ref contains the POS id if the operator knows it
+ * @param ref the ticket's POS id. Empty if the operator does not know it
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveThere(

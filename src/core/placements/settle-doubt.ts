@@ -10,7 +10,7 @@ import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
-/** Seconds after a request before "absent" is believed. A request that was cut off may still arrive at the POS. */
+/** We do not believe "absent" for this many seconds after a request. A request that was cut off may still arrive. */
 const LOOK_UP_AFTER_S = 60;
 
 /** Finds out, if possible, whether the POS has an order in doubt. @returns undefined if the order can be sent */

@@ -40,7 +40,7 @@ const REASON = 'This was a test order.';
 
 /**
  * Ends a test order in any state, so that it is not sent again. An order with a ticket ends without a live message.
- * @param problem why the POS has not accepted it, used if the placement is still open
+ * @param problem the reason why the POS did not accept it. It is stored only if the placement is still open
  */
 export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Problem): Promise<void> {
   if (await failPlacement(pool, claim, { reason: REASON, ...problem })) return;
@@ -67,8 +67,8 @@ const TRANSACTION_MAX_MS = 30_000;
 
 /**
  * Makes the next webhook that would move an order fail with 500, so that its sender must repeat it. A transaction
- * inserts the outbox row that the webhook would insert, which blocks the webhook, and then rolls back. Other orders are
- * not affected.
+ * inserts the outbox row that the webhook would insert. This blocks the webhook. Then the transaction rolls back. Other
+ * orders are not affected.
  * @param onHeld called when the outbox row is inserted
  * @returns whether a webhook was refused before `signal` aborted
  */

@@ -12,7 +12,7 @@ import type { PlacementDeps } from './placement-job.ts';
 const SENDERS = 224;
 /** Maximum workers for one integration. If its POS hangs, the rest serve other integrations until its circuit opens. */
 const SENDERS_OF_ONE = 168;
-/** Workers that try the silent locations of an integration with an open circuit. The first answer closes it. */
+/** Workers that try silent locations of an integration with an open circuit. The first answer closes the circuit. */
 const PROBES = 4;
 /** Workers that fetch orders from the platform. A hanging platform can occupy only these. */
 const FETCHERS = 192;
@@ -126,7 +126,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
   };
 }
 
-/** A failed claim may have been committed before its connection broke. Later claims take it over by its lease id. */
+/** A failed claim may have been committed before its connection broke. Later claims find its placements by lease id. */
 function claimer(
   pool: Pool,
   due: ReturnType<typeof dueLocations>,

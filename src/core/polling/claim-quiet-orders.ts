@@ -4,7 +4,7 @@ import { ESTIMATED_AT } from '../live/outbox.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 import { LOCK_POLL } from '../postgres/transactions.ts';
 
-/** An order with fewer status events than expected. Its location is not polled for another order for a minute. */
+/** A claimed order with fewer status events than expected. Its location is not polled again for POLL_INTERVAL_S. */
 export type QuietOrder = {
   serviceOrderId: string;
   locationId: string;
@@ -21,7 +21,7 @@ const UNRECEIVED_S = 180;
 const LATE_S = 300;
 /** Seconds within which most orders without a requested time are done. */
 const SOON_S = 3_600;
-/** Seconds after which a location without webhooks and without news of the order is silent. A long roast is shorter. */
+/** A location is silent after this many seconds without webhooks and news of the order. A long roast takes less. */
 const SILENT_S = 1_800;
 /** The vendor is not silent if another of its locations has sent a webhook within this many seconds. */
 const HEARD_S = 300;
@@ -29,7 +29,7 @@ const HEARD_S = 300;
 const MISSING_POLLS_S = 3_600;
 /** Seconds without news before an order may be polled: fewer than POLL_INTERVAL_S, so that no poll is skipped. */
 const NEWS_S = 30;
-/** Longest time between two polls of an order without news. It starts at two minutes and doubles after each poll. */
+/** Polls of an order without news are two minutes apart at first. Each poll doubles the time, up to this maximum. */
 const PAUSE_MAX_S = 3_600;
 
 /**

@@ -15,7 +15,7 @@ import { findLocation, type DecryptSettings } from '../locations/locations.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
 import { checkEvents } from '../statuses/translate-webhook-request.ts';
 
-/** `saidMore`: the POS reported a later status, so a webhook is missing. `applied`: the changes, if stored. */
+/** `saidMore`: the POS reported a later status, so a webhook is missing. `applied`: undefined if nothing was stored. */
 type Recorded = { saidMore: boolean; applied: Applied | undefined };
 
 type Known = {
@@ -85,7 +85,7 @@ function saysMore(
 
 /** If this many calls to one vendor are under way, no more begin. */
 const CALLS_OF_VENDOR = 128;
-/** Longest call in seconds. Shorter than the interval of polls at one location. */
+/** Longest duration of a call in seconds. It is shorter than the interval between two polls of one location. */
 const CALL_MAX_S = 55;
 
 type PollObserved = Extract<Observed, { what: 'poll' }>;

@@ -15,7 +15,7 @@ export const OUTCOME_BY_CODE = `(ARRAY[${EVENT_OUTCOMES.map((outcome) => `'${out
 /** Converts a number from the SQL's result to its outcome. */
 export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCOMES[(code ?? 0) - 1] ?? 'unmatched';
 
-/** Seconds after sending an order in which an unknown POS id of its location may still become its own. POS ids come in seconds. */
+/** An unknown POS id may belong to an order sent at most this many seconds ago. Most POS ids come in seconds. */
 export const PARK_TTL_S = 3_600;
 
 /**
@@ -32,11 +32,11 @@ export const PARK_TTL_S = 3_600;
  * order. `notifyEstimates` sends them if no status message does.
  *
  * Sequence numbers are assigned under the order's lock, so they commit in order. Only `raiseSequences` leaves a gap.
- * @param source makes SQL of the events, as rows with an alias, numbered by `nth`
+ * @param source a function that returns SQL of the events: rows with the given alias, numbered by `nth`
  * @param firstReceivedAt SQL of the time when the webhook of a row of `ruled` was first received. NULL means now.
  * @param about.linksIds true if an event may need an id from another event of the batch: the order of its POS id, or
  *   the POS id of its order. Each event then sees the ids of earlier events as if they were committed. This is rare.
- * @param about.parkTtlS 0 if no event may be parked
+ * @param about.parkTtlS seconds after sending in which an event may be parked for an order; 0 if none may be parked
  * @param about.hasDetails true if an event has a reason code, item ids, an estimate or a link. Most batches have none.
  */
 export function applyingEvents(
@@ -63,7 +63,7 @@ export function applyingEvents(
          o.rank AS order_rank, o.sequence AS order_sequence, o.failed_by_us AS order_failed_by_us,
          o.provider_order_id AS order_pos_id, o.reason AS order_reason, o.erased_at IS NOT NULL AS order_erased,
          ${more.matched}
-         -- mapped is the order that has the POS id. The order's own row mostly has it, which saves the look-up.
+         -- mapped is the order that has the POS id. Mostly the order's own row has that id, which saves the look-up.
          CASE WHEN event.service_order_id IS NULL THEN target
               WHEN event.provider_order_id = o.provider_order_id AND event.integration = o.integration THEN target
               WHEN event.provider_order_id IS NOT NULL THEN coalesce(
@@ -179,7 +179,7 @@ export function applyingEvents(
 )`;
 }
 
-/** SQL of the POS ids that this batch links to our orders: each to the first order that an event names with it. */
+/** SQL of the POS ids that this batch links to our orders. Each is linked to the first order that is named with it. */
 function idsLinkedBefore(source: (alias: string) => string): string {
   return `linked AS MATERIALIZED (
   SELECT DISTINCT ON (location_id, integration, provider_order_id)
@@ -205,7 +205,7 @@ const IS_NEWS = 'm.rank IS NOT NULL OR m.pos_id IS NOT NULL OR m.late_reasons IS
 export const asCompared = (estimate: string): string => `array_replace(${estimate}, NULL, '-infinity')`;
 /** SQL that converts an estimate back from `asCompared`, for storing. */
 export const asStored = (estimate: string): string => `array_replace(${estimate}, '-infinity', NULL)`;
-/** SQL: whether an event's value is newer than the order's. Always false for an event with another order's POS id. */
+/** SQL that is true if an event's value is newer than the order's. It is false if the POS id is another order's. */
 const isNewer = (column: string): string => `${column} > coalesce(order_${column}, '{}') AND NOT foreign_id`;
 
 /** SQL that only events with details need: a reason code, item ids, an estimate or a link. */

@@ -58,7 +58,7 @@ const STORED: readonly Column<TranslatedWebhook>[] = [
 ];
 const WEBHOOKS = unnestRows(STORED);
 
-/** An event and its webhook's number in the batch. `why`, `estimate` and `tracking` are text for SQL parameters. */
+/** An event and its webhook's number in the batch. `reasonDetails`, `estimate` and `tracking` are texts for SQL. */
 type PlacedEvent = ArrivedEvent & {
   nth: number;
   reasonDetails: string | null;
@@ -99,10 +99,10 @@ const BUSY_REPORTS = unnestRows<BusyReport>(
   ],
   EVENTS.next,
 );
-/** SQL that looks the time up by webhook number. Events do not carry it: it is NULL for webhooks from the endpoint. */
+/** SQL that looks up the time by webhook number. Events lack it, because it is NULL for webhooks from the endpoint. */
 const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 
-/** SQL: whether `row` has a newer estimate than `than`. */
+/** SQL that is true if `row` has a newer estimate than `than`. */
 const isNewer = (row: string, than: string): string =>
   `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
 
@@ -111,8 +111,8 @@ const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'a
 
 /**
  * Stores webhooks and applies their events in one statement, so both are in one commit. `parked_events` has one row for
- * each POS id and status, of the first such event. A repeated event adds only what the row lacks, or a newer estimate
- * or link.
+ * each POS id and status. The first such event makes the row. A repeated event adds only values that the row lacks, or
+ * a newer estimate or link.
  * @param about see `applyingEvents` for `linksIds` and `hasDetails`; `busy` is true if the batch has a kitchen report
  */
 const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
@@ -179,14 +179,14 @@ FROM ruled`;
  */
 export const ID_LEARNT_MEANWHILE = '22012';
 
-/** The drop of a webhook with a value that Postgres refuses. */
+/** Returns the drop for a webhook that has a value which Postgres refuses. */
 export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop {
   return { reason: `Postgres refused a value in it (${sqlstate})`, cause: { code: 'refused_by_postgres', sqlstate } };
 }
 
 const APPLY = applyStatement({});
 const APPLY_DETAILED = applyStatement({ hasDetails: true });
-/** This kind of batch and the next are rare, so their statements always include the SQL for details. */
+/** Batches that link ids or have a kitchen report are rare, so their statements always include the SQL for details. */
 const APPLY_LINKING = applyStatement({ linksIds: true, hasDetails: true });
 const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
 
@@ -259,9 +259,8 @@ function reasonDetailsOf({ reasonCode, itemIds }: StatusEvent): string | null {
 }
 
 /**
- * @param receivedAt for a replay, when the original was received
- * @returns when the POS reported it, at most `receivedAt`. Otherwise a fast clock in a till would block newer
- *   estimates.
+ * @param receivedAt the time when the webhook was received. For a replay, the time when its original was received
+ * @returns the time of the POS's report, but at most `receivedAt`, so that a fast till clock blocks no newer estimates
  */
 function saidAtOf({ occurredAt }: StatusEvent, receivedAt: Date): string {
   const saidAt = Math.min(Date.parse(occurredAt ?? ''), receivedAt.getTime()) || receivedAt.getTime();
@@ -279,7 +278,7 @@ function trackingOf({ trackingUrl }: StatusEvent, saidAt: string): string | null
   return trackingUrl === undefined ? null : `{${saidAt},${JSON.stringify(trackingUrl)}}`;
 }
 
-/** True if the same POS id comes with different order ids, or the reverse. A missing id counts as a different id. */
+/** True if a POS id comes with two order ids, or an order id with two POS ids. A missing id counts as another id. */
 function mayLinkIds(events: readonly PlacedEvent[]): boolean {
   if (events.length < 2) return false;
   const orderOf = new Map<string, string>();

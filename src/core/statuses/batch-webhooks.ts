@@ -10,7 +10,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 
 /** SQLSTATE of a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
-/** From this number of locked ids on, every batch is first checked for locks: one lock timeout for each id is slow. */
+/** If this many ids are locked, every batch is checked for locks first. One lock timeout for each id would be slow. */
 const MANY_LOCKED = 4;
 /** Batches up to this size are split into single webhooks. Halves would wait for the same locked row at every step. */
 const FEW = 8;
@@ -68,8 +68,8 @@ type Batching = {
  * at low load each webhook has its own batch, at high load batches grow and share a statement's fixed cost. While a
  * batch is late, another batch writer takes over the queue.
  *
- * If a row is locked, its batch waits for it once, for a short time. Then the webhooks that need the row move to the
- * lock-wait queue, which has a batch writer of its own. Later webhooks about the same order join that queue directly.
+ * If a row is locked, the batch waits once for a short time. Then the webhooks that need this row move to the lock-wait
+ * queue, which has a batch writer of its own. Later webhooks about the same order join that queue directly.
  */
 export function batchWebhooks(deps: Batching): BatchWebhooks {
   const queue = fairQueue<Waiting>();
@@ -305,7 +305,7 @@ function distinct(ids: readonly (string | undefined)[]): readonly string[] {
   return known.length > 1 ? [...new Set(known)] : known;
 }
 
-/** True if a day's partition is missing. For a violated check constraint, the error has the constraint's name. */
+/** True if a day's partition is missing. A violated check has the same code, but its error names the constraint. */
 function isDayMissing({ code, constraint }: pg.DatabaseError): boolean {
   return code === '23514' && constraint === undefined;
 }

@@ -3,7 +3,7 @@ import type { Now } from '../postgres/database-clock.ts';
 
 /** Bytes that a process takes from the quota at once, so that most webhooks need no query. */
 const LEASE = 256 * 1024;
-/** Bytes beyond the quota for webhooks of which only the beginning of the body is stored. */
+/** Bytes that may be used after the quota is used up. Then only the beginning of a body is stored. */
 const BEYOND = 1024 * 1024;
 
 /** The part of a webhook's body that is stored. `nothing` stores no row and only counts the webhook. */

@@ -9,7 +9,7 @@ const BATCH = 500;
 
 /**
  * Sends messages for estimates and links that no status message carried. A message has the order's status and its next
- * sequence. Changes within a minute share one message. An order that has ended gets none.
+ * sequence. Changes within NOTIFIED_EVERY_S share one message. An order that has ended gets none.
  *
  * The order's row is locked first. If another transaction has locked it, the order waits for the next round.
  * @returns the number of messages

@@ -5,7 +5,7 @@ import { withClient } from '../postgres/transactions.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
 import { applyingEvents, OUTCOME_BY_CODE } from './apply-events.ts';
 
-/** SQL: whether parked events wait for the POS id of a row. @param posId the row's alias */
+/** SQL that is true if parked events wait for a row's POS id. @param posId the alias of the row */
 export function isAwaited(posId: string): string {
   // EXISTS is avoided because it could become a join that scans all parked events.
   return `(SELECT true FROM parked_events w
@@ -74,10 +74,10 @@ const SOURCE = (alias: string): string => `(
   ) AS ${alias}`;
 
 /**
- * SQL of the time when an event of `ruled` was first received: for a replay, when its original was. A POS id has one
- * event of each rank, so the rank finds it. The query lists all days. With `d.day = gone.webhook_day`, Postgres 18.4
- * would prune partitions at run time, and it crashes with all its connections if it then rechecks a row that another
- * transaction changed.
+ * SQL of the time when an event of `ruled` was first received. For a replay, its original's time counts. A POS id has
+ * one event of each rank, so the rank identifies the event. The query lists all days. `d.day = gone.webhook_day` would
+ * let Postgres 18.4 prune partitions at run time. If Postgres then rechecks a row that another transaction changed, it
+ * crashes with all its connections.
  */
 const FIRST_RECEIVED_AT = `(
     SELECT coalesce((SELECT d.first_received_at FROM webhooks d
@@ -109,8 +109,8 @@ WITH gone AS (
 SELECT target, webhook_id, rank, native_status, conflict FROM ruled ORDER BY nth`;
 
 /**
- * Applies the parked events of a POS id that is now ours. It is called right after the commit that stores the POS id,
- * and after a sweep for events that were parked at the same moment, or whose redrive died.
+ * Applies the parked events of a POS id that is now ours. It is called right after the commit that stores the POS id.
+ * It is also called when a sweep finds events that were parked at the same moment, or whose redrive did not finish.
  */
 export async function redriveParked(
   pool: Pool,

@@ -14,7 +14,7 @@ import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
 import type { DropQuota } from './drop-quota.ts';
 import type { OldToken } from '../locations/webhook-tokens.ts';
 
-/** Minimum size in bytes of a compressed body. Below it, Postgres's own compression of long rows is as quick. */
+/** We compress bodies from this size in bytes on. For smaller ones, Postgres's compression of long rows is as quick. */
 const WORTH = 4_096;
 
 /**
@@ -49,7 +49,7 @@ export function blankToken(value: string, token: string): string {
 }
 
 /**
- * Whether a body contains our own token. Searches for the token's longest run of letters and digits, because formats
+ * True if a body contains our own token. Searches for the token's longest run of letters and digits, because formats
  * may encode the `_` and `-` between the runs.
  */
 export function holdsToken(body: Buffer, token: string): boolean {
