@@ -12,7 +12,7 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-/** A text in the details of a cause. Postgres can store it, and it is never a value of a payload. */
+/** A text in the details of a cause. Postgres can store it. It must not quote a value of a payload. */
 export const CauseText = z.string().max(LENGTH_MAX).refine(isStorable);
 
 export function toCauseText(text: string): string {

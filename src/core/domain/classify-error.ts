@@ -15,7 +15,7 @@ export function describeError(error: unknown): string {
   return storable(`unexpected ${error instanceof Error ? error.name : typeof error}`);
 }
 
-/** Describes an error for its placement. If the error has no cause of its own, its class and HTTP status decide. */
+/** Describes an error for its placement. If it has no cause of its own, its class and HTTP status decide the cause. */
 export function classifyError(error: unknown): Problem {
   return { problem: describeError(error), cause: ownCause(error) ?? causeByKind(error) };
 }
@@ -41,15 +41,15 @@ function causeByKind(error: unknown): PlacementCause {
 
 /**
  * Returns true if the POS may have taken the order despite the error: always if the error is not ours or has `sent:
- * true`. Any other error proves that there is no ticket if the POS deduplicates, because a repeat is harmless.
- * Otherwise only a failed connection or a 4xx is proof: some POS systems and gateways take the order and answer 503.
+ * true`, otherwise never if the POS deduplicates, because a repeat is harmless. If it does not, only a failed
+ * connection or a 4xx proves that there is no ticket: some POS systems and gateways take the order and answer 503.
  */
 export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: boolean }): boolean {
   const isRefusal = error instanceof GiveUp || error instanceof NeedsOperator;
   if (!isRefusal && !(error instanceof TryAgain && !error.sent)) return true;
   // guard: unsure-503
   if (deduplicates || error.httpStatus === undefined) return false;
-  // After a 408 the request may have arrived. A 2xx is proof only if the provider found a documented refusal in it.
+  // After a 408 the request may have arrived. A 2xx proves a refusal only if the provider found a documented one in it.
   const { httpStatus } = error;
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);
 }

@@ -4,7 +4,7 @@ import type { DropCause } from './webhook-cause.ts';
 
 /** Errors that providers throw. `decideByKind` and `verifyAndTranslate` decide what follows from each. */
 
-/** Details of the POS's answer, which the attempt's row stores. They never hold a secret. */
+/** Details of the POS's answer, which the attempt's row stores. They must not hold a secret. */
 type Answer = {
   httpStatus?: number | undefined;
   /** By default the cause is derived from the kind of error and the HTTP status. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
 
-/** Says what was left out of an order, which was then placed without it. A code never changes its meaning. */
+/** Codes for what was left out of an order before it was placed. A code never changes its meaning. */
 export const LEFT_OUT_CODES = [
   'phone_unusable',
   'email_unusable',

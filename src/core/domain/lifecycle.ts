@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
 /**
- * The life of an order, in one table that the code, the SQL and the docs follow. An event moves an order exactly if its
- * rank is higher than the order's. So the status is the maximum of all events, whatever their order of arrival. Ranks are
- * stored. They are ten apart, so that a new step fits between two. A process of the previous version treats an unknown rank
- * as the highest known step below it.
+ * The life of an order, in one table that the code, the SQL and the docs follow. An event moves an order only if the
+ * event's rank is higher. So the status is the maximum of all events, whatever their order of arrival. Ranks are
+ * stored. They are ten apart, so that a new step fits between two. A process of the previous version treats an unknown
+ * rank as the highest known step below it.
  */
 export const LIFECYCLE = [
   { rank: 0, status: null, pickup: 'placed', delivery: 'placed' },
@@ -38,11 +38,11 @@ export type MemberState = z.infer<typeof MemberState>;
 export const RANK_PLACED = LIFECYCLE[0].rank;
 /** The rank of an order whose ticket is at the POS. */
 export const RANK_SENT = LIFECYCLE[1].rank;
-/** The rank from which the POS is expected to report nothing more. */
+/** From this rank on, the POS is expected to report nothing more. */
 export const RANK_END = rankOf('completed');
 /** The rank of a cancelled order, the highest. */
 export const RANK_CANCELLED = rankOf('cancelled');
-/** The rank from which an order has failed or is cancelled. */
+/** From this rank on, an order has failed or is cancelled. */
 export const RANK_FAILED = rankOf('failed');
 
 export function rankOf(status: Status): number {
@@ -55,7 +55,7 @@ export function statusAt(rank: number): Status | null {
   return stepAt(rank).status;
 }
 
-/** @param fulfillment null for an order that was never read: it is `placed` or `failed`, named alike in both types */
+/** @param fulfillment null for an order that was never read: `placed` and `failed` have the same name in both types */
 export function memberStateAt(rank: number, fulfillment: FulfillmentType | null): MemberState {
   return stepAt(rank)[fulfillment ?? 'pickup'];
 }

@@ -135,7 +135,7 @@ export type LiveRow = {
   appliedAt: string;
 };
 
-/** What a message shows of a cancellation: `refused` for a completed order, none for a failed or cancelled one. */
+/** Returns a message's cancellation: `refused` if the order is completed, none if it has failed or is cancelled. */
 export function cancellationNotified({
   rank,
   cancellation,

@@ -49,11 +49,11 @@ export type StateRow = Pick<
   requestedAt: string | null;
   cancellation: LiveRow['cancellation'];
   reason: string | null;
-  /** When its last message was applied. Null if the follower also gets messages, or if no message is stored. */
+  /** When its last message was applied. Null if the follower gets the message itself, or if none is stored. */
   appliedAt: string | null;
 };
 
-/** @param state undefined before the first signal. The platform has the order, because it signed a token for it */
+/** @param state undefined before the first signal. The order exists, because the platform signed a token for it */
 export function toMemberSnapshot(state: StateRow | undefined): MemberSnapshot {
   if (state === undefined) return { sequence: 0, status: null, memberState: memberStateAt(0, null) };
   return {

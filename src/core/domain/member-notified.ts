@@ -8,7 +8,7 @@ type Facts = {
   memberState: MemberState | null;
   /** Whether the order was ever read from the platform. */
   isRead: boolean;
-  /** Whether a message is not published yet; undefined if that was not read. */
+  /** True if a message is not published yet. Undefined if the caller did not read this. */
   isWaiting?: boolean;
 };
 

@@ -1,4 +1,4 @@
-/** Matches a part of another system's error that may be logged: a name or a code, not a sentence. */
+/** Matches one word, such as a name or a code. Only such a part of another system's error may be logged. */
 const WORD = /^[\w.$-]{1,100}$/;
 
 /** @returns the value if it is one word; undefined for any other value, because it may quote a member */

@@ -2,8 +2,9 @@ import { flattenModifiers } from './flatten-modifiers.ts';
 import type { CanonicalOrder } from './order.ts';
 
 /**
- * Digits after the decimal point of the currencies that do not have two: ISO 4217, list one, as of 2024-06-25. `Intl`
- * is not used, because its digits come from the Unicode project, which follows habit (none for IQD) and not ISO.
+ * Digits after the decimal point, for each currency that does not have two. The source is ISO 4217, list one, as of
+ * 2024-06-25. `Intl` is not used, because its digits come from the Unicode project, which follows habit (none for IQD)
+ * and not ISO.
  */
 const DIGITS: ReadonlyMap<string, number> = new Map([
   ...['BIF', 'CLP', 'DJF', 'GNF', 'ISK', 'JPY', 'KMF', 'KRW', 'PYG', 'RWF', 'UGX', 'UYI', 'VND', 'VUV', 'XAF', 'XOF']
@@ -38,7 +39,7 @@ export function sumItems(items: CanonicalOrder['items']): number {
   }, 0);
 }
 
-/** Lists an order's discounts above 0 for a ticket. If none has a name, their sum is listed as one "Discount". */
+/** Lists an order's discounts above 0 for a ticket. If the order lists none, their sum is one "Discount". */
 export function discountsOf({
   money: { discount = 0 },
   discounts,

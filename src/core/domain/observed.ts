@@ -4,8 +4,8 @@ import type { Drop, WebhookOutcome } from './webhook.ts';
 import type { OldTokenState } from './webhook-cause.ts';
 
 /**
- * An event that the code reports once, where it happens. The log, the metrics and the traces are made from it. It holds
- * no member data, no token and no setting. Its durations are milliseconds and end when it is reported.
+ * An event that the code reports once, where it happens. The log, the metrics and the traces are made from it. It must
+ * hold no member data, no token and no setting. Its durations are milliseconds and end when it is reported.
  */
 export type Observed =
   | SignalObserved
@@ -22,7 +22,7 @@ export type Observed =
   | PlacementObserved
   | CancellationObserved
   | RefreshObserved
-  /** A worker claimed an order. `dueAt` is RFC 3339 or as Postgres writes it. */
+  /** A worker claimed an order. `dueAt` is in RFC 3339 or in Postgres's own format. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
   | {
       what: 'refetch';
@@ -50,7 +50,7 @@ export type Observed =
     }
   /**
    * The status of an overdue order was polled. said_more: the POS reported statuses that no webhook brought; unknown:
-   * it has no such order, or an unknown state; not_asked: its location moved, or these settings allow no poll.
+   * it has no such order, or an unknown state; not_asked: the location has another POS now, or allows no poll.
    */
   | {
       what: 'poll';
@@ -161,8 +161,8 @@ type Request = {
 export type SignalObserved = Request & {
   what: 'signal';
   /**
-   * recorded: an order is to be placed now. It is new, or it failed or was held before it was ever read. known: no
-   * order is to be placed, and a known order that has not ended is refreshed.
+   * recorded: the order will be placed now. It is new, or it failed or was held before it was ever read. known: no
+   * order will be placed. If the order has not ended, it is refreshed.
    */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
@@ -194,9 +194,9 @@ export type WebhookObserved = Request & {
   integration: string;
   locationId: string;
   tokenId: string;
-  /** Null if the webhook was beyond the quota, so that it is not stored. */
+  /** Null if the webhook was beyond the quota and is not stored. */
   webhookId: string | null;
-  /** Our orders that its events name. */
+  /** The ids of our orders that its events name. */
   serviceOrderIds: readonly string[];
   dropped: Drop | undefined;
   /** True if it waited in the spill. Then `milliseconds` counts from its arrival. */
@@ -213,7 +213,7 @@ export type WebhookRefused = Request & {
   locationId?: string | undefined;
   /** The location in the URL. It may be any text too. */
   claimedLocationId: string | undefined;
-  /** Undefined if the location used more than its share. That is logged once, when it begins. */
+  /** Undefined if it was refused because the location used more than its share. Only the first is logged. */
   error?: unknown;
 };
 

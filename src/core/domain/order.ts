@@ -25,7 +25,7 @@ const Text = AtMost.transform(storable);
 /** Matches a text with a character that is neither a blank nor a NUL. `storable` removes NULs. */
 export const NOT_BLANK = /[^\s\0]/;
 const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(storable);
-/** An id within an order, never blank: a POS would finally refuse it, and many members would share a blank id. */
+/** An id within an order. It is never blank: a POS would refuse it, and many members would share a blank id. */
 const OrderId = Id.regex(NOT_BLANK, { error: 'is blank; an id is required' });
 
 /** A time that Postgres can store and return: RFC 3339, offset below 16 hours, four-digit year in any zone. */
@@ -185,7 +185,7 @@ export type KitchenOrder = z.infer<typeof KitchenOrder>;
 /** The result of `createOrder`. Some POS systems report their own id only later, in a webhook. */
 export const OrderRef = z.object({
   providerOrderId: Id.optional(),
-  /** As in a `StatusEvent`, if the POS's answer has estimates. `occurredAt` is the time of the estimates. */
+  /** The estimates in the POS's answer, if any, as in a `StatusEvent`. `occurredAt` is when the POS made them. */
   estimatedReadyAt: Time.optional(),
   estimatedDeliveryAt: Time.optional(),
   occurredAt: Time.optional(),
@@ -215,14 +215,14 @@ export const StatusEvent = z
     serviceOrderId: Id.optional(),
     providerOrderId: Id.optional(),
     reason: AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
-    /** Only if the order failed or was cancelled. */
+    /** Set only if the order failed or was cancelled. */
     reasonCode: ReasonCode.optional(),
-    /** The items that the POS names as the reason, by our own ids (`serviceItemId`). */
+    /** Our own ids (`serviceItemId`) of the items that the POS names as the reason. */
     itemIds: z.array(Id).max(100).optional(),
     /** The POS's present estimates: when the food will be ready, and when it will reach the member. */
     estimatedReadyAt: Time.optional(),
     estimatedDeliveryAt: Time.optional(),
-    /** Where the member follows the courier. A value that is not a `Link` is left out; the event stays valid. */
+    /** The page on which the member can follow the courier. Any value but a `Link` is left out. */
     trackingUrl: Link.optional().catch(undefined),
     occurredAt: Time.optional(),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),

@@ -1,7 +1,7 @@
 /**
  * Causes why a placement waits, is held, is in doubt or failed, why a cancellation is not complete, and why a command
- * about either is refused. Closed lists: a code never changes its details or its meaning. Details never hold a secret or
- * a member's data.
+ * about either is refused. Closed lists: a code never changes its details or its meaning. Details must not hold a
+ * secret or a member's data.
  */
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
@@ -25,7 +25,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_answer_too_large') }),
   z.object({ code: z.literal('query_without_order') }),
-  /** `error` is the class, `at` the place in the module, such as `map-order.ts:42`. */
+  /** `error` is the class of the error, `at` its place in the module, such as `map-order.ts:42`. */
   z.object({
     code: z.literal('order_mapper_threw'),
     error: CauseText,
@@ -45,7 +45,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
 
   // The location.
   z.object({ code: z.literal('location_paused') }),
-  /** The kitchen takes no orders. Orders resume automatically at `until`, or earlier if the POS reports it. */
+  /** The kitchen takes no orders. Orders resume automatically at `until`, or earlier if the POS ends the pause. */
   z.object({ code: z.literal('location_paused_by_pos'), until: z.iso.datetime() }),
   ...LocationCause.options,
 
@@ -56,9 +56,9 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('pos_busy'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('pos_refused_us'), httpStatus: HttpStatus }),
-  /** A setting other than the credentials is wrong, or something at the POS. */
+  /** A setting other than the credentials is wrong, or the POS itself is set up wrongly. */
   z.object({ code: z.literal('pos_set_up_wrong'), httpStatus: HttpStatus }),
-  /** Nothing was sent: the settings lead to a host that ALLOW_PRIVATE_HOSTS does not name. */
+  /** Nothing was sent: ALLOW_PRIVATE_HOSTS does not name the host in the settings, which is private or without TLS. */
   z.object({ code: z.literal('pos_host_refused'), reason: z.enum(REFUSED_HOSTS) }),
   /** A refresh token is lost. Only the restaurant can grant another. */
   z.object({ code: z.literal('reconnect_needed'), httpStatus: HttpStatus }),

@@ -18,7 +18,7 @@ export type Claim = {
   /** The location's integration; null if it is unknown or not configured. */
   integration: string | null;
   state: PlacementState;
-  /** When it was due, to the microsecond. If the row has a later time, it became due again in the meantime. */
+  /** When it was due, to the microsecond. A later time in the row means that it has become due again since then. */
   dueAt: string;
   problem: string | null;
   /** Failed attempts since the last success. */
@@ -27,15 +27,15 @@ export type Claim = {
   age: number;
   /** True if the deadline has passed. */
   late: boolean;
-  /** Seconds since the last request to the POS ended. */
+  /** Seconds since the last request to the POS ended. Null if none has ended. */
   sinceRequest: number | null;
   /** True if a call to the POS began and its process died before the end. */
   callDied: boolean;
-  /** The account that the last request for a ticket went to; see `posAccount`. */
+  /** The account that the last request for a ticket went to, see `posAccount`. Null if there was no request. */
   posAccount: string | null;
 };
 
-/** Seconds for which we try to cancel an order at its POS. Then a person must telephone, before the food is cooked. */
+/** Seconds for which we try to cancel an order at its POS. Then a person must telephone before the food is cooked. */
 export const CANCEL_WITHIN_S = 600;
 
 /** Seconds of a claim's lease, which is longer than any call to a platform. For a call to a POS see `attemptLease`. */

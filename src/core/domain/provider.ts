@@ -23,14 +23,14 @@ export type Credentials = {
    * Returns a valid access token, obtained or renewed if necessary.
    * @param about.seed the settings that the token depends on, secrets included. A changed seed needs a new grant;
    *   locations with the same seed share their token
-   * @param about.obtain requests a grant from the POS, with the last refresh token if there is one. It gets a signal of
-   *   its own, because other callers may wait for the same token, and an aborted request could spend the refresh token
-   *   and lose the grant. It throws `NeedsOperator` only if the restaurant must authorise us again
+   * @param about.obtain a function that requests a grant from the POS, with the last refresh token if there is one. It
+   *   gets a signal of its own, because other callers may wait for the same token, and an aborted request could spend
+   *   the refresh token and lose the grant. It throws `NeedsOperator` only if the restaurant must authorise us again
    * @param about.rejected the access token that the POS has just refused. If it was granted within the last minute, it
    *   is returned again, because the POS then objects to something else
-   * @param about.maxAgeS seconds after its grant at which even a valid token is renewed; a failed renewal throws.
+   * @param about.maxAgeS the age in seconds from which even a valid token is renewed. A failed renewal then throws.
    *   Omitted for orders, because a failed early renewal must not stop them
-   * @throws TryAgain `sent: false`, or NeedsOperator, with the cause `reconnect_needed` if the refresh token is lost
+   * @throws TryAgain with `sent: false`, or NeedsOperator. Its cause is `reconnect_needed` if the refresh token is lost
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;
@@ -50,12 +50,13 @@ export type PosContext<Settings> = {
   credentials: Credentials;
   /**
    * The fetch for every request to the POS; `callPos` takes it. It follows no redirect and reads at most 1 MiB of an
-   * answer. If the host is private and `ALLOW_PRIVATE_HOSTS` does not name it, it sends nothing and throws `NeedsOperator`.
+   * answer. If the host is private and `ALLOW_PRIVATE_HOSTS` does not name it, the fetch sends nothing and throws
+   * `NeedsOperator`.
    */
   fetch: typeof fetch;
 };
 
-/** The result of connecting a POS's webhook. Sentences for the operator, without secrets. */
+/** The result of connecting a POS's webhook. The operator sees these sentences, so they must contain no secret. */
 export type Connection = {
   done: readonly string[];
   /** Steps left to do by hand, exact and in sequence. */
@@ -72,7 +73,7 @@ export type Connection = {
  */
 export type CancelAnswer = 'cancelled' | 'requested' | 'absent';
 
-/** One POST as it arrived. */
+/** One request to the webhook's URL, as it arrived. */
 export type Webhook = {
   /** Headers, names in lower case. */
   headers: Record<string, string>;
@@ -100,7 +101,7 @@ export type Provider<Settings = unknown> = {
   /**
    * True if the POS creates one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt
    * whose answer was lost is repeated; when a repeat is no longer safe, `findOrder` is called. If false, `findOrder` is
-   * called first. Without `findOrder` an operator decides.
+   * called before any repeat. Without `findOrder` an operator decides.
    */
   deduplicates: boolean;
   /**
@@ -110,15 +111,15 @@ export type Provider<Settings = unknown> = {
   deduplicatesForS?: number;
   /**
    * Seconds that one attempt (`createOrder`, `findOrder` or `readStatus`) may take with all its requests: at most 120,
-   * by default 15. Set this for a POS that documents slow answers. An order whose process died during the attempt waits
-   * this long plus 15 s.
+   * by default 15. Set this if the POS documents slow answers. If the process dies meanwhile, the order waits this long
+   * plus 15 s.
    */
   attemptWithinS?: number;
   /**
    * Creates a ticket at the POS, with `order.callOutCode` for the kitchen and the counter. The member sees the same
    * code.
-   * @throws TryAgain, NeedsOperator or GiveUp. After any other error the order may have been taken, as after TryAgain
-   *   with `sent: true`; also after a 5xx or 408 if `deduplicates` is false (see `perhapsTaken`)
+   * @throws TryAgain, NeedsOperator or GiveUp. The POS may have taken the order after any other error, after TryAgain
+   *   with `sent: true`, and after a 5xx or 408 if `deduplicates` is false (see `perhapsTaken`)
    */
   createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef>;
   /**
@@ -130,12 +131,12 @@ export type Provider<Settings = unknown> = {
   /** Finds the order by our reference; undefined if the POS does not have it. Throws like `createOrder`. */
   findOrder?(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined>;
   /**
-   * Reads an order's present status at the POS, as the events that its webhooks would have brought by now, usually one.
-   * Called for overdue orders, at most once a minute per location. The read must have no side effects or costs. Omitted if
-   * the POS has no such read.
+   * Reads an order's present status at the POS. Returns the events that its webhooks should have brought, usually one.
+   * Called for overdue orders, at most once a minute per location. The read must have no side effects or costs. Omitted
+   * if the POS has no such read.
    * @param ref the known ids of the ticket; without `providerOrderId` only our own id is known
-   * @returns `[]` if the POS has no such order, or its state has no meaning for us; undefined if it cannot be read: these
-   *   settings name no URL, or the POS needs an id that is not known yet
+   * @returns `[]` if the POS has no such order, or its state has no meaning for us; undefined if it cannot be read:
+   *   these settings name no URL, or the POS needs an id that is not known yet
    * @throws like `createOrder`
    */
   readStatus?(
@@ -144,12 +145,12 @@ export type Provider<Settings = unknown> = {
     context: PosContext<Settings>,
   ): Promise<readonly StatusEvent[] | undefined>;
   /**
-   * Cancels an order at the POS. Also called for an order in doubt, whose ticket may not exist. Omitted if the POS's API
-   * cannot cancel: then a person telephones.
+   * Cancels an order at the POS. Also called for an order in doubt, whose ticket may not exist. Omitted if the POS's
+   * API cannot cancel: then a person telephones.
    * @param ref the known ids of the ticket; without `providerOrderId` only our own id is known
-   * @param order as it was sent, with `cancelReason` and the code on its ticket
-   * @returns undefined if a person must telephone: these settings allow no cancel, the POS needs an id that is not known,
-   *   or it cannot cancel this kind of order
+   * @param order the order as it was sent, with `cancelReason` and the code on its ticket
+   * @returns undefined if a person must telephone: these settings allow no cancel, the POS needs an id that is not
+   *   known, or it cannot cancel this kind of order
    * @throws GiveUp if the POS refuses because it is too late; TryAgain and NeedsOperator like `createOrder`
    */
   cancelOrder?(
@@ -168,7 +169,7 @@ export type Provider<Settings = unknown> = {
    */
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
-   * Reads whether the kitchen takes orders now, from a webhook that `translateWebhook` verified and found no event in.
+   * Reads whether the kitchen takes orders now, from a verified webhook in which `translateWebhook` found no event.
    * While the kitchen takes none, orders for the location wait. Returns undefined if the webhook does not report it.
    * Omitted if no webhook of this POS reports it.
    * @throws Poison; the webhook is then stored as dropped
@@ -184,14 +185,14 @@ export type Provider<Settings = unknown> = {
   /**
    * Checks that the settings reach their POS, by a read without side effects or costs. It calls the POS every time, and
    * finds settings that are well-formed but wrong. Omitted if the POS has no such read.
-   * @returns usually nothing; or a temporary condition that no setting can change, such as a closed till, as a clause
-   *   for the operator, without secrets
+   * @returns usually nothing, or a clause about a temporary condition that no setting can change, such as a closed
+   *   till. The operator sees it, so it must contain no secret
    * @throws TryAgain if the POS cannot be reached now; NeedsOperator, which names the wrong setting
    */
   check?(context: PosContext<Settings>): Promise<string | void>;
   /**
    * Registers the webhook if the POS's API allows it, and returns the steps left to do. Safe to repeat.
-   * @param context.webhookUrl with its token
+   * @param context.webhookUrl the URL that the POS must call, with our token
    * @param context.locations the number of our locations with this integration, including this one
    * @throws TryAgain, NeedsOperator or GiveUp
    */
@@ -213,7 +214,7 @@ export type Provider<Settings = unknown> = {
   account?(settings: Settings): string;
   /** True if webhooks can only be verified with the URL that the POS calls. That needs `PUBLIC_URL`. */
   needsPublicUrl?(settings: Settings): boolean;
-  /** What `certify` needs. Only for a POS that is built after docs/connect-your-pos.md. */
+  /** What `certify` needs. Only for a POS that was built to follow docs/connect-your-pos.md. */
   builtForUs?: {
     /** The webhook header whose value stays the same when a webhook is sent again. */
     idHeader: string;

@@ -134,7 +134,7 @@ function sumAmounts(discounts: readonly ({ amount?: unknown } | null)[]): number
   return discounts.reduce((sum, discount) => sum + Number(discount?.amount), 0);
 }
 
-/** The country for a national number: the destination's, if it is a code, or else the location's. */
+/** The country for a national number: the destination's if that is a country code, or else the location's. */
 function countryOf(given: unknown, locationCountry: string | undefined): string | undefined {
   const country = fieldOf(given, ['fulfillment', 'destination', 'country']);
   return [country, locationCountry]

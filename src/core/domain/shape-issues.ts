@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CauseText, toCauseText } from './cause-text.ts';
 
-/** The most issues of one payload. A payload may be a list of thousands. */
+/** The most issues listed for one payload. A payload may be a list of thousands. */
 const ISSUES_MAX = 10;
 
 const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'object', 'other'] as const;
@@ -15,7 +15,7 @@ export const ShapeIssue = z.object({
 });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/** Lists the first issue of each field. @param error of a parse with `reportInput`, which adds the kinds */
+/** Lists the first issue of each field. @param error the error of a parse with `reportInput`, which adds the kinds */
 export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[] {
   const firsts = new Map<string, z.core.$ZodIssue>();
   for (const issue of issues) {
@@ -65,7 +65,7 @@ function count(number: number | bigint, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-/** A union's issue is about its discriminator, but has the whole object as input. */
+/** The issue of a union is about the discriminator, but its input is the whole object. */
 function inputOf(issue: z.core.$ZodIssue): unknown {
   if (issue.code !== 'invalid_union' || issue.discriminator === undefined) return issue.input;
   return (issue.input as Record<string, unknown> | undefined)?.[issue.discriminator];

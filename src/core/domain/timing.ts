@@ -3,7 +3,7 @@ import type { Provider } from './provider.ts';
 /**
  * Measures time for a limit that must hold even if the machine is suspended, which stops the monotonic clock. So the
  * wall clock counts too. If somebody sets it forward, a call is given up too early.
- * @returns a function that returns the milliseconds since this call, by the clock that has advanced more
+ * @returns a function that returns the milliseconds since `stopwatch` was called, by the clock that has advanced more
  */
 export function stopwatch(): () => number {
   const began = { monotonic: performance.now(), wall: Date.now() };
@@ -15,8 +15,8 @@ const CHECK_EVERY_MS = 250;
 
 /**
  * Waits for a call at most this long, even if the call ignores its signal.
- * @param late makes the error if the time is up
- * @throws what the call throws
+ * @param late a function that makes the error for when the time is up
+ * @throws what the call throws, or the error of `late`
  */
 export async function withTimeout<Result>(
   milliseconds: number,
@@ -45,18 +45,18 @@ export async function withTimeout<Result>(
 
 type Attempted = Pick<Provider, 'attemptWithinS'>;
 
-/** Seconds of an attempt by default. */
+/** The default time limit of an attempt in seconds. */
 const USUAL_S = 15;
-/** The most that a provider may declare. An order whose process died during a call waits until the lease ends. */
+/** The most seconds that a provider may declare. If a process dies in a call, its order waits until the lease ends. */
 export const LONGEST_ATTEMPT_S = 120;
-/** Seconds from the attempt's row to the call (10 s, see `call-provider.ts`), and until another process may call. */
+/** Seconds of a lease besides the attempt: the time before the call (see `call-provider.ts`) and a reserve. */
 const SPARE_S = 15;
 
 export function isAttemptLimit(seconds: unknown): boolean {
   return typeof seconds === 'number' && seconds > 0 && seconds <= LONGEST_ATTEMPT_S;
 }
 
-/** The seconds that one attempt may take, with all its requests. @param left the seconds left, if fewer; at least one */
+/** The seconds that one attempt may take, with all its requests. @param left the seconds left, a further limit */
 export function attemptLimit({ attemptWithinS = USUAL_S }: Attempted, left = Infinity): number {
   return Math.min(attemptWithinS, Math.max(1, Math.round(left)));
 }

@@ -13,18 +13,18 @@ export function rootSpanId(serviceOrderId: string): string {
   return digest(serviceOrderId).slice(32, 48);
 }
 
-/** Takes only the digits of a UUID that are random. `randomBytes` would take ten times as long. */
+/** Uses the random digits of a UUID, because `randomBytes` would take ten times as long. */
 export function newSpanId(): string {
   const uuid = randomUUID();
   return uuid.slice(0, 8) + uuid.slice(28);
 }
 
-/** Decides from the start of the id. The id is a hash, so it is as good as random, and all processes decide alike. */
+/** Decides by the first digits of the id. It is a hash, so they are as good as random, and all processes agree. */
 export function isTraced(trace: string, share: number): boolean {
   return Number.parseInt(trace.slice(0, 8), 16) < share * 2 ** 32;
 }
 
-/** Names a span as W3C's Trace Context does. `share` is the share of traced orders. */
+/** Names a span in the format of W3C's Trace Context. `share` is the share of traced orders. */
 export function traceparent(serviceOrderId: string, spanId: string, share: number): string {
   const trace = traceId(serviceOrderId);
   return `00-${trace}-${spanId}-${isTraced(trace, share) ? '01' : '00'}`;

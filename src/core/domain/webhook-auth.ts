@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const Field = z.string().min(1);
 
-/** How a POS's webhooks are authenticated, for an operator who investigates a failure. Only names, no values. */
+/** How a POS's webhooks are authenticated, for an operator who investigates a failure. It has names only, no values. */
 export const WebhookAuth = z.object({
   kind: z
     .enum(['signature', 'password'])

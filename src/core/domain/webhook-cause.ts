@@ -9,7 +9,7 @@ const Count = z.int().nonnegative();
 export const OLD_TOKEN_STATES = ['expired', 'revoked', 'of another integration'] as const;
 export type OldTokenState = (typeof OLD_TOKEN_STATES)[number];
 
-/** One code of a closed list, with what its name does not say, and the shapes of its details. */
+/** Makes one code of a closed list. The description adds what the code's name does not say. */
 const cause = <const Code extends string, Details extends z.ZodRawShape>(
   code: Code,
   description: string,

@@ -6,8 +6,8 @@ import type { DropCause } from './webhook-cause.ts';
 /** A POS's report of whether its kitchen takes orders now. */
 export const Busy = z.object({
   /**
-   * The end of the pause: the vendor's own, or a limit counted from the webhook's arrival, in case the webhook that
-   * ends the pause is lost. Null if the kitchen takes orders.
+   * The end of the pause that the vendor reports, or our limit counted from the webhook's arrival, because the webhook
+   * that ends the pause may be lost. Null if the kitchen takes orders.
    */
   pausedUntil: z.date().nullable(),
   /** Fields that the vendor requires in our answer when the report is applied. */
@@ -37,8 +37,8 @@ export type WebhookHeaders = { webhookAuth?: WebhookAuth; webhookHeaders?: reado
 const known = new WeakMap<WebhookHeaders, ReadonlySet<string>>();
 
 /**
- * Names the headers of a webhook that are stored in clear. A signature is one of them, because without its secret it is
- * useless for another body. A password never is.
+ * Names the headers of a webhook that are stored in clear. A signature is one of them, because it is useless for
+ * another body. A password never is.
  */
 export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   let names = known.get(provider);
@@ -54,7 +54,7 @@ export function storedHeaders(provider: WebhookHeaders): ReadonlySet<string> {
   return names;
 }
 
-/** Outcomes of an event. A webhook's outcome is the first in this order that one of its events has. */
+/** Outcomes of an event. A webhook's outcome is the first in this list that one of its events has. */
 export const EVENT_OUTCOMES = ['applied', 'parked', 'duplicate', 'stale', 'unmatched'] as const;
 export const EventOutcome = z.enum(EVENT_OUTCOMES);
 export type EventOutcome = z.infer<typeof EventOutcome>;
@@ -107,14 +107,14 @@ export type TranslatedWebhook = {
   sealed?: string | undefined;
   /** Empty if the body is encrypted. */
   body: Buffer;
-  /** For a body compressed by zstd: its original length. */
+  /** The original length of a body that is compressed by zstd. */
   zstdOf?: number;
   /** True if only the beginning of the body is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];
   busy?: Busy | undefined;
   dropped?: Drop | undefined;
-  /** For a replay: the original webhook and its time. */
+  /** Set for a replay: the original webhook and its time of arrival. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;
   /** True if it waited in the spill. Then `firstReceivedAt` of its live messages is its time of arrival. */
   isLate?: true;

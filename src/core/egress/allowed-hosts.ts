@@ -23,7 +23,7 @@ const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
     '203.0.113.0/24',
     '224.0.0.0/4',
     '240.0.0.0/4',
-    // Public, but only Azure's own platform: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+    // Public, but only Azure's own platform has it: https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
     '168.63.129.16/32',
   ],
 };
@@ -44,7 +44,7 @@ const KINDS = (Object.keys(IPV4) as AddressKind[]).map((kind) => ({
   ranges: listOf([...IPV4[kind], ...IPV6[kind], ...IPV4[kind].map(behindNat64)]),
 }));
 
-/** @param address of IPv4 or IPv6; any other text is reserved @returns undefined for a public address */
+/** @param address an IPv4 or IPv6 address; other text is reserved @returns undefined for a public address */
 export function kindOfAddress(address: string): AddressKind | undefined {
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   if (family === 'ipv6' && !isIPv6(address)) return 'reserved';
@@ -55,7 +55,7 @@ export function kindOfAddress(address: string): AddressKind | undefined {
   return family === 'ipv4' || GLOBAL_IPV6.check(plain, family) ? undefined : 'reserved';
 }
 
-/** @param ranges in CIDR notation, such as `10.0.0.0/8` */
+/** @param ranges networks in CIDR notation, such as `10.0.0.0/8` */
 function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
@@ -97,7 +97,7 @@ export function allowsAddress({ addresses }: AllowedHosts, address: string): boo
   return addresses.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
 }
 
-/** @param hostname as `URL` has it: in lower case, with an IPv6 address in brackets */
+/** @param hostname the host as `URL` writes it: in lower case, with an IPv6 address in brackets */
 export function allowsHost(allowed: AllowedHosts, hostname: string): boolean {
   const address = addressIn(hostname);
   return address === undefined ? allowed.names.has(withoutDot(hostname)) : allowsAddress(allowed, address);

@@ -23,7 +23,7 @@ export function noteRequests(send: typeof fetch): { fetch: typeof fetch; last: (
 /** The default limit in bytes of an answer, after decompression. No POS needs more to name an order. */
 const ANSWER_LIMIT = 2 ** 20;
 
-/** The answer is larger than its limit. What follows the limit is not decompressed. */
+/** The answer is larger than its limit. The rest after the limit is not decompressed. */
 export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge';
 }
@@ -31,7 +31,7 @@ export class AnswerTooLarge extends Error {
 /**
  * Makes a fetch for requests to other systems. It does not follow a 3xx but returns it, because a redirect would send a
  * token elsewhere. Reading more than `limit` bytes of a body throws AnswerTooLarge; memory never holds more of it.
- * @param send sends the request; by default Node's own fetch, for hosts that the environment names
+ * @param send the function that sends the request. By default Node's own fetch, for hosts that the environment names
  */
 export function boundedFetch(limit: number = ANSWER_LIMIT, send: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {

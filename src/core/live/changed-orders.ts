@@ -3,8 +3,8 @@ import { RANK_END } from '../domain/lifecycle.ts';
 
 /**
  * Reads which orders changed since the previous read. The map has the highest sequence of each order's new messages, or
- * null if the order ended without a final status. Undefined if any order may have changed: at the first read, and if
- * the previous read is more than a minute old.
+ * null if the order ended without a final status. Returns undefined if any order may have changed: at the first read,
+ * and if the previous read is more than a minute old.
  */
 export type ChangedOrders = () => Promise<ReadonlyMap<string, number | null> | undefined>;
 
@@ -25,7 +25,7 @@ type Row = Seen & { id: string | null; sequence: number | null };
  */
 export function changedOrders(pool: Pool): ChangedOrders {
   let seen: (Seen & { readAt: number }) | undefined;
-  /** Wide reads have their own horizon (the oldest open transaction), because other reads move past slow commits. */
+  /** Wide reads have their own horizon (the oldest open transaction), because other reads skip slow commits. */
   let wide: { horizon: string | undefined; nextAt: number } = { horizon: undefined, nextAt: -Infinity };
   /** Whether the last two reads were on the same server. */
   let isSame = false;

@@ -8,7 +8,7 @@ export type OutboxRow = LiveRow & { attempts: number };
 const LEASE_S = 10;
 /** Time that a commit usually takes. A claim starts this long before the oldest row of the last claim. */
 const COMMIT_MS = 250;
-/** Every `SLOW_EVERY_MS` a claim starts this long before that row, to find slow commits. */
+/** Every `SLOW_EVERY_MS` a claim starts this much earlier instead, to find slow commits. */
 const SLOW_COMMIT_MS = 10_000;
 const SLOW_EVERY_MS = 1_000;
 /** Pause between two claims that read the whole outbox: `times` the duration of one, within these limits. */
@@ -16,7 +16,7 @@ const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
 /**
  * Creates a function that claims each order's lowest unpublished row, oldest first. It starts at the oldest row of the
- * last claim. Before that row are only deleted rows, of which an old snapshot may retain hundreds of thousands.
+ * last claim. All rows before that row are deleted, but an old snapshot may retain hundreds of thousands of them.
  */
 export function lowestClaimer(): (pool: Pool, limit: number) => Promise<OutboxRow[]> {
   let oldest: Date | undefined;

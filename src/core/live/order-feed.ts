@@ -16,7 +16,7 @@ export type OrderFeed = {
    * @returns a function that stops following
    */
   follow(serviceOrderId: string, after: number | undefined, follower: Follower): () => void;
-  /** Reports a change by this process. Changes by other processes are found within 150 ms. */
+  /** Reports a change by this process. Changes by other processes are found by polling. */
   wake(): void;
   stop(): Promise<void>;
 };

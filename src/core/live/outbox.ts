@@ -28,7 +28,8 @@ const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
 
 /**
  * SQL of the reason code of an order `o`. It is NULL only if the order has neither failed nor been cancelled. If the
- * member requested the cancellation, `restaurant_cancelled` is replaced: a POS that confirms a request may report it.
+ * member requested the cancellation, `restaurant_cancelled` is replaced: a POS may report this code to confirm a
+ * request.
  * @param rank SQL of the rank to use
  * @param own SQL of the reason code that came with this rank. If it is NULL, the order's code is used.
  */
@@ -64,8 +65,8 @@ export async function raiseSequences(pool: Pool): Promise<number> {
 }
 
 /**
- * SQL that inserts live messages. The caller adds a FROM clause, and runs it in the commit of the change that the
- * messages report. Fields that all messages of an order share are read from the order when a message is published.
+ * SQL that inserts live messages. The caller adds a FROM clause, and runs it in the same transaction as the change that
+ * the messages report. Fields that all messages of an order share are read from the order when a message is published.
  * @param message an SQL expression for each column
  */
 export function insertOutbox(message: {
@@ -83,7 +84,7 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
-/** SQL of a column of the event that a message reports. An order without a row in `orders` has the value only there. */
+/** SQL of a column of the event that a message reports. An order without a row in `orders` has it only there. */
 const ofEvent = (column: string): string => `(
   SELECT e.${column} FROM status_events e
   WHERE e.service_order_id = m.service_order_id AND e.sequence = m.sequence LIMIT 1)`;

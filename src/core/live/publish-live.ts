@@ -8,15 +8,15 @@ import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
 
 /**
- * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message, to the
- * id of the message if the topic returns one. Messages of one order are published one after the other.
+ * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message. The
+ * result is the message's id, if the topic returns one. Messages of one order are published one after the other.
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
-/** Maximum of messages under way. Each needs its own request, because a request has one ordering key. */
+/** Maximum number of messages under way. Each needs its own request, because a request has one ordering key. */
 const UNDER_WAY = 200;
 const POLL_MS = 1_000;
-/** After so many failures in a row the topic counts as down: a failure then causes a pause, and is no longer logged. */
+/** After this many failures in a row the topic counts as down. Then a failure causes a pause and is not logged. */
 const DOWN_AFTER = 20;
 const DOWN_WAIT_MS = 1_000;
 const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };

@@ -14,7 +14,7 @@ type Row = { serviceOrderId: string; ended: boolean; state: StateRow; messages: 
  * Reads the live messages of several orders in one indexed statement, published or not. Each order has its own sequence
  * after which its messages are read. Erased messages are left out.
  * @param after for each order, the sequence of the last known message: 0 for all messages, undefined for only the state
- * @returns by order; orders that no signal ever named are missing
+ * @returns a map by order, without the orders that no signal ever named
  */
 export async function readLive(
   pool: Pool,

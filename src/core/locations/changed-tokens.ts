@@ -17,7 +17,7 @@ const MOST_CHANGED = 500;
 /** Reads overlap by this time, because a change may be committed some seconds after its timestamp. */
 const OVERLAP_S = 60;
 
-/** SQL of a `ListedToken` of `webhook_tokens t`. */
+/** SQL of the columns of a `ListedToken`, from `webhook_tokens t`. */
 export const LISTED_TOKEN = `t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",
              extract(epoch FROM t.expires_at)::float8 * 1000 AS "expiresAt"`;
 

@@ -17,7 +17,7 @@ export type PosDeps = {
 
 /**
  * Makes one call to a location's POS.
- * @param limit the time limit. If there is no answer, the TryAgain has this `sent`. `stopping` ends the call early.
+ * @param limit the time limit, and the `sent` of the TryAgain that is thrown after it. `stopping` ends the call early
  * @throws what the call throws; TryAgain if no answer comes in time
  */
 export async function askPos<Result>(
@@ -40,7 +40,7 @@ export async function askPos<Result>(
 
 export type LocationDeps = PosDeps & { pool: Pool; decryptSettings: DecryptSettings; allowedHosts: AllowedHosts };
 
-/** The result of a check. Its texts are for the operator and contain no secrets. */
+/** The result of a check. The operator sees its texts, so they must contain no secret. */
 export const CheckedLocation = z
   .discriminatedUnion('state', [
     z.object({

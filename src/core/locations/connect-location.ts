@@ -16,14 +16,14 @@ import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/make-token.ts';
 
-/** Time limit for all calls of one connection together. */
+/** Time limit for all calls together that connect one location. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const LABEL = 'provider connect';
 
 /**
  * Makes a location's POS call its webhook with a new token. Earlier tokens stay valid. Settings that the POS returns
  * are merged into the location's settings. The new token is revoked if nothing uses it (`Connection.unused`).
- * @throws WrongLocation, and what the provider throws. The new token is revoked if the POS certainly does not have it.
+ * @throws WrongLocation, and what the provider throws. Then the new token is revoked only if the POS cannot have it
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; posFetch: typeof fetch; now: Now },

@@ -11,7 +11,7 @@ import { seal, unseal, type SettingsKeys } from './settings-key.ts';
 
 /** Time limit for the POS to answer a token request. */
 const OBTAIN_MS = 8_000;
-/** Maximum time from the claim to the token request. After a longer suspension, the claim is made again. */
+/** Maximum time from the claim to the token request. If the machine was suspended for longer, it claims again. */
 const BEGIN_WITHIN_MS = 5_000;
 /** Duration of a claim in seconds: more than both times above and the write (10 s) together. */
 const RENEWAL_S = 30;
@@ -162,7 +162,7 @@ const lateToken = (): TryAgain => new TryAgain('no access token in time', { sent
 
 /**
  * Converts an error of the token request to an error of the order, which was certainly not sent. The HTTP status of a
- * server error is only in the cause. As the status of the order's error, it would mean that the POS may have the order.
+ * server error is only in the cause. If the order's error had it, that would mean that the POS may have the order.
  */
 function notSent(error: unknown): TryAgain {
   if (!(error instanceof TryAgain)) {
@@ -213,7 +213,7 @@ async function claim(pool: Pool, key: string, integration: string, renewer: stri
   return rows[0];
 }
 
-/** Stores a grant, unless there is a newer one: this process may have been suspended. */
+/** Stores a grant, unless another process stored a newer one while this process was suspended. */
 async function store(
   pool: Pool,
   key: string,

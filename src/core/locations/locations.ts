@@ -39,7 +39,7 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** SQL of the time when an operator or its POS paused a location `l`, and of the pause's automatic end, if any. */
+/** SQL of when a location `l` was paused, by an operator or by its POS, and of when the pause ends automatically. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
@@ -132,7 +132,7 @@ export const newSettingsOf = (provider: Provider): Provider['settings'] => provi
 
 /**
  * Creates or replaces a location. Its unfinished placements are retried at once, unless they wait for an operator.
- * @param location.country without it, the stored country stays
+ * @param location.country the country; if undefined, the stored country stays
  * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
  */
 export async function putLocation(
@@ -174,9 +174,9 @@ export function grantKeyOf(integration: string, provider: Provider, settings: un
 }
 
 /**
- * Refuses settings with a host to which every call would be refused, so that an operator sees the error at once.
- * Opening stored settings does not include this check, because webhooks need the settings. The URL that the POS calls
- * is not checked, because we never call it.
+ * Refuses settings that name a host which may not be called, so that an operator sees the error at once. Stored
+ * settings are not checked when they are read, because webhooks need them. The URL that the POS calls is not checked,
+ * because we never call it.
  * @throws WrongLocation
  */
 export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowed: AllowedHosts): void {
@@ -213,7 +213,7 @@ export async function replaceSettings(
   return rowCount === 1;
 }
 
-/** A location as it is stored. A `DecryptSettings` decrypts its settings. */
+/** A location as it is stored. Its settings are encrypted. */
 export type StoredLocation = {
   locationId: string;
   integration: string;
@@ -263,8 +263,8 @@ export async function pauseLocation(pool: Pool, locationId: string): Promise<boo
 }
 
 /**
- * SQL that resumes the orders of locations and extends their deadlines by the pause. `was` has the locations. If a
- * location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
+ * SQL that resumes the orders of locations and extends their deadlines by the pause. The caller's query `was` has the
+ * locations. If a location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
  */
 export const RELEASE_HELD = `
   UPDATE placements p
@@ -274,8 +274,8 @@ export const RELEASE_HELD = `
   WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
 
 /**
- * Resumes a location that an operator or its POS paused, and extends its orders' deadlines by the pause. Reports that
- * its POS sent before no longer count.
+ * Resumes a location that an operator or its POS paused, and extends its orders' deadlines by the pause. Earlier
+ * reports of its POS no longer count.
  * @returns whether the location exists
  */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {

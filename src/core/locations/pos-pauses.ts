@@ -2,12 +2,12 @@ import type { Pool } from 'pg';
 import { RELEASE_HELD } from './locations.ts';
 
 /**
- * SQL that starts or ends pauses of locations, as their POS systems report. `heard` has the numbers of the webhooks
- * that changed something. The newest report counts. Its time is when it first arrived, so an older report that arrives
- * again, by a replay or from the spill, changes nothing. A pause that has already ended changes nothing either. An
- * operator's pause stays. `endPosPauses` resumes the orders.
- * @param words makes SQL of reports, as rows with an alias and the columns webhook_nth, location_id, integration,
- *   said_at, until; `until` is NULL if the kitchen takes orders
+ * SQL that starts or ends pauses of locations, as their POS systems report. Its query `heard` has the numbers of the
+ * webhooks that changed something. The newest report counts. Its time is when it first arrived, so an older report that
+ * arrives again, by a replay or from the spill, changes nothing. A pause that has already ended changes nothing either.
+ * An operator's pause stays. `endPosPauses` resumes the orders.
+ * @param words a function that returns SQL of the reports: rows with the given alias and the columns webhook_nth,
+ *   location_id, integration, said_at, until; `until` is NULL if the kitchen takes orders
  */
 export const pausingByPos = (words: (alias: string) => string): string => `
 word AS (
@@ -27,7 +27,7 @@ word AS (
 )`;
 
 /**
- * Ends pauses by POS systems whose time is over, or whose kitchen takes orders again. Orders resume at once, unless an
+ * Ends a pause by a POS if its time is over, or if the kitchen takes orders again. Orders resume at once, unless an
  * operator has also paused the location. The operator's pause then counts from the start of the earlier pause.
  * @returns the locations whose orders resume
  */

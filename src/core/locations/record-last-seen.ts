@@ -5,7 +5,7 @@ type Seen = { integration: string; at: number };
 
 /**
  * Records when each location and each token was last seen. Collects the times in memory and writes them periodically,
- * because a write per webhook would cost as much as the webhook itself. A killed process loses some seconds.
+ * because a write per webhook would cost as much as the webhook. A killed process loses the times of some seconds.
  */
 export function recordLastSeen(pool: Pool): {
   observe: Observe;

@@ -21,7 +21,7 @@ export type Rekeying = {
   grants: Rekeyed;
   /** Headers that are needed to verify dropped webhooks again, and bodies with our token. */
   webhooks: Rekeyed;
-  /** Key ids of unreadable texts. SETTINGS_KEY lacks this id, or has another key under it. */
+  /** Ids of the keys that unreadable texts need. SETTINGS_KEY lacks these ids, or has other keys under them. */
   missingKeys: string[];
   /** The rows of texts that are unreadable because they were encrypted for another row. */
   misplaced: string[];
@@ -56,7 +56,7 @@ type Sealed = { key: string[]; sealed: string };
 
 /** A column of encrypted texts, each with its primary key. */
 type Column = {
-  /** The place that the text of this key is encrypted for. */
+  /** The place that the text with this primary key is encrypted for. */
   placeOf(key: string[]): string;
   /** Returns a page of texts: those after the key `after`, or the first ones. */
   page(after: string[] | undefined): Promise<Sealed[]>;
@@ -155,7 +155,7 @@ function grantsIn(pool: Pool): Column {
   });
 }
 
-/** The encrypted texts of one day. Few webhooks have one, and a partial index finds these. */
+/** The encrypted texts of one day's webhooks. Few webhooks have one, and a partial index finds those that do. */
 function webhooksIn(pool: Pool, day: string): Column {
   return columnOf(pool, ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }), {
     table: 'webhooks',

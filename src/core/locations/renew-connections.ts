@@ -52,10 +52,7 @@ export async function renewConnections(deps: {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   log: Pick<Log, 'error'>;
-  /**
-   * Ends the run before the next location. Otherwise a stopping process could use up a refresh token and exit before it
-   * stores the new grant.
-   */
+  /** Ends the run before the next location: a process that exits could use a refresh token and lose the new grant. */
   signal: AbortSignal;
 }): Promise<void> {
   const { pool, decryptSettings, now, credentialsFor, posFetch, log } = deps;

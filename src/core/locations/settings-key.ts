@@ -25,7 +25,7 @@ export function parseSettingsKeys(text: string): SettingsKeys {
 
 /** The key that .env.example once contained. */
 const PUBLISHED = Buffer.from('sixteen times two makes 32 bytes');
-/** The fewest different bytes in a key. 32 random bytes have some 30, and practically never fewer than 16. */
+/** The fewest different bytes in a key. 32 random bytes have some 30, and practically never fewer than this. */
 const DIFFERENT = 16;
 
 /** Whether one of the keys is easy to guess. */
@@ -107,10 +107,7 @@ export async function keysInUse(pool: Pool): Promise<Map<string, number>> {
 
 /** The encrypted part of a stored webhook. */
 export const WebhookSecrets = z.object({
-  /**
-   * The request target, so that a replay can verify a dropped webhook again. Missing if the webhook was verified on
-   * arrival.
-   */
+  /** The request target, so that a replay can verify a dropped webhook again. Missing if it was verified on arrival. */
   target: z.string().exactOptional(),
   authorization: z.string().exactOptional(),
   cookie: z.string().exactOptional(),

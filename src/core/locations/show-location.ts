@@ -49,7 +49,7 @@ export type SeenLocation = z.infer<typeof SeenLocation>;
 
 export const ListedLocations = z.object({ locations: z.array(SeenLocation) });
 
-/** Lists locations by id, with their recent traffic. @param locations only these, by default all */
+/** Lists locations, sorted by id, with their recent traffic. @param locations their ids; undefined for all */
 export async function listSeenLocations(pool: Pool, locations?: readonly string[]): Promise<SeenLocation[]> {
   const { rows } = await pool.query<Row>({
     name: 'list-locations',

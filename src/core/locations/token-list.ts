@@ -31,8 +31,8 @@ const MOST = 500_000;
 const LOAD_AFTER_MS = 3_600_000;
 
 /**
- * Holds up to 500,000 valid tokens in memory, to authenticate webhooks while Postgres is unavailable.
- * @param about.ageS the seconds for which a read is valid. Suspensions of the machine count.
+ * Holds the valid tokens in memory, to authenticate webhooks while Postgres is unavailable.
+ * @param about.ageS the seconds for which a read is valid. The time for which the machine is suspended counts too
  */
 export function tokenList(pool: Pool, about: { ageS: number; now: Now; log: Pick<Log, 'warn'> }): TokenList {
   const listed = new Map<string, ListedToken & { seenBy: number }>();

@@ -34,7 +34,7 @@ export type TokenState = (typeof TOKEN_STATES)[number];
 const CACHE_MS = 5_000;
 /** The age at which the changes are read in the background, so that webhooks of a busy location do not wait. */
 const REFRESH_MS = 2_500;
-/** Maximum age of a cached token. A new look-up sees edits made by hand in the database, which the changes lack. */
+/** Age at which a cached token is looked up again, because the changes do not include edits by hand in the database. */
 const LOOK_UP_MS = 60_000;
 /** Maximum number of cached tokens: some 50 MB with their settings. */
 const CACHE_SIZE = 50_000;
@@ -73,7 +73,7 @@ export async function listTokens(pool: Pool, locationId: string | undefined): Pr
   return rows;
 }
 
-/** @param integration the present integration of the token's location */
+/** @param integration the present integration of the token's location; undefined if there is no such location */
 export function stateOfToken(token: TokenRow, integration: string | undefined, now: Date): TokenState {
   if (token.revokedAt !== null) return 'revoked';
   if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
@@ -97,7 +97,7 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
 }
 
 /**
- * Finds a token's scope. Returns the scope itself if it is cached, and undefined if the token cannot be one of ours.
+ * Finds a token's scope. Returns a cached scope without a promise, and undefined if the token cannot be one of ours.
  * @param source the sender, which gets only a share of the waiting look-ups
  */
 export type AuthenticateToken = (
@@ -106,10 +106,10 @@ export type AuthenticateToken = (
 ) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
 
 /**
- * Authenticates tokens. Only valid tokens are cached. They stay valid as long as the changes are read every five
- * seconds, so Postgres gets one small query every few seconds, however many locations are busy. Look-ups are batched,
- * one query at a time, so a flood of invented tokens never causes parallel queries. Each source may fill a share of the
- * waiting look-ups. For cached tokens there is no such limit.
+ * Authenticates tokens. Only valid tokens are cached. They may be used as long as the changes are read regularly (see
+ * `CACHE_MS`), so Postgres gets one small query every few seconds, however many locations are busy. Look-ups are
+ * batched, one query at a time, so a flood of invented tokens never causes parallel queries. Each source may fill a
+ * share of the waiting look-ups. For cached tokens there is no such limit.
  * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
  */
 export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings, now: Now): AuthenticateToken {
@@ -193,7 +193,7 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
     if (cached === undefined) return mayBeToken('exw_', token) ? lookUpToken(sha256, source) : undefined;
     const { scope, readAt, cachedAt } = cached;
     const at = performance.now();
-    // A refresh that began before the token was cached does not count: it may have dropped the token too early.
+    // A refresh that began before the token was cached does not count: it may have removed the token before that.
     const goodAt = lastRefresh !== undefined && lastRefresh.readAt > cachedAt ? lastRefresh.readAt : readAt;
     const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
     if (isExpired || at - goodAt >= CACHE_MS || at - readAt >= LOOK_UP_MS) return lookUpToken(sha256);

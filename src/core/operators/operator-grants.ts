@@ -71,7 +71,7 @@ export async function addOperatorGrant(
   return rows[0];
 }
 
-/** @param within if given, only grants whose locations are all in this list */
+/** @param within the locations to which a listed grant must be limited; undefined for all grants */
 export async function listOperatorGrants(pool: Pool, within?: readonly string[]): Promise<OperatorGrant[]> {
   const { rows } = await pool.query<OperatorGrant>(
     `SELECT ${SHOWN} FROM operator_grants WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, grant_id`,

@@ -40,7 +40,7 @@ export type ActiveSession = z.infer<typeof ActiveSession>;
 
 /**
  * Opens a session.
- * @param replaced earlier sessions of the same browser, which end
+ * @param replaced the earlier sessions of the same browser, which are ended
  * @returns the cookie's value, which is not stored
  */
 export async function startSession(pool: Pool, who: SignedIn, replaced: readonly string[] = []): Promise<string> {
@@ -73,7 +73,7 @@ export async function startSession(pool: Pool, who: SignedIn, replaced: readonly
 
 /**
  * Ends a session, if it has not ended already.
- * @param whose the required holder, if given
+ * @param whose the holder that the session must have; undefined for any holder
  * @returns whether there is such a session
  */
 export async function endSession(pool: Pool, sessionId: string, whose?: Pick<Actor, 'kind' | 'id'>): Promise<boolean> {
@@ -96,8 +96,8 @@ export async function endSessionsOf(pool: Pool, { kind, id }: Pick<Actor, 'kind'
 
 /**
  * Lists the active sessions, most recently seen first.
- * @param whose only the sessions of this holder, if given
- * @param operatorToken OPERATOR_TOKEN, if known: sessions of an earlier value are left out
+ * @param whose the holder of the listed sessions; undefined for all holders
+ * @param operatorToken OPERATOR_TOKEN, to leave out sessions of an earlier value; undefined to list them too
  */
 export async function listSessions(
   pool: Pool,

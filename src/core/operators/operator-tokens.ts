@@ -6,7 +6,7 @@ import { digest } from './find-operator.ts';
 import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
 
-/** Limits of the number of valid tokens. `ofSome` counts those at one admin's locations only, `ofAll` counts all. */
+/** Limits of the number of valid tokens. `ofSome` is for those at only one admin's locations, `ofAll` for all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
 
 /** Days after which a token expires by default. */
@@ -114,7 +114,7 @@ function alreadyCalled(name: string): { refused: string } {
   return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
 }
 
-/** @param within if given, only tokens whose locations are all in this list */
+/** @param within the locations to which a listed token must be limited; undefined for all tokens */
 export async function listOperatorTokens(pool: Pool, within?: readonly string[]): Promise<OperatorToken[]> {
   const { rows } = await pool.query<OperatorToken>(
     `SELECT ${SHOWN} FROM operator_tokens WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, token_id`,

@@ -62,7 +62,7 @@ export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: Role): r
   return [...new Set(having.flatMap(({ locations }) => locations ?? []))];
 }
 
-/** @param locationId null if the subject of the action belongs to no location, or to none yet */
+/** @param locationId null if the action is about no location, or about one that does not exist yet */
 export function has(operator: Pick<Operator, 'rights'>, role: Role, locationId: string | null): boolean {
   const locations = locationsOf(operator, role);
   return locations === null || (locationId !== null && locations.includes(locationId));

@@ -144,8 +144,8 @@ const OF_ID = `
 
 /**
  * SQL for the ids of candidates, newest first. It uses only columns of one index, so that Postgres reads that index and
- * does not scan all actions for the few of one location. Ids grow with time, but not strictly, so each end of the time
- * span gets one more minute. The statement has no name, so Postgres plans it for its values and omits unused filters.
+ * does not scan all actions for one location. Ids grow with time, but not strictly, so each end of the time span gets
+ * one more minute. The statement has no name, so Postgres plans it for its values and omits unused filters.
  */
 const CANDIDATES = `
   SELECT audit_id FROM audit

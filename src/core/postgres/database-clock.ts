@@ -44,9 +44,9 @@ export type DatabaseClock = {
 const DRIFT = 1e-4;
 
 /**
- * The time by Postgres's clock, which all processes share. With its own clock, a machine whose clock is wrong would
- * drop every signed webhook as too old, and sign orders that every POS refuses. Between two reads, the time advances by
- * the monotonic clock plus suspensions, so setting the machine's clock changes nothing.
+ * The time by Postgres's clock, which all processes share. A machine with a wrong clock would otherwise drop every
+ * signed webhook as too old, and sign orders that every POS refuses. Between two reads, the time advances by the
+ * monotonic clock plus suspensions, so setting the machine's clock changes nothing.
  */
 export function databaseClock(pool: Pool): DatabaseClock {
   let last: { timeOrigin: number; withinMs: number; at: number; suspendedMs: () => number } | undefined;

@@ -10,7 +10,7 @@ const LAST_DAY = 7;
 
 /**
  * Creates missing partitions of `webhooks` for the days around now. This blocks no webhook.
- * @param times more days to create: a webhook from the spill may be older than all stored days
+ * @param times the times whose days are created too: a webhook from the spill may be older than all stored days
  */
 export async function ensureWebhookPartitions(pool: Pool, times: readonly Date[] = []): Promise<void> {
   await inTransaction(pool, async (client) => {

@@ -49,8 +49,7 @@ const HEADER_BYTES = 20;
 
 /**
  * Encodes an array parameter like Postgres's own `array_send`. pg sends a buffer unchanged, but it would encode an
- * array as text. In a statement with hundreds of webhooks, quoting and parsing that text would take a tenth of the
- * whole time.
+ * array as text. In a statement with hundreds of webhooks, quoting and parsing it would take a tenth of the time.
  */
 export function binaryArray<Of extends Type>(type: Of, values: readonly (Value<Of> | null | undefined)[]): Buffer {
   const { oid, length, write } = TYPES[type] as {

@@ -81,8 +81,8 @@ export async function tryLock(client: ClientBase, lock: number): Promise<boolean
 }
 
 /**
- * Repeats `work`, each time in its own transaction under `lock`. Ends when `work` finds less than a batch, or when
- * another process has the lock.
+ * Repeats `work`, each time in its own transaction under `lock`. Ends when `work` finds fewer rows than a batch, or
+ * when another process has the lock.
  * @param work returns the number of rows that it found and will not find again
  * @returns the total number of rows
  */

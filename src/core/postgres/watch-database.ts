@@ -35,8 +35,8 @@ const PATIENCE_MS = 300;
 const AGAIN_MS = 250;
 
 /**
- * Watches whether Postgres accepts writes, like a circuit breaker: open while it does not, and closed by the first
- * check that succeeds. Only one check runs at a time, so that a hanging check takes only one connection.
+ * Watches whether Postgres accepts writes. It works like a circuit breaker: a failed check opens it, and the next
+ * successful check closes it. Only one check runs at a time, so that a hanging check takes only one connection.
  * @param pool the pool whose connections are checked
  * @param onChange called after the first check, when Postgres becomes unavailable, and when it is available again
  */

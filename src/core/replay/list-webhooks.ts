@@ -20,7 +20,7 @@ export type WebhookFilter = {
   serviceOrderId?: string | undefined;
   /** True for webhooks that were refused for an old token, false for all others. */
   oldToken?: boolean | undefined;
-  /** Only complete originals: `all`, or those whose replays had no other outcome (`open`). */
+  /** Only complete originals. `open` leaves out those for which a replay had another outcome, `all` does not. */
   replayable?: 'open' | 'all' | undefined;
 };
 
@@ -60,7 +60,7 @@ export type FoundWebhooks = {
   next: WebhookKey | undefined;
 };
 
-/** Maximum of webhooks scanned for one page, however few match. */
+/** Maximum number of webhooks scanned for one page, however few match. */
 const SCAN = 5_000;
 /** The time span of the first scan over all locations. Later spans grow or shrink by a factor of `STRETCHES`. */
 const STRETCH_MS = 60_000;
@@ -124,7 +124,8 @@ export async function listWebhooks(pool: Pool, requested: WebhookFilter, page: P
 }
 
 /**
- * Adds the location of the order, where all its webhooks arrived. @returns undefined if `locations` excludes the order
+ * Adds the location of the order, because all its webhooks arrived there. @returns undefined if `locations` excludes
+ * the order
  */
 async function withLocation(pool: Pool, filter: WebhookFilter): Promise<WebhookFilter | undefined> {
   const { serviceOrderId, locations } = filter;
@@ -167,7 +168,7 @@ type Part = {
 };
 
 /**
- * Lists a part of a day: for one location up to the limit, for several locations a time span from the next webhook on.
+ * Lists a part of a day. For one location it ends at the limit. For several it is a time span from the next webhook on.
  * @param scan.left number of rows that may still be scanned
  */
 async function listPart(

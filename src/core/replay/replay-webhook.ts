@@ -145,7 +145,7 @@ async function apply(deps: Replaying, webhook: Replay): Promise<{ webhook: Repla
   }
 }
 
-/** If the replay was stored without contents, its order is erased. Then blanks the original and other replays too. */
+/** Blanks the original and other replays if this replay was stored without contents: then its order is erased. */
 async function blankWithWebhook(client: PoolClient, webhook: Replay): Promise<void> {
   const { rows } = await client.query<{ webhook_day: string; location_id: string; webhook_id: string }>(
     `SELECT day::text AS webhook_day, location_id, id AS webhook_id FROM webhooks

@@ -11,7 +11,7 @@ import { Refusal } from './stored-webhook.ts';
 
 const BATCH = 200;
 
-/** The result of a run, or of its part within the time limit. */
+/** The result of a run, or of the part that was done within the time limit. */
 export const ReplayedMany = z.object({
   dryRun: z.boolean(),
   until: z.date().meta({
@@ -36,13 +36,14 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 /**
  * Replays all matching webhooks, oldest first, each with its own commit. A failure does not stop the others, and an
  * interrupted run can be repeated. Webhooks and replays that arrive during the run are left out, so that it ends.
- * @param filter.until of `endOfRun`
- * @param filter.oldToken by default webhooks refused for an old token are left out, because only the refusal may have
- *   stopped a forger who had the old token
+ * @param filter.until the result of `endOfRun`
+ * @param filter.oldToken true for webhooks refused for an old token. By default they are left out, because a forger who
+ *   had the old token may have sent them
  * @param filter.replayable `all` also replays webhooks whose earlier replay had another outcome
  * @param about.by the actor of each replay, for the audit; the caller records the run itself
- * @param about.from only webhooks after this one
- * @param about.passed called after each scanned part, even without matches; the run ends if it returns `enough`
+ * @param about.from the webhook after which the run begins; undefined for all
+ * @param about.passed a function that is called after each scanned part, even without matches; the run ends if it
+ *   returns `enough`
  * @throws if Postgres cannot be used; all yielded replays are committed
  */
 export async function* replayWebhooks(

@@ -17,8 +17,8 @@ export type RetranslateDeps = {
 
 /**
  * Translates a stored webhook again, without storing anything. A webhook that was dropped on arrival is stored with its
- * target and all headers. It is verified again, for the time of its arrival. Any other webhook was verified on arrival
- * and has neither. It is not verified again, even if Postgres refused it or an earlier replay could not read it.
+ * target and all headers. It is verified again as at its arrival. Any other webhook was verified on arrival and has
+ * neither. It is not verified again, even if Postgres refused it or an earlier replay could not read it.
  * @returns its translation by today's settings and code, or the refusal
  */
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {

@@ -14,7 +14,7 @@ import {
 import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
-  /** When the original webhook arrived. Signatures are verified for this time, also in a replay. */
+  /** When the original webhook arrived. Signatures are verified as at this time, also in a replay. */
   firstReceivedAt: Date;
   /** The headers that are stored in clear. */
   headers: Record<string, string>;
@@ -26,7 +26,7 @@ export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   body: Buffer;
   /** True if its body and headers were erased with its order. */
   erased: boolean;
-  /** True for a dropped replay, which has no contents of its own, if the original webhook is deleted. */
+  /** True for a dropped replay whose original webhook is deleted. Such a replay has no contents of its own. */
   gone: boolean;
 };
 
@@ -39,9 +39,7 @@ export const GONE: Refusal = {
   cause: { code: 'not_stored' },
 };
 
-/**
- * Days to search around the time in an id. A machine's clock may have been wrong, so the second search covers all days.
- */
+/** Days to search around the time in an id. A machine's clock may be wrong, so the second search is of all days. */
 const DAYS_OFF = [1, 100_000];
 const decompress = promisify(zstdDecompress);
 

@@ -4,11 +4,11 @@ import { inBatch, inBatches, isAboutStatement, LOCK_ERASE_MEMBERS, restSince } f
 import type { Log } from '../domain/log.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
-/** Orders per batch. Few, because they stay locked for the whole batch. */
+/** Orders per batch. They are few, because they stay locked for the whole batch. */
 export const ERASE_BATCH = 100;
 /**
- * Time limit of a statement. Webhooks about these orders, and others behind them, wait as long. The endpoint waits 1.4
- * s.
+ * Time limit of a statement. Webhooks about these orders wait for it, and other webhooks behind them. So it must be
+ * below the 1.4 s that the endpoint waits.
  */
 const PATIENCE_MS = 1_000;
 /**
@@ -103,7 +103,7 @@ export async function eraseBatch(
 /**
  * Erases, in a transaction of `inBatch`, all member data of these orders. It skips orders that have not ended, are
  * erased already, or are locked, because a wait for a lock would block webhooks about the other orders. The order's row
- * stays: the order is not fetched again, and a webhook still moves it but is stored without contents (see
+ * stays, so the order is not fetched again, and a webhook still moves it but is stored without contents (see
  * `applyWebhooks`).
  * @param sent true to include orders that have not ended but are at their POS, because nothing needs their contents now
  * @returns the number of orders erased

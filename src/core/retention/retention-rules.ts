@@ -35,9 +35,7 @@ const webhooks = (which: string, order = ''): string => `
   DELETE FROM webhooks d USING old
   WHERE d.day = old.day AND d.location_id = old.location_id AND d.id = old.id`;
 
-/**
- * Deletes old parked events and gives their webhook a reason. Webhooks with a reason are stored for the full retention.
- */
+/** Deletes old parked events and gives their webhook a reason. Webhooks with a reason stay for the full retention. */
 const EXPIRE_EVENTS = `
   WITH gone AS (
     DELETE FROM parked_events WHERE ctid = ANY (ARRAY(
@@ -79,7 +77,7 @@ const RULES = {
   },
   // A grant without a recent renewal is not used: its location has other settings now or is deleted.
   'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
-  // This is the owner's function, because the service's role may not delete audit rows. It deletes one batch per call.
+  // This calls the owner's function: the service's role may not delete audit rows. It deletes one batch per call.
   'deletion of old audit': {
     lock: LOCK_DELETE_AUDIT,
     batch: 10_000,
@@ -112,9 +110,9 @@ const ORDER_END_S = 86_400;
 /**
  * Ends orders without an event for a day, counted from the last event or the requested time. Nothing is published,
  * because the member has every status already. An order does not end while it may still be placed or an attempt runs.
- * An order that is held or in doubt ends: the next attempt to place it fails the placement, which notifies the member,
- * or leaves the doubt to an operator. One process at a time does this, in one statement, so that orders are not locked
- * for longer.
+ * An order that is held or in doubt does end. The next attempt to place it then fails and notifies the member, or
+ * leaves the doubt to an operator. One process at a time does this, in one statement, so that orders are not locked for
+ * longer.
  * @returns the number of orders ended
  */
 export async function endOrders(pool: Pool): Promise<number> {
@@ -147,10 +145,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
- * wait for at most the 100 ms of its lock timeout, plus a few for the drop.
+ * wait for at most the lock timeout of 100 ms, and a few milliseconds for the drop.
  * @returns the names of the dropped tables
- * @throws after the last day, if a day could not be dropped because a session reads it or `webhooks`, or because an
- *   object depends on it. The next round tries again
+ * @throws the first error, after all days were tried. A day cannot be dropped while a session reads it or `webhooks`,
+ *   or while an object depends on it. The next round tries again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];

@@ -67,7 +67,7 @@ type DrainSpill = {
   receive(message: SpillMessage): void;
   /** Messages that are received and not drained yet, and when the oldest of them arrived as a webhook. */
   waiting(): { count: number; oldestAt: Date | null };
-  /** Gives messages that were not begun back to Pub/Sub, and resolves when the others are done. */
+  /** Puts back the messages that were not begun, and resolves when the others are done. */
   stop(): Promise<void>;
 };
 
@@ -82,7 +82,7 @@ const REST_MS = 1_000;
 /** Pause after a chunk, as a share of its duration. It gives webhooks from the endpoint precedence. */
 const SHARE = 1;
 
-/** For a webhook that is dropped before its provider is known: no headers of a provider are stored in clear. */
+/** Stands for the provider of a webhook that is dropped before its provider is known. It names no headers. */
 const NO_PROVIDER = {};
 
 type Opened = { message: SpillMessage; spilled: SpilledWebhook };

@@ -41,8 +41,8 @@ export async function decryptSpilled(keys: SettingsKeys, data: Uint8Array): Prom
 
 /**
  * Puts a webhook into the spill, sealed.
- * @param about.take counts the sealed bytes, and throws if the capacity is used up
- * @param about.deadline in milliseconds since the epoch
+ * @param about.take a function that counts the sealed bytes, and throws if the capacity is used up
+ * @param about.deadline the deadline in milliseconds since the epoch
  */
 export type SpillWebhook = (
   spilled: SpilledWebhook,
@@ -51,7 +51,7 @@ export type SpillWebhook = (
 
 const late = (): Error => new Error('Pub/Sub did not acknowledge it in time');
 
-/** @param deps.publish resolves when the message is durable */
+/** @param deps.publish a function that publishes a message, and resolves when it is durable */
 export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffer) => Promise<void> }): SpillWebhook {
   return async (spilled, { take, deadline }) => {
     const data = await sealSpilled(deps.keys, spilled);
@@ -63,7 +63,7 @@ export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffe
 
 /** One process's view of the spill. */
 export type SpillState = {
-  /** Webhooks that it has spilled since Postgres went away, plus webhooks that it received and has not drained yet. */
+  /** Webhooks that it spilled since Postgres went away, plus webhooks that it received from the spill to drain. */
   waiting: number;
   /** When the oldest of them arrived. */
   oldestAt: Date | null;

@@ -86,7 +86,7 @@ function joinTraffic<Some extends Traffic>(some: Some, others: Traffic): Some {
 /**
  * Adds the counters of one process to the table, each to its location and to ALL_LOCATIONS, so that a chart of all
  * locations reads as few rows as a chart of one.
- * @param now the minute
+ * @param now the present minute, as in `Traffic`
  */
 async function writeTraffic(pool: Pool, counted: readonly Traffic[], now: number): Promise<void> {
   const claimedIds = counted.flatMap(({ claimed, locationId }) => (claimed ? [locationId] : []));

@@ -46,7 +46,7 @@ const STEP_SECONDS = { 1: 60, 6: 300, 24: 900 } as const;
 
 /**
  * Reads the traffic of the last hours by integration, for some locations or for all, accurate to ten seconds. One
- * statement reads at most a day's minutes for each location; for all locations, for each integration.
+ * statement reads at most the minutes of one day for each location, or for each integration if it reads all locations.
  */
 export async function readTraffic(
   pool: Pool,
