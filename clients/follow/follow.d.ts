@@ -20,13 +20,13 @@ export type Update = {
   fulfillment?: 'pickup' | 'delivery';
   /** The code that staff call out. */
   callOutCode?: string;
-  /** A requested cancel. `requested`: the restaurant has not answered yet. `refused`: it makes the order anyway. */
+  /** The state of a requested cancel. `requested`: no answer yet. `refused`: the restaurant makes the order anyway. */
   cancellation?: 'requested' | 'refused';
   /** When the member wants the order, as an ISO 8601 instant. Missing if the member wants it as soon as possible. */
   requestedAt?: string;
   /** Why the order failed or was cancelled, in words for the member. */
   reason?: string;
-  /** The reason for programs: one code of a closed list, which `docs/order-life.md` explains. */
+  /** The reason as a code, for programs. `docs/order-life.md` explains the closed list of codes. */
   reasonCode?: string;
   /** The platform's ids of the items that are the reason, such as items out of stock. */
   itemIds?: string[];
@@ -35,7 +35,7 @@ export type Update = {
   estimatedDeliveryAt?: string;
   /** The courier's tracking page: an https: URL. */
   trackingUrl?: string;
-  /** Only in a `message`: when the change happened, by the POS's clock. */
+  /** When the change happened, by the POS's clock. Only a `message` has this time. */
   occurredAt?: string;
   /** When the service applied the change. */
   appliedAt?: string;
@@ -62,8 +62,8 @@ export type Options = {
    */
   token(): string | Promise<string>;
   /**
-   * Called once for each sequence, in order. A `snapshot` comes first, and later only if the service no longer has all
-   * messages. An error that this function throws goes to the browser's console.
+   * Called once for each `sequence`, in rising order. The first update is a `snapshot`. A later `snapshot` means that
+   * the service no longer has all messages. An error that this function throws goes to the browser's console.
    */
   onUpdate(update: Update, kind: Kind): unknown;
   /** Called at each change of state. An error that this function throws goes to the browser's console. */

@@ -39,7 +39,7 @@ export function follow({ url, token, onUpdate, onState }) {
       due = lateAt = Date.now() + 45000;
       tries = 0;
       emit('connected');
-      // A CR at the end may be half a CR LF.
+      // A chunk may end between CR and LF.
       const lines = (rest + decoder.decode(read.value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {

@@ -42,7 +42,7 @@ export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensi
 /** Our location for each of Feast's restaurants. Orders of a restaurant that is missing here are held. */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };
 const CURRENCIES = { CH: 'CHF', DE: 'EUR', JP: 'JPY' } as const;
-/** DINE_IN, an order at a table, is not mapped, so it would be held. */
+/** Our order types. DINE_IN, an order at a table, is missing here, so such an order is held. */
 const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
 
 type Product = { sku: string; title: string; minimumAge?: number | null };

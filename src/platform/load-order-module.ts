@@ -31,8 +31,8 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
- * Loads the module that `ORDER_MODULE` names. Without it, makes a module of the query in `ORDER_QUERY_FILE`, or of the
- * default query. The answer to this query must have the canonical shape, with aliases if needed.
+ * Loads the module that `ORDER_MODULE` names. Without this variable, makes a module from the query in
+ * `ORDER_QUERY_FILE` or from the default query. The query's answer must have the canonical shape, by aliases if needed.
  * @throws Error that names the variable and its problem
  */
 export async function loadOrderModule(config: {

@@ -97,9 +97,9 @@ function lookUp<Value>(
 
 /**
  * Reads a telephone number in a country's national format: "030 12345678" in DE is "+493012345678". A mapper needs it
- * only for another country than the destination's and the location's, which `readCanonicalOrder` tries.
+ * only for other countries: `readCanonicalOrder` itself tries the countries of the destination and the location.
  * @param country ISO 3166-1 alpha-2
- * @returns E.164, or the unchanged text if it is not a number. The order then has no telephone number
+ * @returns the number in E.164. A text that is not a number is returned unchanged, and the order then has no number
  */
 export function phoneInCountry(phone: string, country: string): string {
   return toE164(phone, country) ?? phone;
@@ -107,10 +107,10 @@ export function phoneInCountry(phone: string, country: string): string {
 
 /**
  * Reads a time such as "2026-11-21T18:00" or "2026-11-21 18:00:00" as the local time of a zone. If the time has an
- * offset, the offset decides. When clocks change, a time that occurs twice is the earlier instant, and a time that the
- * clocks skip moves forward over the gap.
+ * offset, it is read by this offset instead. When clocks go back, a time that occurs twice means the earlier instant.
+ * When they go forward, a time that they skip moves forward over the gap.
  * @param zone an IANA name, such as "Europe/Berlin"
- * @returns RFC 3339 with the offset
+ * @returns the time in RFC 3339, with the zone's offset
  * @throws MappingError
  */
 export function timeInZone(time: string, zone: string, field?: string): string {
@@ -150,15 +150,15 @@ function offsetsOf(zone: string, field: string | undefined): (instant: number) =
   return (instant) => readOffset(format.format(instant));
 }
 
-/** Finds when the zone's clocks show a time, given as if it were UTC. No zone changes its clocks twice in two days. */
+/** Finds when the zone's clocks show `shown`, a time read as UTC. No zone changes its clocks twice in two days. */
 function instantShown(shown: number, offsetAt: (instant: number) => number): number {
   const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
-  // Where clocks go back, the offset before is larger, so it gives the earlier of the two instants.
+  // When clocks go back, the offset before the change is larger, so it gives the earlier of the two instants.
   const first = shown - before;
   return offsetAt(first) === before || offsetAt(shown - after) !== after ? first : shown - after;
 }
 
-/** Reads the offset of "+0100" or "11/21/2026, GMT+01:00", in milliseconds. Without an offset it is 0. */
+/** Reads the offset of "+0100" or "11/21/2026, GMT+01:00", in milliseconds. Returns 0 if the text has no offset. */
 function readOffset(text: string): number {
   const [, sign = '', hours = '0', minutes = '0'] = /([+-])(\d\d):?(\d\d)?/.exec(text) ?? [];
   return Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;

@@ -8,7 +8,7 @@ export type PosRequest = {
   url: string;
   headers?: Record<string, string>;
   body?: string;
-  /** The vendor's header in a 429, next to `Retry-After`, that says when the limit ends, in seconds since 1970. */
+  /** The vendor's own header that tells when a 429's limit ends, in seconds since 1970. `Retry-After` comes first. */
   resetHeader?: string;
   /** The context's signal, which ends the attempt. For a token request, the signal that `obtain` gets. */
   signal: AbortSignal;
@@ -136,7 +136,7 @@ async function readJson(response: Response): Promise<unknown> {
 
 /**
  * Makes a `.catch` handler that explains a 401 or 403 of `callPos`, whose own error only names the request.
- * @param explain returns the sentence, without secrets
+ * @param explain returns the sentence. It must contain no secret, because the operator sees it
  * @returns a function that throws NeedsOperator with the sentence, and rethrows any other error
  */
 export function quoteRefusal(
@@ -156,12 +156,12 @@ export type Allowance = { requests: number; seconds: number };
 /** Requests made by one caller, such as a connection or a restaurant. */
 type Spent = { spans: { began: number; requests: number }[]; closedUntil: number };
 
-/** Maximum number of callers in memory. It is more than the locations of a process. Above it, the oldest is removed. */
+/** Maximum number of callers in memory. A process has fewer locations. Above it, the oldest caller is removed. */
 const CALLERS = 10_000;
 
 /**
  * Limits the requests of each caller to a POS within this process. It does not count the requests of other processes,
- * so the POS may answer 429. Then this caller's requests are refused for as long as the POS asks.
+ * so the POS may answer 429. Then this caller's requests are refused until the wait that the POS asked for is over.
  * @param allowances empty if the vendor publishes no limits
  * @returns a function that runs a request at once, or throws TryAgain with `sent: false` and the wait
  */
@@ -180,7 +180,7 @@ export function limitRate(
     return spent;
   };
 
-  /** @returns milliseconds until a request is allowed. If 0, the request is counted */
+  /** @returns milliseconds until a request is allowed. 0 means that the request is allowed, and it is counted */
   const waitBefore = (spent: Spent, at: number): number => {
     const waits = allowances.map(({ requests, seconds }, nth) => {
       const length = seconds * 1000;

@@ -33,7 +33,7 @@ type WithCode = { authorizationCode?: string | undefined };
  * exchanges the code, then calls `by.connect`. If `by.connect` fails, it still returns the new settings, because a code
  * works only once.
  * @param by.url the page where the restaurant agrees. It must contain no secret, because the operator sees it
- * @param by.shown tells the operator where the code appears, as in "the page shows it"
+ * @param by.shown words for the operator that say where the code appears, as in "the page shows it"
  * @param by.exchange returns the new settings, such as a token, and a message about them for the operator
  */
 export async function connectByCode<Context extends { settings: WithCode }>(
@@ -75,7 +75,7 @@ export async function connectByCode<Context extends { settings: WithCode }>(
 /**
  * Requests a token by OAuth. `form` or `json` is the body; `basic`, the client's id and secret, is sent as HTTP Basic.
  * @param context.signal the signal of `obtain`, not of one order, because other orders wait for the same token
- * @param about.refused returns the error if the POS grants no token. It gets no body of a 401, a 403 or a redirect
+ * @param about.refused returns the error if the POS grants no token. `json` is undefined for a 401, a 403 or a redirect
  * @throws NeedsOperator with the message of `refused`; TryAgain if the answer holds no readable token
  */
 export async function oauthGrant<Granted>(

@@ -11,13 +11,13 @@ export function cutText(text: string, limit: number): string {
   return text.slice(0, limit - CUT.length).replace(/[\uD800-\uDBFF]$/, '') + CUT;
 }
 
-/** Tells staff to check the member's age, if the POS has no field for it. Undefined if no item needs a check. */
+/** A line that asks staff to check the member's age, for a POS without such a field. Undefined if no item needs it. */
 export function ageCheck({ items }: CanonicalOrder): string | undefined {
   const names = items.filter((item) => item.ageRestricted).map((item) => item.name);
   return names.length === 0 ? undefined : `AGE CHECK: ${names.join(', ')}`;
 }
 
-/** Tells staff which discounts to take off, if the POS has no field for them. Undefined without a discount. */
+/** A line that tells staff which discounts to subtract, for a POS without such a field. Undefined if there are none. */
 export function takeOff(order: CanonicalOrder): string | undefined {
   const { currency } = order.money;
   const each = discountsOf(order).map(({ name, amount }) => `${name} ${toDecimal(amount, currency)} ${currency}`);
@@ -32,7 +32,7 @@ export function orderNote(order: CanonicalOrder, limit: number): string | undefi
 
 /**
  * English phrases by which people and POS systems give a reason. The first match wins: a text with both "on customer
- * request" and "not in stock" is `member_cancelled`. A phrase that no vendor documents is inferred.
+ * request" and "not in stock" is `member_cancelled`. We inferred the phrases that no vendor documents.
  */
 const WORDS: readonly (readonly [RegExp, ReasonCode])[] = [
   [/\b(customer|guest)(['’]s)? (has )?(cancel|request|chang\w*( of)?( \w+)? mind\b)/i, 'member_cancelled'],

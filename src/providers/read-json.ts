@@ -42,7 +42,7 @@ export function parseJson(body: Buffer, wanted: string): unknown {
 
 /**
  * Counts the brackets outside strings, byte by byte. No byte of a multi-byte UTF-8 character equals a bracket, a quote
- * or a backslash. A `switch` for every byte took as long as parsing.
+ * or a backslash. With a `switch` for every byte, this took as long as parsing.
  */
 function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
@@ -61,7 +61,7 @@ function isDeeperThan(limit: number, body: Buffer): boolean {
   return false;
 }
 
-/** Schemas, compiled at first use. A compiled schema is several times as fast, and leaves little garbage. */
+/** Each schema's compiled form, made at its first use. It is several times as fast, and leaves little garbage. */
 const compiled = new WeakMap<ZodType, ZodType>();
 
 function compile<Shape>(schema: ZodType<Shape>): ZodType<Shape> {

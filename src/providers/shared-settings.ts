@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 
-/** Settings that several POS systems share. */
-
 function hasCredentials(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && url.username + url.password !== '';

@@ -8,7 +8,7 @@ const withinLimits = limitRate([{ requests: 60, seconds: 60 }]);
 
 /**
  * Calls Acme about the location's store.
- * @param request.path what follows the store's path, beginning with a slash
+ * @param request.path the end of the URL, after the store's id. It begins with a slash. Undefined for the store itself
  * @returns a 2xx, or a 4xx that refuses the request
  * @throws as callPos, limitRate and Credentials do; NeedsOperator if Acme does not know the store
  */

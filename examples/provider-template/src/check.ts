@@ -3,7 +3,7 @@ import type { PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 
-/** Reads the store ("Stores"), which changes nothing. This proves client and store, but not the webhook's secret. */
+/** Reads the store ("Stores"). The answer proves that client and store are right, but not the webhook's secret. */
 export async function check(context: PosContext<Settings>): Promise<void> {
   const answer = await callAcme(context, { method: 'GET' }).catch(
     quoteRefusal(

@@ -3,7 +3,7 @@ import type { Connection, PosContext } from 'expediter-kit';
 import { callAcme, codeIn } from './call-acme.ts';
 import type { Settings } from './payloads.ts';
 
-/** Sets the store's only webhook URL ("Webhooks"). The operator compares the secret, which no request shows. */
+/** Sets the store's only webhook URL ("Webhooks"). The operator must compare the secret: no request shows it. */
 export async function connect(context: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const answer = await callAcme(context, { method: 'PUT', path: '/webhook', json: { url: context.webhookUrl } });
   if (answer.status >= 300) {

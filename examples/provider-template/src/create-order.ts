@@ -27,7 +27,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
 }
 
-/** Returns the same key for every attempt. A hash, because our id may be longer than Acme's 64 ASCII characters. */
+/** Returns the same key for every attempt: a hash of our id, because Acme takes at most 64 ASCII characters. */
 function keyOf({ serviceOrderId }: KitchenOrder): string {
   return createHash('sha256').update(serviceOrderId).digest('hex');
 }

@@ -10,11 +10,11 @@ import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 const acme: Provider<Settings> = {
   integration: 'acme',
   settings: Settings,
-  // "Orders": one ticket per Idempotency-Key, without a time limit.
+  // "Orders": Acme makes one ticket per Idempotency-Key, without a time limit.
   deduplicates: true,
   createOrder,
   cancelOrder,
-  // "Voids": a void ticket gets the same answer.
+  // "Voids": a repeated void gets the same answer.
   deduplicatesCancels: true,
   translateWebhook,
   webhookAuth,

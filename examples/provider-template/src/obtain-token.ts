@@ -13,7 +13,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
 
 /**
  * Requests a token by OAuth's client credentials ("Tokens").
- * @param signal not the signal of an order, because orders of other stores wait for the same token
+ * @param signal the signal of `obtain`, not of one order, because orders of other stores wait for the same token
  */
 async function obtainToken({ settings, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId, clientSecret, baseUrl } = settings;

@@ -1,7 +1,7 @@
 import { absentable, baseUrl, Id, ItemMap, Secret, timeIfAny } from 'expediter-kit';
 import { z } from 'zod';
 
-/** The settings of one location, which Acme calls a store. Strict, so that a mistyped field is an error. */
+/** The settings of one location, which Acme calls a store. The schema is strict, so a mistyped field is an error. */
 export const Settings = z.strictObject({
   storeId: z.string().regex(/^s-\d{1,10}$/, { error: 'is not a store id such as s-1042' }),
   /** The OAuth client of our app at Acme. All stores of the client share its tokens. */
@@ -9,9 +9,9 @@ export const Settings = z.strictObject({
   clientSecret: Secret,
   /** Acme signs webhooks with this secret. */
   webhookSecret: Secret,
-  /** Acme's sandbox and tests have another URL. */
+  /** The API's URL. Acme's sandbox and our tests have another. */
   baseUrl: baseUrl('https://api.acme-pos.example'),
-  /** Acme's SKUs, by our ids of items and modifiers. */
+  /** Maps our ids of items and modifiers to Acme's SKUs. */
   itemMap: ItemMap,
 });
 export type Settings = z.infer<typeof Settings>;
@@ -41,7 +41,7 @@ export const OrderUpdated = z.object({
     /** Our id, as sent. Tickets that staff enter at the till have no reference. */
     reference: absentable(Id),
     state: z.string(),
-    /** Sent with VOIDED, for the guest. */
+    /** The reason of a VOIDED, in words for the guest. */
     reason: absentable(z.string()),
     cause: absentable(z.string()).catch(undefined),
     readyAt: timeIfAny,

@@ -19,7 +19,7 @@ const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['VOIDED', 'cancelled'],
 ]);
 
-/** "Order states": the causes of VOIDED. FAULT has no cause. */
+/** Our reason codes for the causes of VOIDED ("Order states"). FAULT has no cause. */
 const REASON_CODES: ReadonlyMap<string | undefined, ReasonCode> = new Map([
   ['SOLD_OUT', 'item_unavailable'],
   ['CLOSED', 'closed'],

@@ -25,10 +25,10 @@ export function writeOrder(order: KitchenOrder, { itemMap }: Settings, now: Date
     lines: items.map((item) => ({
       sku: skuOf(item.serviceItemId, itemMap),
       count: item.quantity,
-      // Without a price Acme uses its own.
+      // For an item without a price, Acme uses its own price.
       price: item.unitPrice === undefined ? undefined : amount(item.unitPrice),
       note: item.notes === undefined ? undefined : cutText(item.notes, LINE_NOTE_MAX),
-      // Acme's options do not nest.
+      // An option at Acme cannot have options.
       options: flattenModifiers(item.modifiers).map((modifier) => ({
         sku: skuOf(modifier.serviceModifierId, itemMap),
         count: modifier.quantity,
@@ -54,7 +54,7 @@ export function skuOf(id: string, itemMap: Settings['itemMap']): string {
   return entryOf(itemMap, id) ?? id;
 }
 
-/** Returns the requested time in UTC. Undefined, which means as soon as possible, if there is none or it has passed. */
+/** Returns the requested time in UTC. Undefined (as soon as possible) if there is no such time or it has passed. */
 function dueOf(requestedAt: string | undefined, now: Date): string | undefined {
   const due = requestedAt === undefined ? now : new Date(requestedAt);
   return due > now ? due.toISOString() : undefined;

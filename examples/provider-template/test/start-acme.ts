@@ -8,20 +8,20 @@ import { deliverWebhook, jsonIn, readBody, sendFault, sendJson, serveHttp } from
 import type { Delivery, SignedWebhook, Simulator, SimulatorOptions, Ticket } from 'expediter-kit/contract';
 import { z } from 'zod';
 
-/** "Webhooks": without a 2xx within 5 s, Acme repeats a webhook after 10 s, one minute and ten minutes. */
+/** "Webhooks": Acme repeats a webhook, after these waits, until it gets a 2xx in time. */
 const DELIVERY: Delivery = {
   waits: [10_000, 60_000, 600_000],
   timeoutMs: 5_000,
   acknowledges: (status) => status >= 200 && status < 300,
 };
 
-/** The number of decimals of currencies that do not have two. */
+/** The number of decimals, for currencies that do not have two decimals. */
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
-/** "Tokens": mostly an hour. */
+/** "Tokens": seconds after which a token expires, mostly an hour. */
 const TOKEN_S = 3600;
 
-/** "Orders": unknown fields are refused. */
+/** The schema of an order, which refuses unknown fields ("Orders"). */
 function orderShape(currency: string) {
   const digits = DIGITS[currency] ?? 2;
   const Amount = z.string().regex(new RegExp(digits === 0 ? '^\\d+$' : `^\\d+\\.\\d{${digits}}$`));

@@ -1,7 +1,7 @@
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import type { Settings } from './payloads.ts';
 
-/** The fields that Deliverect expects in the answer. All get the same URL, because webhooks differ by their content. */
+/** The fields that the registration's answer needs. All get the same URL, because webhooks differ by their content. */
 const URLS = [
   'statusUpdateURL',
   'menuUpdateURL',

@@ -34,7 +34,7 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
  * wrong channelName or channelLinkId shows only with the first order.
  *
  * A stored token may be hours old and proves nothing. It is therefore reported as rejected, so that `Credentials`
- * obtains a new one: at most once a minute for all locations that share the token. Deliverect allows no more logins.
+ * obtains a new one. Deliverect limits logins, so this happens at most once a minute for all locations that share it.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

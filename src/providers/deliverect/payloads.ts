@@ -19,15 +19,15 @@ export const Settings = z.strictObject({
   hmacSecret: Secret,
   /** The API's URL, which is also the token's audience. On staging it is `https://api.staging.deliverect.com`. */
   baseUrl: baseUrl('https://api.deliverect.com'),
-  /** Deliverect's PLUs (product codes), by our ids of items and modifiers. */
+  /** Maps our ids of items and modifiers to Deliverect's PLUs (product codes). */
   itemMap: ItemMap,
   /** `vendor` is Deliverect's delivery service, Dispatch. */
   deliveredBy: DeliveredBy.default('restaurant'),
   /** True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food. */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * Minutes after which a pause by busy mode ends. Deliverect sends no end time, and never repeats a webhook, so a lost
-   * one would pause the location for ever. Four hours cover a meal service and end before the next.
+   * Minutes after which a pause by busy mode ends. Deliverect sends no end time and never repeats a webhook, so
+   * after a lost webhook the location would stay paused. The default covers a meal service and ends before the next.
    */
   pauseMinutes: z.int().min(1).max(1440).default(240),
 });

@@ -101,8 +101,8 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
 const CANCEL = 100;
 
 /**
- * Posts the order again with the status of a cancel. `channelOrderId` identifies the order, so Deliverect's own id is
- * not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
+ * Cancels the order by posting it again with the status "Cancel". `channelOrderId` names the order, so Deliverect's own
+ * id is not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
  * status", and every well-formed request gets a 201. The POS confirms by a webhook with status 110, or never does.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
  *

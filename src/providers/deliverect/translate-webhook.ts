@@ -22,7 +22,7 @@ export const webhookAuth = {
  * assigned, before 83 and often before the food is ready.
  *
  * "Statuses higher than 95 indicate that something went wrong". Two of these statuses do not end the order: 100 is the
- * platform's own request to cancel. After 115, a courier's cancel, the food waits for another courier. Statuses 121 and
+ * platform's own request to cancel, and 115 means that a courier cancelled and the food waits for another one. 121 and
  * 124 are documented at https://developers.deliverect.com/reference/post-order-status-update
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
@@ -103,7 +103,7 @@ function namesAnOrder(json: unknown): boolean {
 /**
  * Returns why the order ended. For a cancel, the member reads the restaurant's own words ("Item out of stock"). The
  * words about a failure are technical, so the member reads only Deliverect's code. Deliverect documents no reason
- * codes, so ours is found in the words. Without a match it is `restaurant_cancelled` or `technical`.
+ * codes, so we find our code by the words. If no words match, it is `restaurant_cancelled` or `technical`.
  */
 function reasonOf(
   status: Status,
@@ -122,7 +122,7 @@ function reasonOf(
 }
 
 /**
- * Finds our ids of the items whose PLUs the reason names: "InvalidProduct: Invalid PLU: 123". Modifiers are not items.
+ * Finds our ids of the items whose PLUs the reason names: "InvalidProduct: Invalid PLU: 123". Modifiers are left out.
  * https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues
  */
 function itemsIn(text: string, { itemMap }: Settings): string[] {

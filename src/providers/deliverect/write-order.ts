@@ -17,8 +17,8 @@ const REQUIRED = [
 
 /**
  * Writes a delivery's address. Street, number, postal code, city and country are "required if delivery is done by
- * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders),
- * and so for all our deliveries. The street must not repeat the number:
+ * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders).
+ * We require them for all deliveries. The street must not repeat the number:
  * https://developers.deliverect.com/page/glossary-delivery-only-model
  * @throws GiveUp if one of these fields is missing
  */
@@ -114,8 +114,8 @@ export function writeOrder(
 }
 
 /**
- * The courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as courier".
- * The courier `restaurant` also stands for Deliverect's Dispatch. The tip of a courier is `driverTip`:
+ * Writes the courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as
+ * courier". The courier `restaurant` also stands for Deliverect's Dispatch. The tip of a courier is `driverTip`:
  * https://developers.deliverect.com/page/channel-orders
  */
 function courierOf(
@@ -127,10 +127,10 @@ function courierOf(
 }
 
 /**
- * Times of the order. Deliverect hides an order whose pickupTime has passed, so an ASAP order gets the present time:
+ * Writes the times. Deliverect hides an order whose pickupTime has passed, so an ASAP order gets the present time:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
- * A delivery needs a pickupTime too. Deliverect does not document which, and only the restaurant knows how long the
- * drive takes. So pickupTime and deliveryTime are both the time that the member requested.
+ * A delivery needs a pickupTime too. Deliverect does not document which time this is, and only the restaurant knows how
+ * long the drive takes. So pickupTime and deliveryTime are both the time that the member requested.
  */
 function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
   const { type, requestedAt } = fulfillment;

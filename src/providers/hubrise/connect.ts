@@ -9,7 +9,7 @@ import { listRefused } from './create-order.ts';
 /**
  * The URL of the page where the restaurant agrees. The page then shows the code:
  * https://www.hubrise.com/developers/api/authentication, "Installed App Workflow" (read in November 2026). The scope is
- * that of HubRise's integration guide, and covers customers only if the settings attach them.
+ * the one in HubRise's integration guide. It includes the customer list only if `customers` is `attach`.
  */
 function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string {
   const query = new URLSearchParams({
@@ -51,8 +51,8 @@ async function exchangeCode(
 }
 
 /**
- * The events that HubRise sends us. An order's update includes its delivery, so `delivery.update` is not needed, which
- * comes with every move of a driver: https://www.hubrise.com/developers/api/orders#delivery
+ * The events that HubRise sends us. An order's update includes its delivery, so we do not need `delivery.update`,
+ * which HubRise sends at every move of a driver: https://www.hubrise.com/developers/api/orders#delivery
  */
 const EVENTS = { order: ['update'] };
 

@@ -6,12 +6,12 @@ import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts
 import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
 
-/** Up to 10,000 customer ids, by list and private ref. They save searches, of which HubRise allows ten a minute. */
+/** HubRise's customer ids, by list and private ref. A known id saves a search: HubRise allows only ten a minute. */
 const KNOWN = new Map<string, string>();
 
 /**
- * Writes the member's data into the restaurant's customer list, from which HubRise takes the customer's data of an
- * order: https://www.hubrise.com/developers/api/orders#customer. The private ref is the platform's id of the member. It
+ * Writes the member's data into the restaurant's customer list. HubRise takes an order's customer data from this
+ * list: https://www.hubrise.com/developers/api/orders#customer. The private ref is the platform's id of the member. It
  * is unique in a list, and only this client sees it. "Update their details just before pushing the order":
  * https://www.hubrise.com/developers/integration-guide (both read in November 2026).
  * @returns the customer's id
@@ -58,7 +58,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
 
   /** @returns undefined if the customer was deleted or takes no more data */
   async function update(id: string): Promise<string | undefined> {
-    // HubRise does not change a missing field. A missing field is sent as null, or part of an old address would remain.
+    // HubRise keeps a field that we leave out. So an empty one is sent as null, or part of an old address would remain.
     const whole = Object.fromEntries(Object.entries(data).map(([field, value]) => [field, value ?? null]));
     const body = order.fulfillment.destination === undefined ? data : whole;
     const path = `${list}/${encodeURIComponent(id)}`;

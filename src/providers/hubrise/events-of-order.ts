@@ -7,8 +7,8 @@ import { reasonInWords } from '../order-texts.ts';
 import type { DeliveryState, OrderState, Settings } from './payloads.ts';
 
 /**
- * Our status by HubRise's: https://www.hubrise.com/developers/api/orders#status
- * `new` is left out, because the member knows it already.
+ * Our status for each status of HubRise: https://www.hubrise.com/developers/api/orders#status
+ * `new` is left out, because it tells the member nothing new.
  */
 const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['received', 'received'],
@@ -24,9 +24,9 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
 ]);
 
 /**
- * `rejected` "could not be transmitted to the store, generally because of a system error". `cancelled` is "by either
- * the customer or the store": here the store, because HubRise sends no event for our own cancel. HubRise gives no
- * reason for a failed delivery.
+ * Our reason codes. A rejected order "could not be transmitted to the store, generally because of a system error".
+ * `cancelled` means "by either the customer or the store". Here it is the store: HubRise sends no event for our own
+ * cancel. HubRise gives no reason for a failed delivery.
  */
 const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
   ['rejected', 'technical'],
@@ -40,7 +40,7 @@ function reasonOf(nativeStatus: string, { custom_fields }: z.infer<typeof OrderS
 }
 
 /**
- * Our status by the delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
+ * Our status for each status of a delivery: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
  * A courier's way to the restaurant is left out. So is a cancelled delivery, because another courier may come.
  */
 const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
@@ -72,7 +72,7 @@ export function eventsOfOrder(
   const ofOrder = eventOf(now, isNews ? undefined : before, ORDER_STATUSES, about).map((event) => ({
     ...event,
     ...estimates,
-    // A delivery may have a tracking URL before its status has a meaning for us, such as `pending`.
+    // A delivery may have a tracking URL while its status, such as `pending`, means nothing to us.
     trackingUrl: now.delivery?.tracking_url,
     reasonCode: reasonOf(event.nativeStatus, now),
   }));

@@ -24,6 +24,6 @@ export const hubrise: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
-  // Another connection could not find an order, because a connection sees only its own private refs.
+  // The account has the token: a connection sees only its own private refs, so another could not find our orders.
   account: ({ baseUrl, accessToken = '' }) => `${baseUrl} ${accessToken}`,
 };

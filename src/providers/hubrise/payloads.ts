@@ -25,7 +25,7 @@ const Fields = z.strictObject({
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
   /** The URL for authorisations and code exchanges. */
   oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1'),
-  /** Ref codes of skus, options, charges and the payment, by our ids. An id without an entry is the ref code itself. */
+  /** Maps our ids to ref codes of skus, options, charges, discounts and payments. An unmapped id is the ref code. */
   itemMap: z.record(Id, PosItem).default({}),
 });
 
@@ -99,7 +99,7 @@ export function requestedOrder({ id, privateRef }: { id: string; privateRef: str
   return OrderState.extend({ id: requestedId(id), private_ref: absentable(requestedId(privateRef)) });
 }
 
-/** An order event. The order's id is in the event and in its states. One of them is enough. */
+/** An order event. It names the order by `order_id`, or by its new state's `id` or `private_ref`. One is enough. */
 export const OrderEvent = z.object({
   created_at: timeIfAny,
   order_id: absentable(Id),

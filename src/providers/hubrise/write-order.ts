@@ -7,7 +7,7 @@ import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
-// HubRise documents only the length of a private ref, 255. We use it for names too. Longer notes do not help a kitchen.
+// HubRise documents a maximum length only for private refs. We use it for names. Longer notes do not help a kitchen.
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
@@ -35,7 +35,7 @@ export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** Leaves out a country that is not an ISO 3166-1 alpha-2 code, as HubRise requires. A courier does not need it. */
+/** HubRise requires an ISO 3166-1 alpha-2 code. We leave out any other text, because a courier does not need it. */
 function countryCode(country: string | undefined): string | undefined {
   return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
 }
@@ -62,12 +62,12 @@ export function writeMoney(minorUnits: number, currency: string): string {
 }
 
 /**
- * Milliseconds by which a requested time must be ahead. HubRise requires a time that is in its own clock's future when
- * the request arrives. An order for a nearer time is sent without the time, which means as soon as possible.
+ * Milliseconds by which a requested time must be ahead. When the request arrives, the time must still be in the future
+ * by HubRise's clock. An order for a nearer time is sent without the time, which means as soon as possible.
  */
 const AHEAD_MS = 60_000;
 
-/** The name of every option's list. HubRise requires a name, and our modifiers have none. */
+/** The list name of an option, unless `itemMap` names one. HubRise requires it, and our modifiers have no lists. */
 const OPTION_LIST = 'Options';
 
 /** Maximum number of identical options sent as separate objects. More are sent as one object with a quantity. */
@@ -148,7 +148,7 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 }
 
 /**
- * The charges: all paid amounts except the items, so that HubRise's total, less the discounts, is the paid amount.
+ * Returns the charges: all paid amounts except the items. So HubRise's total, less the discounts, is the paid amount.
  * Prices may include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if
  * the order's total shows that it was added to the prices.
  */

@@ -12,7 +12,7 @@ const RECONNECT =
 
 /**
  * The settings that an access token depends on. A new authorisation brings a new refresh token, and so a new grant. A
- * new secret or token URL of the same client keeps the grant, because only the grant has the valid refresh token.
+ * new secret or token URL of the same client keeps the grant, because only the stored grant has a valid refresh token.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
   return {
@@ -30,7 +30,7 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
  * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
  * credentials are sent as HTTP Basic.
  * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
- * @param context.signal not the signal of an order, because an aborted request would use up the refresh token
+ * @param context.signal the signal of `obtain`, not of one order: an aborted request would use up the refresh token
  * @throws NeedsOperator `reconnect needed` if the refresh token is used or over 14 days old
  */
 async function obtainToken(context: PosContext<Settings>, refreshToken: string): Promise<Grant> {

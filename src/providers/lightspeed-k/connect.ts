@@ -8,8 +8,8 @@ import { quoteRefusal } from '../call-pos.ts';
 const ENDPOINTS = '/o/wh/1/webhook';
 
 /**
- * @returns the URL registered for `endpointId`; undefined if none is. Null if the API cannot register webhooks, as one
- *   source of 2026-09-29 says against the vendor's specification of 2026-08-27. Then the 404 has another message
+ * @returns the URL registered for `endpointId`; undefined if none is. Null if the 404 has another message: then the API
+ *   cannot register webhooks. One source of 2026-09-29 says this; the vendor's specification of 2026-08-27 does not
  */
 async function findEndpoint(context: PosContext<Settings>): Promise<string | undefined | null> {
   const answer = await callLightspeed(context, 'GET', `${ENDPOINTS}/${context.settings.endpointId}`);
@@ -131,7 +131,7 @@ export async function check(context: PosContext<Settings>): Promise<string> {
   ].join('; ');
 }
 
-/** Lists the ids of the settings that the menus and discounts lack. Empty if menus cannot be read, or are too many. */
+/** Lists the settings' ids that are in no menu and no discount. Empty if menus cannot be read, or are too many. */
 async function listLacking(context: PosContext<Settings>): Promise<string[]> {
   const { itemMap, subItemMap, feeSku = [], discountCode = [] } = context.settings;
   const menus = valuesIn(await readMenu(context, '1/menu/list'), ['ikentooMenuId']);
@@ -176,7 +176,7 @@ async function readReadiness(context: PosContext<Settings>): Promise<Readiness> 
   return readiness.data;
 }
 
-/** Throws only for the switch in the Back Office. The other reasons are temporary, such as a closed restaurant. */
+/** Throws only if the Back Office has the API off. The other reasons are temporary, such as a closed restaurant. */
 function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Readiness): string {
   if (!onlineOrderingApiConfiguration.enabled) {
     throw new NeedsOperator(

@@ -11,7 +11,7 @@ const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\
 
 /**
  * Places the order. `thirdPartyReference` is the order's id in every attempt. Lightspeed takes a reference once and
- * then answers 409, so both answers mean that it has the order.
+ * answers a repeat with 409, so a 200 and a 409 both mean that it has the order.
  *
  * 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id.
  * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder

@@ -41,17 +41,17 @@ export const Settings = z.strictObject({
   webhookPassword: BasicWord,
   /** The code of the payment method for amounts paid on the platform. */
   paymentMethod: Code,
-  /** Order profiles of a takeaway and a delivery. The default is the location's profile for online orders. */
+  /** Codes of the order profiles for takeaway and delivery. The default is the location's profile for online orders. */
   accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
   /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
   baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-  /** The token URL of API clients of the second version. Its host is not the host of `baseUrl`. */
+  /** The token URL for API clients of the second version. Its host is not the host of `baseUrl`. */
   tokenUrl: HttpUrl.optional(),
-  /** By our item id, the SKU of the item. By our modifier id, the id of its production instruction. */
+  /** Maps our item id to the item's SKU, and our modifier id to the id of a production instruction. */
   itemMap: ItemMap,
-  /** By our modifier id, the SKU of a modifier that has one, and perhaps a price. */
+  /** Maps our modifier id to a SKU, for a modifier that has a SKU at Lightspeed. Such a modifier may have a price. */
   subItemMap: z.record(Id, Sku).default({}),
-  /** The SKU of an item with open price that carries the order's fee. */
+  /** The SKU of an item with an open price, which stands for the order's fee. Without it the check has no fee. */
   feeSku: Sku.optional(),
   /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
   discountCode: Code.optional(),
@@ -76,7 +76,7 @@ export const TokenRefused = z.object({ error: z.string() });
 
 const Word = z.string().optional().catch(undefined);
 
-/** A 400 of the API. `message` and `defaultMessage` may quote the request, so they are matched but never shown. */
+/** A 400 of the API. `message` may quote the request, so it is matched but never shown. `defaultMessage` is unread. */
 export const Refusal = z.object({
   message: Word,
   /** A 409 has its message here, not in `message`. */
@@ -142,9 +142,9 @@ export const AnyNotification = z.object({
 });
 
 /**
- * Our status by Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
+ * Our status for each of Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
  * The meaning of CLOSED depends on the settings. CHECK_WAS_UPDATED does not change the food's status. Lightspeed does
- * not document how ABANDONED differs from FAILURE and CANCELLED. After each of these the order will not be finished.
+ * not document how ABANDONED differs from FAILURE and CANCELLED. After each of the three, the order stays unfinished.
  */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['SUCCESS', 'received'],

@@ -21,7 +21,7 @@ const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/consumer already exists/i, 'technical', NOT_TAKEN],
 ];
 
-/** Our reason codes by `errors.account.type`. Other types are too general. */
+/** Our reason code for each `errors.account.type`. Other types are too general. */
 const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
   [/^ITEM_/, 'item_unavailable'],
   [/^OVERPAID$/, 'price_changed'],
@@ -30,8 +30,8 @@ const TYPES: readonly (readonly [RegExp, ReasonCode])[] = [
 ];
 
 /**
- * Returns a failed order's reason for the member. Lightspeed's own text contains item ids, prices and other customers'
- * references: https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting (read 2026-11-23).
+ * Returns a failed order's reason for the member. Lightspeed's own text is not shown: it has item ids, prices and
+ * other customers' references. https://www.hubrise.com/apps/lightspeed-restaurant/troubleshooting (read 2026-11-23).
  */
 function reasonOfFailure(
   { reason: text = '', errors }: z.infer<typeof OrderNotification>,
@@ -125,7 +125,7 @@ function isOfAnOrder(level: unknown): boolean {
   return type === undefined || type === null || type === '' || type === 'ORDER';
 }
 
-/** True if the webhook is about another location. The webhooks of all locations with an endpointId go to one URL. */
+/** True if the webhook is about another location. Locations with the same endpointId get their webhooks at one URL. */
 function isOfAnother(json: unknown, body: Buffer, { businessLocationId }: Settings): boolean {
   const given = locationsIn(json);
   const isExact = given.every((id) => typeof id === 'string' || Number.isSafeInteger(id));
@@ -137,7 +137,7 @@ function locationsIn(json: unknown): (string | number)[] {
   return levelsOf(json).flatMap((level) => readShape(OfLocation, level).businessLocationId ?? []);
 }
 
-/** Parses the body with location ids as text. Beyond 2^53, two different int64 ids may parse to the same number. */
+/** Parses the body again, with location ids as text: beyond 2^53, two different ids may parse to the same number. */
 function withExactLocations(body: Buffer): unknown {
   // TextDecoder drops a byte order mark, as parseJson does.
   const text = new TextDecoder().decode(body);

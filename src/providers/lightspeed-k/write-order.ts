@@ -21,11 +21,11 @@ function rawNumber(digits: string): object {
 
 const REFERENCE_MAX = 48;
 const NAME_MAX = 128;
-/** Maximum length of a note. Not documented: 255 is the default length of a text column in many databases. */
+/** Maximum length of a note. Lightspeed documents none: this is a text column's default length in many databases. */
 const NOTE_MAX = 255;
-/** Maximum number of discounted pieces, each a line of the check. Not documented: 20 is more than promotions need. */
+/** Maximum number of discounted pieces, each a line of the check. Lightspeed documents none. Promotions need fewer. */
 const DISCOUNTED_MAX = 20;
-/** Milliseconds in which a till must take the order. Then Lightspeed reports a failure, and the member can act. */
+/** Milliseconds in which a till must take the order. Otherwise Lightspeed reports a failure, and the member can act. */
 const DELIVER_WITHIN_MS = 600_000;
 /** Milliseconds by which a time must be ahead to be sent. Times "must be in the future" by Lightspeed's clock. */
 const AHEAD_MS = 60_000;
@@ -188,8 +188,8 @@ function discountPieces(
 
 /**
  * Writes one item. A modifier is a production instruction, which has an id and no price or quantity. Some groups forbid
- * repeats (`multiSelectionPermitted: false`), so an instruction is sent once and the note has its number. A modifier
- * with a SKU (a "product modifier") is a sub-item with a quantity. We assume that it counts per item: not documented.
+ * repeats (`multiSelectionPermitted: false`), so an instruction is sent once and the note says how many. A modifier
+ * with a SKU (a "product modifier") is a sub-item. We assume that its quantity counts per item: not documented.
  */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
@@ -206,7 +206,7 @@ function writeItem(item: Item, nth: number, settings: Settings) {
   return { quantity: item.quantity, sku, ...writeModifiers(item.modifiers, settings) };
 }
 
-/** Sub-items may contain modifiers. Instructions may not, so a nested modifier becomes a sibling. */
+/** Writes the modifiers. A sub-item may contain modifiers. An instruction may not, so its modifiers become siblings. */
 function writeModifiers(given: readonly Modifier[], settings: Settings): object {
   const instructions = new Set<string>();
   const subItems: { quantity: number; sku: string }[] = [];

@@ -72,11 +72,11 @@ const OURS = new Set([
  *
  * - temporary codes, and 409: try again with the same key, because Square may still be processing the request
  * - an unknown item or modifier, a location that is not the token's, a restricted account: an operator is needed. For
- *   an unknown catalog object Square names no field, only the code NOT_FOUND, so its id is read from the detail
+ *   an unknown catalog object Square names no field, only the code NOT_FOUND, so the id is read from the detail
  * - anything else: Square will never take the request
  *
  * The message has only codes, field names and catalog ids, because Square's details may quote the member.
- * @param about.items the order's items. Square's field names contain an item's number
+ * @param about.items the order's items. Square names a refused item by its number in this list
  * @param about.reasonCode the reason code if Square's errors show no other
  */
 export function refusalBy(

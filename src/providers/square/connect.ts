@@ -75,7 +75,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
  */
 async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
-  // A token by OAuth is a seller's, which cannot read subscriptions.
+  // A token obtained by OAuth belongs to a seller, and cannot read subscriptions.
   const ours = context.settings.accessToken === undefined ? undefined : await listOurs(context);
   if (ours === undefined) return byHand(context);
 
@@ -186,7 +186,7 @@ function withoutQuery(url: string): string {
 /**
  * Reads the token's scopes, then the location. A seller's token can read the location only with the scope
  * MERCHANT_PROFILE_READ, which orders do not need. Without this scope, a search of the location's orders is the proof.
- * @returns when an `accessToken` expires, because it cannot be renewed
+ * @returns a sentence that tells when an `accessToken` expires, because it cannot be renewed. Otherwise undefined
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<string | void> {
@@ -236,13 +236,13 @@ async function searchLocation(context: PosContext<Settings>): Promise<void> {
 }
 
 const DAY_S = 86_400;
-/** A daily call renews a token of this age in seconds, so that no token exceeds the seven days of Square's advice. */
+/** Age in seconds at which a daily call renews a token, so that no token exceeds the seven days of Square's advice. */
 const MAX_AGE_S = 5.5 * DAY_S;
 /** Seconds until a token without an expiry is checked again. */
 const ENDLESS_S = 30 * DAY_S;
 
 /**
- * Renews the seller's token, which lives for 30 days, every six days: "every 7 days or less", says
+ * Renews the seller's token every six days, although it lives for 30 days. Square advises "every 7 days or less":
  * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). An `accessToken`
  * cannot be renewed, so this only reads when it expires.
  */

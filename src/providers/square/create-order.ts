@@ -55,7 +55,7 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;
-  // Square refuses to pay a paid order again. Then the member must not read that the order failed.
+  // Square also refuses to pay an order that is already paid. In this case the order has not failed.
   const now = await retrieveOrder(square.id, context).catch((error: unknown) => {
     throw error instanceof TryAgain ? tryAgainWith(error, { sent: true }) : error;
   });
@@ -75,7 +75,7 @@ function orderIn({ status: httpStatus, json }: PosAnswer): SquareOrder {
   throw new TryAgain(`Square answered ${httpStatus} without a readable order`, { sent: true, httpStatus });
 }
 
-/** False also for an order of 0, which owes nothing even before its payment. So that payment is repeated. */
+/** Also false for an order of 0, which owes nothing even before its payment. So every attempt sends the payment. */
 function isPaid({ total_money, net_amount_due_money }: SquareOrder): boolean {
   return total_money.amount > 0 && net_amount_due_money?.amount === 0;
 }

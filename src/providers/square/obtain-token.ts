@@ -52,7 +52,7 @@ export async function exchangeCode(context: Asking, code: string): Promise<strin
  * Requests a token of 30 days by the code flow. Its refresh token stays the same until it is revoked:
  * https://developer.squareup.com/reference/square/o-auth-api/obtain-token and
  * https://developer.squareup.com/docs/oauth-api/overview (read in November 2026)
- * @param context.signal not the signal of an order, because other orders wait for the same token
+ * @param context.signal must not be the signal of one order, because other orders wait for the same token
  */
 async function obtainToken(
   context: Asking,
@@ -77,7 +77,7 @@ export function secondsUntil(time: string, now: Date): number {
   return Math.max(0, (Date.parse(time) - now.getTime()) / 1000);
 }
 
-/** Explains a failed renewal. An earlier grant proves that id and secret are right, so the seller must authorise. */
+/** Explains a failed renewal. After an earlier success, id and secret are right, so the seller must authorise again. */
 function notRenewed(httpStatus: number, wasGranted: boolean): NeedsOperator {
   return refused(httpStatus, 'and that the seller has not revoked refreshToken', wasGranted);
 }

@@ -10,7 +10,7 @@ const Minutes = z.int().min(1).max(1440);
 export const API_VERSION = '2026-05-20';
 
 const Fields = z.strictObject({
-  /** The application's own token, or a seller's token without renewal. */
+  /** The application's own token, or a seller's token that we do not renew. */
   accessToken: Secret.optional(),
   /** Instead of accessToken: the application's id and secret, and the seller's refreshToken, which renews tokens. */
   clientId: Secret.optional(),
@@ -31,8 +31,8 @@ const Fields = z.strictObject({
    */
   closedMeansCompleted: z.boolean().default(true),
   /**
-   * Preparation times of ASAP orders, for a delivery with the way to the member. No API reports these times. Square
-   * requires one for a delivery, and does not document how it treats an ASAP pickup without one.
+   * Preparation times of ASAP orders. A delivery's time includes the way to the member. No API reports these times.
+   * Square requires one for a delivery, and does not document how it treats an ASAP pickup without one.
    */
   prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
   /** `restaurant`, the default, is the seller's own staff, whose tips Square pools. */
@@ -77,7 +77,7 @@ export type SquareOrder = z.infer<typeof SquareOrder>;
 export const OrderAnswer = z.object({ order: SquareOrder });
 
 /**
- * When a fulfillment is due and why it ended. For an ASAP fulfillment Square adds `prep_time_duration` to the present.
+ * When a fulfillment is due and why it ended. An ASAP fulfillment is due `prep_time_duration` after now.
  * https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails
  */
 const Details = z.object({

@@ -21,7 +21,7 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
 /** The order's ids, and when its state changed. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/** Leaves out cancelled and failed fulfillments, unless all are: the order continues with the others. */
+/** Leaves out cancelled and failed fulfillments if others remain, because the order continues with the others. */
 export function activeFulfillments<Each>(
   fulfillments: readonly Each[],
   stateOf: (each: Each) => string,
@@ -65,7 +65,7 @@ function reasonOf(status: Status, { cancel_reason, expired_at }: Details): Pick<
 }
 
 const PAGE = 100;
-/** Maximum number of pages that a search reads: the orders of a busy location's day. */
+/** Maximum number of pages that a search reads. They hold a day's orders of a busy location. */
 const PAGES = 20;
 /** Maximum difference in milliseconds between Square's clock and the platform's. */
 const SKEW_MS = 60 * 60_000;
@@ -124,7 +124,7 @@ export async function readStatus(
     occurredAt: now.updated_at,
   };
   const wanted = Date.parse(order.fulfillment.requestedAt ?? '');
-  // The requested time, which we sent, is not an estimate of Square's.
+  // A time that equals the requested time is the one that we sent, not an estimate.
   const estimate = (time: string | undefined) => (Date.parse(time ?? '') === wanted ? undefined : time);
   const fulfillments = activeFulfillments(now.fulfillments, ({ state }) => state).map((each) => {
     const all = { ...each.pickup_details, ...each.delivery_details };

@@ -16,7 +16,7 @@ export const webhookAuth = {
 } satisfies WebhookAuth;
 
 /**
- * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Both contain only Square's order id.
+ * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Both name the order only by Square's id.
  * https://developer.squareup.com/docs/webhooks/step3validate
  * @throws NotAuthentic, Poison
  */

@@ -41,9 +41,9 @@ export function referenceOf(serviceOrderId: string): string {
 /**
  * Writes the body of `POST /v2/orders`.
  *
- * A price that we send replaces the catalog's. Square computes the taxes: an order at Square has taxes only as
- * percentages, ours is an amount, and the seller's books need the seller's rates. Square taxes the discounted price and
- * adds the service charges last.
+ * A price that we send replaces the catalog's price. We send no tax, because ours is an amount and Square takes only
+ * percentages. Square computes the tax by the seller's rates, as the seller's books require. It taxes the discounted
+ * price and adds the service charges last.
  * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
  * https://developer.squareup.com/docs/orders-api/discounts
  */

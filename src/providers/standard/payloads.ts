@@ -9,12 +9,12 @@ const Secret = z
   .string()
   .refine(isSecret, { error: 'is not a Standard Webhooks secret: whsec_ and the base64 of 24 to 64 bytes' });
 
-/** One location's settings. Without a secret nothing is signed, and only the token in its URL protects the webhook. */
+/** One location's settings. Without a secret nothing is signed: only the token in the URL protects the webhook. */
 export const Settings = z
   .strictObject({
     /** Orders are posted to this URL. */
     ordersUrl: HttpUrl,
-    /** Expediter polls this URL for the status of an order without webhooks. */
+    /** If no webhook reports an order's status, Expediter polls the status at this URL. */
     statusUrl: HttpUrl.optional(),
     /** Cancels are posted to this URL. Without it, a person cancels by telephone. */
     cancelUrl: HttpUrl.optional(),
@@ -41,7 +41,7 @@ export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== 
   error: 'is missing, so only the token in the URL proves the sender. Add secret, or write "unsigned": true',
 });
 
-/** Returns the valid secrets, first the current secret. */
+/** Returns the valid secrets. The current secret comes first. */
 export function secretsOf({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }

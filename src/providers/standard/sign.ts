@@ -19,7 +19,7 @@ export const TIMESTAMP = 'webhook-timestamp';
 /** The signature covers both headers. */
 export const webhookHeaders: readonly string[] = [ID, TIMESTAMP];
 const PREFIX = 'whsec_';
-/** Tolerance of a timestamp in seconds, as in the scheme's own libraries. */
+/** Maximum difference in seconds between a timestamp and our clock, as in the libraries of Standard Webhooks. */
 const TOLERANCE_S = 300;
 
 /** True for a key of 24 to 64 bytes in base64, with or without the prefix `whsec_`. */
@@ -28,7 +28,7 @@ export function isSecret(secret: string): boolean {
   return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
 }
 
-/** @returns the header `webhook-signature`, with a signature per secret: either side may change its secret first */
+/** @returns the header `webhook-signature`, with one signature per secret, because the POS may know only one of them */
 export function sign(secrets: readonly string[], id: string, timestamp: string, body: string | Buffer): string {
   return secrets.map((secret) => `v1,${digest(secret, id, timestamp, body)}`).join(' ');
 }

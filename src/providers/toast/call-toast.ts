@@ -81,7 +81,7 @@ const withinRate = limitRate([
 const withinAccount = limitRate([]);
 
 /**
- * Makes one request as the client and for the restaurant of the settings.
+ * Makes one request with the client's token, for the restaurant in the settings.
  * @param path the path after `baseUrl`
  * @throws as `callPos` and `Credentials` do; TryAgain `sent: false` at the limit of the restaurant or the account
  */

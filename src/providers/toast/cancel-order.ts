@@ -50,7 +50,7 @@ export async function cancelOrder(
   return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-/** Toast only voids orders whose payments are all OTHER, says the guide of `cancelOrder` (example of 2025-09-10). */
+/** True if all payments are OTHER, as the guide that `cancelOrder` names requires (in its example of 2025-09-10). */
 function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
   const payments = checks.flatMap((check) => check.payments ?? []);
   return payments.length > 0 && payments.every(({ type }) => type === 'OTHER');

@@ -113,7 +113,7 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   return options.data;
 }
 
-/** Explains a refusal. Any status may mean an unknown restaurant, because Toast does not document that status. */
+/** Explains a refusal. Toast does not document its status for an unknown restaurant, so any status may mean that. */
 function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
   return new NeedsOperator(`Toast refuses to show ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
     httpStatus,

@@ -9,7 +9,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
 import { estimatesOf } from './read-status.ts';
 
-/** Names a refusal's status, code and `requestId` (for Toast's support). Its message may quote the member. */
+/** Names a refusal's status, code and `requestId` (for support), but not its message, which may quote the member. */
 export function nameRefusal({ status, json }: PosAnswer): string {
   const { code, requestId } = ErrorMessage.safeParse(json).data ?? {};
   return [status, code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean).join(', ');
@@ -18,7 +18,7 @@ export function nameRefusal({ status, json }: PosAnswer): string {
 const REFUSED = 'The restaurant could not take this order.';
 
 /**
- * Reason codes by Toast's messages. Few messages are documented: an item that is not in its group, and missing fields
+ * Our reason codes for Toast's messages. Few are documented: an item that is not in its group, and missing fields
  * (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html, read 2026-11-23). We infer the others from field
  * names. No message is about opening hours: the orders API "accepts the order even if the restaurant is not currently
  * open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
@@ -47,11 +47,12 @@ function reasonOfRefusal(
 type Context = PosContext<Settings>;
 
 /**
- * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, which Toast calls
- * the only reliable way, and pays exactly this total. Otherwise the staff would have to settle the difference.
+ * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, because Toast
+ * calls this the only reliable way to know the total. It pays exactly this amount. With any other amount, staff would
+ * have to settle the difference.
  * https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
  *
- * Since 2026-02-02 Toast refuses a second order with the same `externalId`. The first is then found by this id.
+ * Since 2026-02-02 Toast refuses a second order with the same `externalId`. We then find the first order by this id.
  */
 export async function createOrder(order: KitchenOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
@@ -82,7 +83,7 @@ export function findOrder(serviceOrderId: string, context: Context): Promise<Ord
   return findByExternalId(externalIdOf(serviceOrderId, context.settings), context);
 }
 
-/** Reads the GUID from the answer to an order, and when the order "will be fulfilled" if Toast knows it. */
+/** Reads the GUID from Toast's answer, and the time when the order "will be fulfilled", if Toast knows this time. */
 function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef {
   const estimates = estimatesOf(taken, settings);
   return { providerOrderId: taken.guid, ...(estimates && { ...estimates, occurredAt: taken.modifiedDate }) };
@@ -92,7 +93,7 @@ function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef 
  * Requests the check's total, tax included. This creates nothing. `written` has no `externalId`, so that Toast cannot
  * refuse a repeat.
  * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
- * @returns Toast's answer if it refuses the order
+ * @returns the total, or Toast's answer if Toast refuses the order
  */
 async function requestPrice(written: object, context: Context): Promise<number | PosAnswer> {
   const answer = await callToast(context, 'POST', '/orders/v2/prices', written).catch((error: unknown) => {
@@ -144,8 +145,8 @@ async function findRefused(
 
 /**
  * Finds an order. "You can POST an order with an externalId, and then GET the order with that externalId"
- * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Only older documentation has the path, where the
- * externalId replaces the GUID. So only a 404 proves that there is no order.
+ * (https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html). Only older documentation shows a path with
+ * the externalId in place of the GUID. So only a 404 proves that there is no order.
  * @throws TryAgain if Toast has the order but the answer lacks its GUID, the only id in webhooks; NeedsOperator
  */
 async function findByExternalId(externalId: string, context: Context): Promise<OrderRef | undefined> {

@@ -5,7 +5,7 @@ import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
 
-/** An id in a menu: a GUID, or a multiLocationId, which is the same for an entry in all restaurants of a group. */
+/** An id in a menu: a GUID, or a multiLocationId, which names the same entry in all restaurants of a group. */
 export const MENU_ID = String.raw`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{1,20}`;
 const MenuId = z.string().regex(new RegExp(`^(?:${MENU_ID})$`), {
   error: 'is neither a GUID nor a multiLocationId, digits as text, such as "500000008202871058"',
@@ -47,7 +47,7 @@ export const Settings = z.strictObject({
     .string()
     .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
     .optional(),
-  /** Places in Toast's menu, by our ids. An id without an entry must itself be `<group's id>/<item's id>`. */
+  /** Maps our ids to places in Toast's menu. An id without an entry must itself be `<group's id>/<item's id>`. */
   itemMap: z.record(Id, MenuEntry).default({}),
   /**
    * A free menu item for special requests, in a menu group and in a modifier group. Toast's schema requires an item in

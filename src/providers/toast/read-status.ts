@@ -26,7 +26,7 @@ type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredA
 /**
  * Reads an order's own state, which is not its guest order status. The first that applies counts: voided, not approved,
  * the delivery's state, the kitchen's progress. "Closed" and "paid" are ignored, because our orders are paid from the
- * start. An order that is only approved gives an event if it has an estimate.
+ * start. An order that is only approved gives an event only if it has an estimate.
  */
 export function eventsOfOrder(order: Order, about: About, settings: Settings): StatusEvent[] {
   const { approvalStatus, modifiedDate } = order;
@@ -67,8 +67,8 @@ function readKitchen(checks: Order['checks']): Progress | undefined {
 }
 
 /**
- * Reads `estimatedFulfillmentDate`, when the order is "ready for pickup or to be delivered", depending on the dining
- * option. If it equals `promisedDate`, it is the time that we sent, not an estimate.
+ * Reads `estimatedFulfillmentDate`, the time when the order is "ready for pickup or to be delivered". The dining option
+ * decides which of the two it means. If it equals `promisedDate`, it is the time that we sent, not an estimate.
  */
 export function estimatesOf(
   order: Pick<Order, 'estimatedFulfillmentDate' | 'promisedDate' | 'diningOption'>,

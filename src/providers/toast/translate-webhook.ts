@@ -14,7 +14,7 @@ export const webhookAuth = {
   settings: ['webhookSecret'],
 } satisfies WebhookAuth;
 
-/** Our status by Toast's. According to the documentation, Toast does not send RECEIVED, every order's first status. */
+/** Our status for each guest order status. Toast documents that it does not send RECEIVED, every order's first. */
 const GUEST_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['RECEIVED', 'received'],
   ['IN_PREPARATION', 'in_progress'],

@@ -65,7 +65,8 @@ function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['
 }
 
 /**
- * Writes a special request: about an item among the item's modifiers, or about the order among the check's selections.
+ * Writes a special request. A request about an item is one of the item's modifiers. A request about the order is one of
+ * the check's selections.
  * https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
  */
 function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
@@ -160,7 +161,7 @@ type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>[
 /**
  * Writes the order in Toast's format without the payment, for `/prices`. `createOrder` adds the payment.
  * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
- * @throws GiveUp if the order lacks what Toast requires, NeedsOperator if the settings do
+ * @throws GiveUp if the order lacks what Toast requires; NeedsOperator if the settings lack it
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
   const { fulfillment, money, notes } = order;
@@ -218,7 +219,7 @@ export function checkOrder({ items, member, fulfillment }: CanonicalOrder): void
 
 /**
  * Writes the payment of the amount due at Toast. If staff still have to subtract the discount, the payment is lower by
- * the discount, which stays open on the check.
+ * the discount. The check stays open by this amount until they subtract it.
  * @param due Toast's total as received, a decimal
  */
 export function writePayment({ fulfillment, money, placedAt }: CanonicalOrder, settings: Settings, due: number) {
