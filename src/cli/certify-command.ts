@@ -28,7 +28,7 @@ const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', RE
 type Missing = (typeof MISSING)[number];
 
 const WAIT_MS = 300_000;
-/** How long to wait for a status after another webhook came. A POS repeats a refused webhook sooner than this. */
+/** The time to wait for a status after another webhook came. A POS repeats a refused webhook within this time. */
 const GRACE_MS = 10_000;
 
 /** One connection runs the checks. The other holds a lock that prevents the commit of a webhook. */

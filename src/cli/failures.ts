@@ -16,7 +16,7 @@ export function report(error: unknown): number {
   return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 
-/** Describes an error. A refused connection is an AggregateError with one error per address and no own message. */
+/** Describes an error. A refused connection is an AggregateError: one error per address, and no message of its own. */
 export function describe(error: unknown): string {
   if (error instanceof WrongEnvironment) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describe))].join(', ');

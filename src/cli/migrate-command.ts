@@ -23,7 +23,7 @@ ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@d
         OWNER_DATABASE_URL === undefined
           ? await migrate(DATABASE_URL)
           : await migrate(OWNER_DATABASE_URL, { serviceUrl: DATABASE_URL });
-      // Fails if the service could not use the schema: a newer version, or no permission to read the schema.
+      // Fails if the service cannot use the schema: it is of a newer version, or the service's role may not read it.
       await withDatabase(DATABASE_URL, async () => {});
       print(command, { migrated }, migrated.map((name) => `migrated ${name}`).join('\n') || 'the schema is up to date');
     });

@@ -120,7 +120,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
   );
 }
 
-/** An error of the platform. Codes that are not one word are null, because they may quote the member. */
+/** An error of the platform. A code is null unless it is one word, because a longer text may quote the member. */
 type ShownError = { code: string | null; judgedBy: string | null; error?: PlatformError };
 
 function describeError({ error, code }: CodedError, isRevealed: boolean): ShownError {

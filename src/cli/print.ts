@@ -22,7 +22,7 @@ const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
  * Reads a time, or a duration before or after now: 3d, 2h, 30m, 45s.
- * @throws InvalidArgumentError also for a time in the past if the future is required
+ * @throws InvalidArgumentError if the text is neither, or if `when` is `future` and the time has passed
  */
 export function readTime(text: string, when: 'past' | 'future'): Date {
   const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];

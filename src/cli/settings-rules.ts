@@ -6,7 +6,7 @@ import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 
-/** Loads the providers like the service. Imported only here, because commands without providers start twice as fast. */
+/** Loads the providers as the service does. The import is here, because commands that need none start twice as fast. */
 export async function loadProviders(moduleNames: readonly string[]): Promise<Registry> {
   const providers = await import('../providers/index.ts');
   return providers.loadProviders(moduleNames);

@@ -4,7 +4,7 @@ import type { ClientBase, Pool } from 'pg';
 import { SETTINGS_ARRIVED } from './open-database.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
-/** The schema of our tables and functions. SQL does not name it: `search_path` finds them there. */
+/** The schema of our tables and functions. Our SQL does not name it, because it is in `search_path`. */
 export const SCHEMA = 'expediter';
 /** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
@@ -26,10 +26,10 @@ export class WrongSchema extends Error {
 }
 
 /**
- * @param pool of `openDatabase`
- * @throws WrongSchema, which says what to do: a pooler drops the settings of our connections, the role's `search_path`
- *   does not find the tables, one of our migrations is missing, or an unknown migration removed something that this
- *   version needs. Any other unknown migration is from the next version, which may run at the same time
+ * Checks that the service can use the database. @param pool a pool that `openDatabase` opened
+ * @throws WrongSchema if a pooler drops the settings of our connections, if the role's `search_path` does not find the
+ *   tables, if one of our migrations is missing, or if an unknown migration removed something that this version needs.
+ *   Any other unknown migration is allowed: it is from the next version, which may run at the same time
  */
 export async function checkSchema(pool: Pool): Promise<void> {
   const { rows } = await pool.query<{ arrived: boolean; finds: boolean; path: string; role: string; database: string }>(
@@ -66,11 +66,11 @@ export async function checkSchema(pool: Pool): Promise<void> {
   }
 }
 
-/** SQL for the names of the role that logged in and of its database, quoted. */
+/** SQL that selects two quoted names: of the role that logged in, and of the database. */
 export const OF_SESSION = 'quote_ident(session_user) AS role, quote_ident(current_database()) AS database';
 
 /**
- * @param role quoted, as is `database`
+ * @param role a quoted name, like `database`
  * @returns SQL that makes each new connection of the role find the tables. A pooler may drop the settings of a
  *   connection, but not those of a role
  */

@@ -2,12 +2,12 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
 import { SCHEMA } from './check-schema.ts';
 
-/** Columns of an audit row. Postgres sets its id and its times. */
+/** Columns of an audit row that the service may set. Postgres sets the id and the times. */
 const ACT =
   'actor_kind actor_id actor_name source request_id action location_id service_order_id webhook_id subject before';
 const insert = (columns: string): string[] => columns.split(' ').map((column) => `INSERT (${column})`);
 
-/** The service's rights on each table. It owns none. Tests compare this list with the schema and the code. */
+/** The rights of the service's role, which owns no table. Tests compare this list with the schema and the code. */
 export const RIGHTS = {
   audit: ['SELECT', ...insert(ACT)],
   audit_outcomes: ['SELECT', ...insert('audit_id outcome after')],
@@ -41,7 +41,7 @@ export const RIGHTS = {
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
-  // Append-only, but its free texts are erased.
+  // Rows are only added, but UPDATE is needed to erase free texts.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -58,8 +58,8 @@ export const FUNCTIONS = [
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Grants the role of `serviceUrl` the service's rights, and creates that role with that URL's password if it does not
- * exist. On tables with rights per column it first revokes what an earlier version granted on the whole table.
+ * Grants the service's rights to the role in `serviceUrl`. If the role does not exist, it is created with the URL's
+ * password. On tables with rights per column, rights that an earlier version granted on the whole table are revoked.
  * @param owner a connection of the role that owns the tables
  * @throws Error that says what to do if it may not create the role
  */
@@ -99,8 +99,8 @@ async function makeRole(owner: ClientBase, role: string, password: string): Prom
 }
 
 /**
- * @returns what Postgres stores for a password. The statement has it in place of the password, because a server may log
- *   statements
+ * @returns the text that Postgres stores for a password. The statement contains this text and not the password, because
+ *   a server may log statements
  * @see RFC 5802, section 3, and the system catalog `pg_authid` in Postgres's documentation
  */
 function scramVerifier(password: string): string {

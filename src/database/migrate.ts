@@ -16,7 +16,7 @@ import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partiti
 
 /** The longest wait for a lock. Webhooks queue behind a migration that waits, and must be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Pause before the next attempt, in which webhooks are committed. */
+/** Pause before the next attempt. Webhooks are committed during the pause. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
 const CONNECT_MS = 10_000;
@@ -26,10 +26,10 @@ const DEADLOCK_DETECTED = '40P01';
 
 /**
  * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and then
- * finds nothing left to do. Each migration is one transaction. If it fails, it changes nothing, and the next run begins
- * with it.
- * @param databaseUrl of the role that owns the tables or will own them
- * @param about.serviceUrl of the service's role, which gets its rights
+ * finds nothing left to do. Each migration is one transaction. A failed migration changes nothing, and the next run
+ * begins with it.
+ * @param databaseUrl the URL of the role that owns the tables or will own them
+ * @param about.serviceUrl the URL of the service's role, which gets its rights; undefined if it is the owner itself
  * @param about.lockPatienceMs time for one migration to get its locks
  * @returns the applied migrations
  * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty database in
@@ -124,7 +124,7 @@ async function findSchema(client: ClientBase): Promise<void> {
   await client.query(`SET search_path = ${SCHEMA}`);
 }
 
-/** Refuses other encodings: they lack characters that members or POS systems use, so orders and webhooks would fail. */
+/** Refuses encodings other than UTF8. They lack characters that members use, so orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; name: string }>(
     `SELECT current_setting('server_encoding') AS encoding, quote_ident(current_database()) AS name`,
@@ -137,7 +137,7 @@ async function requireUtf8(client: ClientBase): Promise<void> {
   );
 }
 
-/** Refuses the service's own role, which owns nothing, before anything is changed. */
+/** Refuses to migrate as the service's role, which owns nothing. This check comes before any change. */
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     `SELECT quote_ident(current_user) AS role,

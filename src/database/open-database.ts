@@ -11,8 +11,8 @@ const QUIET_S = 5;
 export const SETTINGS_ARRIVED = `current_setting('synchronous_commit') = 'on' AND current_setting('lock_timeout') <> '0'`;
 
 /**
- * Opens two pools of at most `poolSize` connections in all. Each connection carries its settings, so that those of a
- * role or database cannot weaken the promise that an answered webhook is on disk.
+ * Opens two pools of at most `poolSize` connections in all. Each connection requests its own settings, because settings
+ * of a role or database could weaken the promise that an answered webhook is on disk.
  */
 export function openDatabase(
   url: string,
@@ -35,7 +35,7 @@ export function openDatabase(
       connectionTimeoutMillis: connectMs,
       // The time-out of the server cannot fire while the server hangs.
       query_timeout: statementMs + 1_000,
-      // The batch writers' connections are checked every two seconds, so they never idle this long.
+      // The batch writers' connections are checked more often than this, so they stay open.
       idleTimeoutMillis: 10_000,
       // A host that is lost sends nothing, and a webhook must not be the first to notice a failover. After the delay
       // the operating system probes every second, ten times.
@@ -48,7 +48,7 @@ export function openDatabase(
         // A plan made while a table was empty (as the outbox mostly is) would scan the whole table after it has filled.
         // With such scans off, plans look so costly that Postgres 15 to 17 would compile each one, so jit is off too.
         `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off -c jit=off ` +
-        // The same on Postgres's side, so that the locks of a dead process are released in seconds.
+        // Postgres probes the connection too, so that the locks of a dead process are released in seconds.
         `-c tcp_keepalives_idle=${QUIET_S} -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 ` +
         `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`
       ).trim(),

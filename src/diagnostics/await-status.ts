@@ -53,7 +53,7 @@ export type Awaited =
   | { silent: true };
 
 /**
- * Waits for a status of an order. After a higher status or a webhook that changed nothing it waits for `graceMs` more.
+ * Waits for a status of an order. If a higher status comes, or a webhook that changes nothing, it waits `graceMs` more.
  * @param about.until when the waiting ends at the latest, as `performance.now()` milliseconds
  * @param about.known ids of earlier webhooks that changed nothing; this function adds new ones
  */
@@ -121,7 +121,7 @@ async function findInVain(sought: Sought): Promise<StoredWebhook[]> {
   for (const webhook of webhooks) {
     if (webhook.polled || !IN_VAIN.includes(webhook.outcome) || ours.has(webhook.webhookId)) continue;
     const stored = await readWebhook({ pool, keys }, webhook);
-    // A parked webhook has an unknown POS id. Only a very recent order has one, so we assume that it is the test order.
+    // A parked webhook's POS id is unknown. Only a very recent order has such an id, so we assume the test order.
     if (stored !== undefined && (webhook.outcome === 'parked' || names(stored, sought))) found.push(stored);
   }
   return found;

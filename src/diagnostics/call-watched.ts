@@ -6,7 +6,7 @@ import type { Location } from '../core/locations/locations.ts';
 /** How long a body may take to end after its status came. */
 const BODY_MS = 2_000;
 
-/** One request and its answer, without secrets. `idKind` is the type of `providerOrderId`, which should be a string. */
+/** One request and its answer. `line` must contain no secret. `idKind`: the type of the answer's `providerOrderId`. */
 export type Exchange = { line: string; status?: number; idKind?: string };
 
 /** The result of a call to a POS, and the last exchange of the call, if there was one. */

@@ -28,8 +28,8 @@ const WANTED: Partial<Record<Status, string>> = {
 };
 
 /**
- * Waits for each status of the order. Sends webhooks of the POS again while their signatures are recent. Answers the
- * webhook of the last status 500 once, because the POS must repeat it.
+ * Waits for each status of the order. Sends webhooks of the POS again while their signatures are recent. Makes the
+ * service answer 500 to one webhook of the last status, which the POS must then repeat.
  */
 export async function certifyStatuses(deps: CertifyDeps, run: Run, progress: Progress): Promise<void> {
   const { pool } = deps;
@@ -74,7 +74,7 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, progress: Pro
       await refusing?.end();
     }
     const refusedAt = refusing?.refusedAt();
-    // If the status came by polling, the refused change may have been the poll's result, and not a webhook.
+    // If the status came by polling, the poll's result may be what was refused, so no webhook has to be repeated.
     if (!('came' in awaited) && !('polled' in awaited) && refusedAt !== undefined) {
       progress.found(skipped(status, 'its webhook was answered 500 on purpose: see the next check'));
       progress.found(notRepeated(limits.statusMs));
@@ -220,8 +220,8 @@ function repeated(about: {
 }
 
 /**
- * Whether every status before the last came in several webhooks with different ids. If so, the webhook after the 500
- * may not be the repeated one. If only some did, a person may have pressed twice. True only for a POS built for us.
+ * Whether every status before the last came in several webhooks with different ids. Then the webhook after the 500 may
+ * be no repeat. If only some statuses did, a person may have pressed twice. Always false for a POS not built for us.
  */
 async function sendsAllTwice(sought: Sought, { provider }: Location, last: Status): Promise<boolean> {
   const { idHeader } = provider.builtForUs ?? {};

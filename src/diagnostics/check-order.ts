@@ -17,7 +17,7 @@ const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|it
 /** A remark on a field of an order that can be placed. */
 type Remark = { path: string; says: string };
 
-/** An integration whose POS would refuse the order with any settings of a location. */
+/** An integration that cannot place the order, whatever a location's settings are. */
 type Refusal = { integration: string; problem: string };
 
 /** One field of an answer: its path and type, without its value. */

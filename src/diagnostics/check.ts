@@ -1,4 +1,4 @@
-/** The outcome of one check. It contains no secret, no query of a URL, and no member data except the test member's. */
+/** The outcome of one check. It must contain no secret, no query of a URL, and no member data but the test member's. */
 export type Check = {
   /** The name of the check: a few words such as `takes it once`, a location's id, or a status. */
   check: string;

@@ -109,7 +109,7 @@ function compareLeaf(
   }
 }
 
-/** Merges the alternatives (`oneOf`, `anyOf`) of a schema: fields that all of them require, and fields that any has. */
+/** Merges the alternatives (`oneOf`, `anyOf`) of a schema. `required` has only the fields that all of them require. */
 function merged(wanted: Wanted): {
   properties: Record<string, Wanted> | undefined;
   required: string[];

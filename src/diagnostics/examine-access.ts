@@ -12,7 +12,7 @@ const PUBLIC = 'PUBLIC_URL';
 const PUSH_KEYS = 'PUSH_JWKS_URL';
 const FOLLOW_KEYS = 'FOLLOW_TOKEN_KEYS';
 const ISSUER = 'OIDC_ISSUER';
-/** One route of each operator endpoint. A request without a token is answered with our realm. */
+/** One route of each operator endpoint. If the answer to a request without a token has our realm, it is reachable. */
 const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/session'];
 
 /**

@@ -37,8 +37,8 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
                 (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
       );
       const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
-      // These are properties of `pg`'s client. `host` and `ssl` come from the URL or PGSSLMODE. `processID` is from the
-      // start of the connection: a pooler sends its own.
+      // These are properties of `pg`'s client. `host` and `ssl` come from the URL or PGSSLMODE. `processID` was sent at
+      // the start of the connection. A pooler sends another id than Postgres has for the session.
       const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
       if (pid !== processID || arrived !== true) {
         return [pooler('the session does not have the settings that its connection requested')];

@@ -54,7 +54,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
 
 /**
  * Judges the result of a location's check.
- * @param paused describes the location's pause, if any. No order is sent there, so a failure is only a warning
+ * @param paused describes the location's pause, if any. A paused location gets no orders, so a failure is a warning
  */
 export function judgeReach(checked: CheckedLocation, paused?: string): Check {
   const { locationId } = checked;

@@ -13,12 +13,12 @@ const GET = 'pubsub.subscriptions.get';
 
 /** Minimum retention of the subscription. If Postgres is away for longer, webhooks that were answered 200 are lost. */
 const RETENTION_S = 7 * 86_400;
-/** With a shorter deadline a busy process gets its messages twice. With a longer one a dead process's messages wait. */
+/** If the deadline is shorter, a busy process gets messages twice. If it is longer, messages of a dead process wait. */
 const ACK_DEADLINE_S = { least: 30, most: 300 };
-/** Minimum delivery attempts. Short outages of Postgres use up fewer. gcloud's default is 5, the maximum is 100. */
+/** Minimum delivery attempts. A short outage of Postgres uses up fewer. The default of gcloud is 5, the maximum 100. */
 const ATTEMPTS = 50;
 
-/** A topic or a subscription, and the name of its check: the variable of the topic. */
+/** A topic or a subscription. `variable` is the variable that configures it, and the name of its check. */
 type Named = { variable: string; project: string; name: string };
 
 /** Options of each call to Pub/Sub. */
@@ -54,7 +54,7 @@ async function askPubsub(about: Named, create: string, ask: (pubsub: PubSub) => 
   }
 }
 
-/** @returns those of the permissions that we have; undefined for an emulator, which knows no permissions */
+/** @returns the given permissions, without those that we lack; undefined for an emulator, which has no permissions */
 async function readPermissions(
   { iam }: Topic | Subscription,
   ...permissions: string[]

@@ -12,7 +12,7 @@ import { callWatched, type Exchange, type WatchedCall } from './call-watched.ts'
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** `ids` are all ticket ids that the POS named, including the answers that we treat as lost. */
+/** `ids` are all ticket ids that the POS named, also in the answers that we treat as lost. */
 type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { problem: Problem };
 
 type Call = WatchedCall<OrderRef | undefined>;
@@ -25,7 +25,7 @@ const TAKEN_ONCE = 'one ticket for an order, even if it is sent several times, b
 
 /**
  * Sends an order, treats the answer as lost, and then does what the service does: it sends the order again or searches
- * for it. Earlier answers are only compared. A POS that is built for us gets the first two requests at the same time.
+ * for it. A lost answer is only compared with the last one. A POS built for us first gets two requests simultaneously.
  */
 export async function placeTwice(
   deps: PlaceDeps,
@@ -100,7 +100,7 @@ function judgeFirst(first: Call, location: Location): Check {
   return ok(FIRST, `accepted in ${first.milliseconds} ms, ${named}`, { request });
 }
 
-/** Judges the second of two simultaneous requests, `other`. It is fine if the POS asks for it again later. */
+/** Judges `other`, the second of two simultaneous requests. The POS may ask us to send this request again later. */
 function judgeOther(first: Call, other: Call): Check {
   const details = { request: other.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;

@@ -21,7 +21,7 @@ type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<
 
 /**
  * Sends a webhook of the POS again with exactly the same bytes.
- * @param about.outcomes the valid outcomes. A duplicate is stale if the order has a higher status by now
+ * @param about.outcomes the correct outcomes. The outcome is `stale` if the order has a higher status by now
  */
 export async function sendAgain(
   deps: SendDeps,

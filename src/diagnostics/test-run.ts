@@ -28,7 +28,7 @@ type Limits = {
   answerMs?: number;
   /** For each status. */
   statusMs: number;
-  /** For a status after a higher status, or a webhook that changed nothing, has come. */
+  /** For a status, if a higher status or a webhook that changed nothing has come before it. */
   graceMs: number;
 };
 

@@ -3,9 +3,9 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../core/domain/log.ts';
 
-/** Maximum connections besides member streams. Memory sets it: an idle connection takes some 15 kB. */
+/** Maximum number of connections that are not member streams. It limits memory: an idle connection takes some 15 kB. */
 const MOST = 4_096;
-/** Files that the process itself opens: Postgres, 416 calls to POS systems and the platform, Pub/Sub, console files. */
+/** Files for the process's own use: Postgres, 416 calls to POS systems and the platform, Pub/Sub, console files. */
 const OWN = 2_048;
 /** If the file limit is too low for all connections, member streams leave this many to the other endpoints. */
 const OTHERS = 2_048;
@@ -65,7 +65,7 @@ type Connection = {
   server: Server | undefined;
   authenticatedBy: string | undefined;
   response: ServerResponse | undefined;
-  /** The previous and next idle connection. Both are the connection itself while it is not idle. */
+  /** The neighbours in the ring of idle connections. While this connection is not idle, both are this connection. */
   before: Connection;
   after: Connection;
 };
@@ -95,7 +95,7 @@ const OF_ONE = 1 / 8;
  */
 export function boundConnections(most: number, log: Log): Connections {
   // An entry stays for the life of its connection. A Map that changed with every request cost a fifth of the processor:
-  // its old tables refer to newer tables, so the garbage collector cannot free what any of them held.
+  // its old tables refer to newer tables, so the garbage collector cannot free the entries of any table.
   const open = new Map<Socket, Connection>();
   const anonymous = anonymousOnly();
   const authenticatedBy = new Map<string, number>();
@@ -152,7 +152,7 @@ export function boundConnections(most: number, log: Log): Connections {
           if (connection.response !== response) return;
           connection.response = undefined;
           if (connection.authenticatedBy !== undefined && open.has(socket)) place(connection, resting);
-          // A closing server closes its idle connections once. It would wait for connections that become idle later.
+          // A closing server closes its idle connections only once. This one became idle later, so we close it.
           if (!server.listening) socket.destroySoon();
         });
         if (connection.authenticatedBy !== undefined) return;

@@ -7,19 +7,19 @@ export type FairShare = {
   /** Counts a webhook of this location. @throws BeyondShare if the webhook would make other locations wait */
   admit(locationId: string): void;
   spend(locationId: string, bytes: number): void;
-  /** Limits the location to its share for 10 s, even without overload. Called when one of its webhooks failed verification. */
+  /** Limits the location to its share, even without overload, because one of its webhooks failed verification. */
   distrust(locationId: string): void;
   stop(): void;
 };
 
-/** A location may send the webhooks of this many seconds at once. */
+/** A location may send its share of this many seconds in one burst. */
 const BURST_S = 2;
 /** Bytes of a body that count as one more webhook. */
 const BYTES_PER_WEBHOOK = 64 * 1024;
 /** Lag of the event loop above which the process counts as overloaded. */
 const LAG_MS = 5;
 const SAMPLE_EVERY_MS = 20;
-/** How long a location stays limited. With no minimum, a flooding location would be detected again after each pause. */
+/** How long a location stays limited after a refusal. Otherwise a short pause in a flood would end the limit. */
 const HELD_BACK_MS = 10_000;
 /** How long a location counts as active after a webhook. */
 const ACTIVE_MS = 1_000;

@@ -33,7 +33,7 @@ export class CannotVerify extends Error {
 const TIMEOUT_MS = 3_000;
 /** Minimum pause between two fetches, so that tokens with invented key ids cause no load on the issuer. */
 const REST_MS = 30_000;
-/** The pause while no keys are known. It is shorter, because no token can be accepted until then. */
+/** The pause while no keys are known. It is shorter, because no token can be accepted without keys. */
 const REST_WITHOUT_MS = 1_000;
 
 /**

@@ -43,7 +43,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
     const claims = await verify(token, keys, issuer, now());
-    // A token with several audiences is also meant for others. jose would accept it if one audience is ours.
+    // jose accepts a token with several audiences if one is ours. We refuse it, because others accept it too.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
     if (claims['email_verified'] !== true) throw new BadPushToken('email_verified is not true');

@@ -64,10 +64,10 @@ const BLOCK = 64 * 1024;
 export const CHUNK_BYTES = 64;
 
 /**
- * Reads a request's body as bytes, at most `limit`. Of a larger body it returns the first `keep` bytes with `truncated`
- * true, and discards up to `limit` more, so that most senders finish sending and read the answer. The rest stays
- * unread, so the caller must close the connection of a truncated request.
- * @param limit bytes; a chunk counts for at least 64
+ * Reads a request's body of at most `limit` bytes. If the body is larger, it returns the first `keep` bytes and
+ * `truncated` true, and discards up to `limit` more bytes, so that most senders finish sending and read the answer. The
+ * rest stays unread, so the caller must close the connection of a truncated request.
+ * @param limit bytes; a chunk counts for at least `CHUNK_BYTES`
  * @param about.keep how many bytes of a truncated body are returned
  * @param about.onBytes called with every chunk's bytes; an error that it throws stops the reading
  * @throws the stream's error, or an Error if the sender disconnected before the end

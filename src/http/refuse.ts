@@ -27,7 +27,7 @@ const BODY = JSON.stringify({ error: 'unauthorized' });
  * Answers 401 before the body is read, then closes the connection. Up to `limit` bytes of the body are read and
  * discarded first, because an immediate close would reset the connection before a sender that still writes reads the
  * answer. If the body is small, the connection may stay open: a load balancer may use it for other senders too.
- * @param limit bytes; a chunk counts for at least 64
+ * @param limit bytes; a chunk counts for at least `CHUNK_BYTES`
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
   const keepsOpen = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;

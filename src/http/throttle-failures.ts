@@ -38,7 +38,7 @@ type Bucket = { left: number; at: number; judging: number; settled: PromiseWithR
 /**
  * Throttles failed authentications with one token bucket per source. Each check first takes a token from the bucket,
  * and a valid credential gives the token back, so parallel requests cannot avoid the limit. If the bucket is empty, a
- * request waits some milliseconds for the running checks. A credential that was recently valid from the same source is
+ * request first waits for the running checks, some milliseconds. A credential recently valid from the same source is
  * always checked, because many people and a Prometheus server may share one address.
  *
  * If all `MOST_SOURCES` buckets are in use, all further sources share one bucket. New sources are slow then, but failed
@@ -50,7 +50,7 @@ export function throttleFailures(about: { observe: Observe; now?: () => number }
   /** Recently valid credentials, by hash and source. The same credential is throttled if another source sends it. */
   const right = new LRUCache<string, true>({ max: MOST_RIGHT, ttl: RIGHT_MS, ttlResolution: 0, perf: { now } });
   const full = (): Bucket => ({ left: BURST, at: now(), judging: 0, settled: Promise.withResolvers() });
-  /** The bucket whose last failed authentication is oldest comes first. It is full first. */
+  /** Sorted by the last failed authentication, oldest first, so the first bucket is full before all others. */
   const buckets = new Map<string, Bucket>();
   const others = full();
 

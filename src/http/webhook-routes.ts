@@ -242,7 +242,7 @@ async function receive(endpoint: Endpoint, request: FastifyRequest, reply: Fasti
       try {
         return await commit(endpoint, requestFields, arrived, { scope, deadline: began + endpoint.databaseMs });
       } catch (error) {
-        // If Postgres refuses the data itself, the spill does not help: it would refuse the same data later too.
+        // If Postgres refuses the data itself, the spill does not help: Postgres would refuse the same data again.
         if (put === undefined || isDataError((error as Error).cause)) throw error;
         void endpoint.watch.check();
         failure = error;

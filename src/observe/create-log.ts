@@ -13,8 +13,8 @@ const SEVERITIES: Record<string, string> = {
 };
 
 /**
- * Makes the log: one JSON object a line, without secrets and member data. Only the method of a request is logged,
- * because the URL contains a token. Errors in which Postgres may quote a value are logged without their message.
+ * Makes the log: one JSON object a line. It must contain no secret and no member data. Only the method of a request is
+ * logged, because the URL contains a token. An error in which Postgres may quote a value is logged without its message.
  * Google's log reads the fields `severity`, `message` and `time`. Other tools read `level`, pino's number.
  */
 export function createLog(level: string, destination: DestinationStream): Logger {

@@ -9,13 +9,13 @@ import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
 import { metricsIn } from './metrics-in.ts';
 
-/** The backlog, and for how many seconds a database session has kept Postgres from removing dead rows. */
+/** The backlog. `vacuumHeldS`: for this many seconds a database session has kept Postgres from removing dead rows. */
 type Sampled = Backlog & { vacuumHeldS: number };
 
 type KeysOf<Value> = { [Key in keyof Sampled]: Sampled[Key] extends Value ? Key : never }[keyof Sampled];
 
 /**
- * Makes the gauges of the last sample of Postgres. All processes sample the same, so an alert takes the largest.
+ * Makes the gauges of the last sample of Postgres. All processes sample the same values, so an alert uses the largest.
  * @param sampled returns the sample; undefined if there is none, and then the gauges have no series
  */
 function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled: () => Sampled | undefined): void {
@@ -84,7 +84,7 @@ export type Metrics = {
 
 type Connections = { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
 
-/** Interval of measuring the event loop's lag. Each lag includes it. Node's default of 10 ms wakes an idle process. */
+/** The event loop's lag is measured at this interval and includes it. Node's default, 10 ms, wakes an idle process. */
 const LAG_EVERY_MS = 50;
 
 /** The sources of the metrics that do not come from events. Each function is called at every scrape. */

@@ -28,7 +28,7 @@ export type Traces = {
 /** The version of OpenTelemetry's conventions that the attributes follow. */
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.44.0';
 
-/** Limits, so that an unavailable collector costs little: spans that wait, spans of a call, times, parallel calls. */
+/** With these limits, an unavailable collector costs little. `QUEUE`: spans that wait. `BATCH`: spans of one call. */
 const QUEUE = 4_096;
 const BATCH = 512;
 const EVERY_MS = 1_000;

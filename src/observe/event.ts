@@ -17,8 +17,8 @@ export type EventReading<What extends Observed['what'] = Observed['what']> = {
 };
 
 /**
- * Limits a kind of log line that anonymous senders or an outage can cause in masses. It writes the first twenty lines
- * in a second. A second later it writes one line, the message `more`, with the number of lines that were left out.
+ * Limits a kind of log line that anonymous senders or an outage can cause in masses. It writes only the first lines of
+ * each second. A second later it writes one line, the message `more`, with the number of lines that were left out.
  */
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 

@@ -31,7 +31,7 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
   let isRead = true;
   let isScheduled = false;
 
-  /** @returns true if all is written, false if the pipe is full until its reader reads */
+  /** @returns true if everything is written; false if the pipe is full, so the rest must wait for the reader */
   const writeAll = (): boolean => {
     for (;;) {
       if (chunk.length === 0) {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { UNKNOWN, type Count, type GaugeBy, type Labels, type MakeMetrics, type Measure } from './event.ts';
 
-/** Makes metrics in this registry. Counters and histograms get the prefix `expediter_`. Gauges are given full names. */
+/** Makes metrics in this registry. Counters and histograms get the prefix `expediter_`. Gauges get no prefix. */
 export function metricsIn(registry: Registry): Pick<MakeMetrics, 'counter' | 'countEach' | 'histogram' | 'gauge'> {
   const counters = new Map<string, Count>();
   const counter = (name: string, help: string, labels: Labels): Count => {

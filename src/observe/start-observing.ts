@@ -25,8 +25,8 @@ type Line = Count & { source: string; endpoint?: AuthEndpoint };
 
 /**
  * Counts failed authentications by source and endpoint, and reports the counts. The log gets a line for each of the
- * busiest sources and one line for the others. The audit gets the same, only for operators' endpoints. Counts instead
- * of single events keep a flood from filling the log and the audit.
+ * busiest sources and one line for the others. The audit gets only the lines of operators' endpoints. Counts are
+ * reported instead of single events, so that a flood cannot fill the log and the audit.
  */
 function reportFailures(pool: Pool, log: Log): { observe: Observe; report(): Promise<void> } {
   let counts = new Map<string, Map<AuthEndpoint, Count>>();
@@ -78,11 +78,11 @@ const REPORT_MS = 60_000;
 export type Observing = {
   /** Reports an event to all readers. */
   observe: Observe;
-  /** Loads metrics and traces if configured. This takes a moment, so the process starts to listen before. */
+  /** Loads metrics and traces if configured. This takes a moment, so the process listens first. */
   load(sources: MetricSources): Promise<void>;
   /** Returns the text for Prometheus. Waits until the metrics are loaded. */
   metrics(): Promise<Exposition>;
-  /** Tasks that the caller runs every few seconds, or at `everyMs`. */
+  /** Tasks for the caller to run every `everyMs`, or every few seconds if it is undefined. */
   tasks: readonly { name: BackgroundWorkName; work: () => Promise<void>; everyMs?: number }[];
   /** Writes and sends the data that is still in memory. */
   close(): Promise<void>;

@@ -16,7 +16,7 @@ export function locationsTable(rows: readonly LocationRow[]): string {
   );
 }
 
-/** A command shows only the names of the fields of settings, and, if they cannot be used, the reason. */
+/** A command shows only the field names of settings. If the settings cannot be used, `problem` says why. */
 export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
 
 export function locationInWords(shown: ShownLocation & SettingsShown): string {

@@ -17,7 +17,7 @@ export type Access = {
   /**
    * At which locations the caller needs the role:
    *
-   * - `order`, `webhook`, `location`: at the location of the subject in the path. Without any role there: 404
+   * - `order`, `webhook`, `location`: at the location of the subject in the path. A caller with no role there gets 404
    * - `list`: at one location or more. The route leaves out all other locations with `within`
    * - `given`: at each location in the body's `locations`, or at all locations if the body has none
    * - `all`: at all locations
@@ -41,7 +41,7 @@ export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as co
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 
-/** The caller of an operation, and the operation's dependencies. Requests and commands make the same type. */
+/** The caller of an operation, and the operation's dependencies. The type is the same for requests and commands. */
 export type Caller = {
   pool: Pool;
   by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
@@ -49,7 +49,7 @@ export type Caller = {
   within(requested?: string): readonly string[] | undefined;
   /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */
   note(after: string): void;
-  /** Only for an operation with `reads: SETTINGS`. Other commands do without, because they start faster. */
+  /** Only for an operation with `reads: SETTINGS`. Other commands do not load them, so that they start faster. */
   settings: Settings;
   /** Only for an operation with `reads: POS`. */
   pos: LocationDeps;
@@ -142,11 +142,11 @@ type About<S extends Shapes, Input, Result> = Access &
     reads?: readonly (keyof Config)[];
     /** True if the operation creates work for the workers, which are then woken. */
     wakes?: true;
-    /** @returns a refusal, or undefined if the subject does not exist */
+    /** @returns the output, or a refusal, or undefined if the subject does not exist */
     run(caller: Caller, input: Input): Promise<Result>;
     /** Describes the output for people. */
     print?(done: Done<Result>, input: Input): string | Promise<string>;
-    /** Whether a command exits 1 after it printed its output. @returns a message, or true if the output says why */
+    /** Makes a command exit 1 after its output. @returns a message; true if the output says why; false for exit 0 */
     fails?(done: Done<Result>, input: Input): string | boolean;
     /** Returns further fields of the action in the audit. */
     about?(caller: Caller, input: Input): Promise<Partial<Action>>;

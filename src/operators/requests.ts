@@ -1,4 +1,4 @@
-/** Schemas of what operators send, used for requests and for commands. */
+/** Schemas of the input of operations, for requests and for commands. */
 import { z } from 'zod';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';

@@ -151,7 +151,7 @@ const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]
   [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
 };
 
-/** Makes a rule between variables. `when` applies it even if a variable is wrong, so that all problems are reported. */
+/** The fault of a rule between variables. Because of `when`, the rule is checked even if other variables are wrong. */
 const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
 
 type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };

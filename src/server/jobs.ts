@@ -24,7 +24,7 @@ const MINUTE = 60_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const SCORE = 10 * MINUTE;
-/** Hourly jobs run soon after the start, because some processes stop before they are an hour old. */
+/** A rare job's first round starts after this time, because some processes stop before they are an hour old. */
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
@@ -78,7 +78,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
     { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
-    // The list is read often, so that recent revocations count when only this process loses its connection to Postgres.
+    // The list is read often, so that it lacks tokens that were revoked just before this process alone lost Postgres.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
 
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
@@ -97,7 +97,7 @@ const retentionMsOf = (config: Config): [Deletion, number][] => [
   ['deletion of refused webhooks', config.REFUSED_KEEP * HOUR],
   ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
   ['deletion of old sessions', 30 * DAY],
-  // 90 days, because no known refresh token stays valid for longer without use. See `renewConnections`.
+  // No known refresh token stays valid for longer than this without use. See `renewConnections`.
   ['deletion of old grants', 90 * DAY],
   ['deletion of old audit', config.AUDIT_RETENTION_DAYS * DAY],
 ];

@@ -93,7 +93,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     for (const response of connections.responsesOf(app.server)) {
       if (!response.headersSent) response.setHeader('connection', 'close');
     }
-    // A load balancer opens connections in advance, and its request may be on its way on an unused connection.
+    // Unused connections stay open briefly: a load balancer opens them in advance, and may have just sent a request.
     setTimeout(() => {
       for (const socket of connections.unusedOf(app.server)) socket.destroy();
     }, UNUSED_MS);
@@ -156,8 +156,8 @@ function answerUndecodable(
 
 /**
  * Answers a malformed or incomplete request with a status that its endpoint allows. A head over Node's limit of 16 kB
- * cannot have a valid token: 401. Any other request may have been damaged in transit: it may be sent again. Fastify's
- * default handler would log the bytes of the request, including the token.
+ * cannot have a valid token, and gets 401. Any other request may have been damaged in transit, so the answer asks the
+ * sender to repeat it. Fastify's default handler would log the bytes of the request, including the token.
  * @param response set if the request's head was read, and only the rest is malformed
  */
 function answerUnreadable(error: ConnectionError, socket: Socket, response: ServerResponse | undefined): void {

@@ -75,7 +75,7 @@ export function oidcClient(settings: OidcSettings): OidcClient {
         nonce,
         code_challenge: await library.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-        // `max_age` has a second effect: the issuer must report when the person authenticated (auth_time).
+        // With `max_age`, the issuer must also report when the person authenticated (auth_time).
         ...(again ? { prompt: 'login', max_age: '0' } : { max_age: String(SESSION_S) }),
       });
     },
@@ -115,7 +115,7 @@ async function discoverIssuer(
     ],
   });
   const { issuer: itself, authorization_endpoint: authorize, token_endpoint: exchange } = found.serverMetadata();
-  // The library also accepts a vendor's shared issuer for all its tenants. Anyone may have an account there.
+  // The library would also accept a vendor's shared issuer of all tenants, where anyone may have an account.
   if (new URL(itself).href !== url.href) throw new Error('its metadata names another issuer');
   if (authorize === undefined || exchange === undefined)
     throw new Error('it does not offer the authorization code flow');
@@ -155,7 +155,7 @@ export function readPerson(allClaims: readonly Claims[], settings: OidcSettings)
   // An e-mail address counts only if the same set of claims says that it is verified.
   const withEmail = allClaims.find((claims) => claims['email'] !== undefined);
   const address = withEmail?.['email_verified'] === true ? withEmail['email'] : undefined;
-  // ASCII only: some other letters become ASCII letters in lower case, and the result could be somebody else's address.
+  // Only ASCII is accepted. Some other letters become ASCII letters in lower case, which could form another's address.
   const email = isName(address) && /^[\x21-\x7e]+$/.test(address) ? address.toLowerCase() : undefined;
   const groups = [first(settings.groupsClaim)].flat().filter(isName);
   const username = first('preferred_username');
@@ -200,20 +200,20 @@ const Flow = z.object({
   opens: z.uuid(),
   /** The id of the browser's previous session, which ends when the new session opens. */
   replaces: z.uuid().optional(),
-  /** The person's id, if a person who is signed in proves their identity again. Only they may finish this sign-in. */
+  /** Set if a signed-in person must prove their identity again: their id. Nobody else may finish this sign-in. */
   again: z.string().optional(),
 });
 /** A sign-in in progress. It is stored only in the browser's cookie, so that any process can finish it. */
 export type Flow = z.infer<typeof Flow>;
 
-/** Associated data of the encryption: no other value that SETTINGS_KEY encrypts is accepted as a sign-in. */
+/** Associated data of the encryption. Because of it, no other value encrypted with SETTINGS_KEY passes as a sign-in. */
 const PLACE = 'console/sign-in';
 
 export function sealFlow(keys: SettingsKeys, flow: Flow): Promise<string> {
   return seal(keys, flow, PLACE);
 }
 
-/** @returns undefined if the cookie is not ours, or expired */
+/** @returns undefined if there is no cookie, or if it is not ours or has expired */
 export async function openFlow(keys: SettingsKeys, cookie: string | undefined, now: Date): Promise<Flow | undefined> {
   if (cookie === undefined) return undefined;
   const opened = await unseal(keys, cookie, PLACE).catch(() => undefined);

@@ -217,7 +217,7 @@ const UNIQUE_VIOLATION = '23505';
 /** The assumed time of authentication if the issuer does not report it. */
 const LONG_AGO = new Date(0);
 
-/** When the person authenticated at the issuer. Undefined if the issuer does not report it. */
+/** Returns the time when the person authenticated at the issuer; undefined if the issuer does not report it. */
 function timeOf(authTime: unknown): Date | undefined {
   return typeof authTime === 'number' && authTime >= 0 && authTime < 1e11 ? new Date(authTime * 1000) : undefined;
 }

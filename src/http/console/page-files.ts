@@ -6,9 +6,9 @@ import fastifyStatic from '@fastify/static';
 /**
  * Whether our own page made the request. `Sec-Fetch-Site` says it, and no script can set that header. Old browsers, and
  * browsers on plain http, send only `Origin`. If a request changes something, every browser sends one of the two. A
- * program sends neither and is refused, because programs use the API with a bearer token. A read without both headers
- * is allowed. A read from another page is refused, because pages of a neighbouring subdomain send our cookie too.
- * @param publicOrigin origin of CONSOLE_URL or else PUBLIC_URL, because a load balancer may change the Host header
+ * change with neither comes from a program and is refused, because programs use a bearer token. A read with neither is
+ * allowed. A read from another page is refused, because pages of a neighbouring subdomain send our cookie too.
+ * @param publicOrigin the console's origin. We compare with it too, because a load balancer may change the Host header
  */
 export function isSameOrigin({ method, headers }: FastifyRequest, publicOrigin: string | undefined): boolean {
   const { origin, host, 'sec-fetch-site': site } = headers;
@@ -24,7 +24,7 @@ export const CONSOLE_PATHS = /^\/console(?:[/?]|$)/;
 
 /**
  * Headers of every response under `/console`. They allow the page to load and call only our own URLs, without inline
- * scripts, inline styles or forms. Other pages can neither frame nor read it. The load balancer may enforce https.
+ * scripts, inline styles or forms. Other pages can neither frame nor read it. To enforce https, use the load balancer.
  */
 export const secureHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -50,8 +50,8 @@ export const BUILT = fileURLToPath(new URL('../../../dist/console', import.meta.
 const FILE = /^[\w-]+\.\w+$/;
 
 /**
- * Serves the page and its files. Files with a hash in their name are cached for a year. The cache must revalidate all
- * others. The page does its own routing, so every path that names no file gets the page.
+ * Serves the page and its files. Files with a hash in their name are cached for a year. A cache must revalidate all
+ * other files. The page does its own routing, so every path that names no file gets the page.
  */
 export async function pageFiles(scope: FastifyInstance, built: string): Promise<void> {
   await scope.register(fastifyStatic, {
@@ -76,7 +76,7 @@ export async function pageFiles(scope: FastifyInstance, built: string): Promise<
         .send('The console was not built. Run `npm run build:console`. The operator API works without it.\n');
     }
     const name = request.params['*'];
-    // No ETag or Last-Modified: two versions may have the same size, and npm packs every file with the same time.
+    // No ETag or Last-Modified: two versions of a file may have the same size, and npm gives all files the same time.
     const always = { cacheControl: false, etag: false, lastModified: false };
     return reply.sendFile(FILE.test(name) ? name : 'index.html', built, always);
   });

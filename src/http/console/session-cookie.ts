@@ -25,7 +25,7 @@ const VALUE = /^[\w-]{43}$/;
 /**
  * Finds the cookie values that may be a session's. There may be several, because a neighbouring subdomain can set a
  * cookie without prefix. A cookie without prefix is accepted only if the browser may use plain http.
- * @param publicOrigin where people open the console
+ * @param publicOrigin the origin at which people open the console
  */
 export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string | undefined): string[] {
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
@@ -42,7 +42,7 @@ export function isOwnMachine(at: URL | null): boolean {
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };
 
-/** Opens a session for the person who signed in. The browser's previous session ends, whichever person used it. */
+/** Opens a session for the person who signed in. The browser's previous session ends, even that of another person. */
 export async function giveSession(
   { pool, identify, publicOrigin }: GiveSessionDeps,
   request: FastifyRequest,

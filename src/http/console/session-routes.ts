@@ -34,7 +34,7 @@ export function sessionRoutes(
 
   api.post('/session', { schema: { body: Login } }, async (request, reply) => {
     // A proxy may end TLS, so only the browser knows whether it uses https. The Origin of each POST shows it. Plain
-    // http is allowed only on this machine, where some browsers store no Secure cookie, and if PUBLIC_URL is http.
+    // http is allowed on this machine, or if the console's URL is http. Some browsers then store no Secure cookie.
     const origin = URL.parse(request.headers.origin ?? '');
     const plain = origin?.protocol === 'http:';
     if (plain && !isOwnMachine(origin) && origin.origin !== publicOrigin) {

@@ -4,7 +4,7 @@ import { KEY_KINDS, algorithmsOf } from '../issuer-keys.ts';
 
 /** A key that verifies follow tokens, and its algorithms. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
-/** Where the platform's keys are: at a URL, or given. */
+/** The platform's keys, or the URL from which they are fetched. */
 export type KeySource = { jwksUrl: string } | { keys: readonly FollowKey[] };
 
 /** Minimum for HS256, because a shorter secret can be found by trying all values on one token. */

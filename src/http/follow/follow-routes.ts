@@ -60,7 +60,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
       });
       return reply.code(401).header('www-authenticate', 'Bearer realm="expediter"').send({ error: 'unauthorized' });
     }
-    // An error is, for example, that the database clock has no time yet.
+    // The reason is `error` if, for example, the database clock has no time yet.
     const reason = error instanceof CannotVerify ? 'no_keys' : 'error';
     deps.observe({ what: 'follow', action: 'refuse', reason, detail: message });
     return tryLater(reply);
@@ -70,7 +70,7 @@ export async function followRoutes(scope: FastifyInstance, deps: FollowDeps): Pr
 
   scope.get(FOLLOW_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const { serviceOrderId, expiresAt } = await deps.verify(tokenOf(request));
-    // The reader has disconnected, or sent this request before the response to its previous request had ended.
+    // No stream can be opened: the reader has disconnected, or did not wait for the end of its previous response.
     if (reply.raw.destroyed || reply.raw.socket === null) {
       request.raw.socket.destroy();
       return reply.hijack();

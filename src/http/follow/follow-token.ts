@@ -12,7 +12,7 @@ export class BadFollowToken extends Error {
 
 export type FollowTokenSettings = { audience: string } & KeySource;
 
-/** The permission of a token: to follow one order until it expires. */
+/** The permission that a token gives: to follow this order until `expiresAt`. */
 export type Follow = { serviceOrderId: string; expiresAt: Date };
 export type VerifyFollowToken = (token: string | undefined) => Promise<Follow>;
 
@@ -27,8 +27,8 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 export const PUBLIC_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519', 'RS256'];
 
 /**
- * Makes a verifier of follow tokens, with which a platform lets a member follow an order: signature, audience, order id
- * and expiry. It throws BadFollowToken or CannotVerify. Neither error contains any part of the token.
+ * Makes a verifier of follow tokens. A platform gives such a token to a member. The verifier checks its signature,
+ * audience, order id and expiry. It throws BadFollowToken or CannotVerify. Neither error contains a part of the token.
  */
 export function createFollowTokenVerifier(settings: FollowTokenSettings, now: Now): VerifyFollowToken {
   const [keys, algorithms] =
@@ -41,7 +41,7 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
     const currentDate = now();
     const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
-    // A token with several audiences is also meant for others.
+    // A token with several audiences is refused, because others accept it too.
     // guard: follow-audience
     if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
     if (exp > currentDate.getTime() / 1000 + LIFETIME_S + TOLERANCE_S) {

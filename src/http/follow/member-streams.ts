@@ -15,7 +15,7 @@ export type MemberStream = {
 
 export type MemberStreams = {
   /**
-   * Accepts a response as a stream. The first write opens the stream; without a write it opens after two seconds.
+   * Accepts a response as a stream. The first write opens the stream. Without a write it opens after `FIRST_NEWS_MS`.
    * @param about.livesMs milliseconds until the stream's token expires
    * @param about.onClose is called once, whatever closed the stream
    * @returns the stream, or the reason why there are too many
@@ -26,7 +26,7 @@ export type MemberStreams = {
   ): MemberStream | 'too_many' | 'too_many_of_order';
   /** The orders that are followed in this process. */
   followed(): ReadonlySet<string>;
-  /** Closes all streams, spread over this time. A stream that opens later is closed immediately. */
+  /** Closes all streams, a few at a time, within the given time. A stream that opens later is closed immediately. */
   drain(milliseconds: number): Promise<void>;
 };
 
@@ -66,7 +66,7 @@ const DRAIN_STEP_MS = 50;
 
 /**
  * Manages the streams to members: it sends heartbeats, ends expired streams, and cuts off readers that do not read.
- * There may be ten thousand, so one timer serves all streams, and each stream writes directly to its socket.
+ * There may be ten thousand streams, so one timer serves them all, and each stream writes directly to its socket.
  * @param most the maximum number of streams
  */
 export function memberStreams({ most, observe }: { most: number; observe: Observe }): MemberStreams {
@@ -113,7 +113,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   };
 
   const beat = (stream: Open, now: number): void => {
-    // Bytes that were written before this heartbeat are still unread.
+    // A reader is too slow if it has not read everything that was written before this heartbeat.
     if (stream.socket.writableLength > 0) cutOff(stream, 'slow');
     else write(stream, ':\n\n');
     stream.beatAt = now + BEAT_MS;

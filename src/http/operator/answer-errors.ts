@@ -8,7 +8,7 @@ import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts'
 import { TooManyFailures } from '../throttle-failures.ts';
 import { PROBLEMS, sendProblem, type ProblemStatus } from '../problem.ts';
 
-/** Messages of errors that carry no code: ours about the clock, and those of the `pg` library. */
+/** Messages of the `pg` library's errors that have no code. */
 const LOST =
   /^(timeout exceeded when trying to connect|Connection terminated|Client has encountered|Query read timeout)/;
 const UNREACHABLE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
@@ -19,7 +19,7 @@ export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TimeUnknown) return true;
   const { code } = error as { code?: unknown };
-  // `isAboutStatement` asks something else: whether the next statement may succeed on the same connection.
+  // Not the same as `isAboutStatement`, which says whether the next statement may succeed on the same connection.
   if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55|57)/.test(error.code ?? '');
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }

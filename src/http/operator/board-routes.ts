@@ -14,7 +14,7 @@ const LiveQuery = z.strictObject({
   integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
 });
 
-/** Mounts `GET /live`: the board of all processes as server-sent events. */
+/** Mounts `GET /live`: the board as server-sent events, with the orders of all processes. */
 export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/live',

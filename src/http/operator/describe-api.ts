@@ -51,7 +51,7 @@ const ABOUT = `The API of operators: people on call, and their programs. Every r
 Times are RFC 3339. Every error answer is a \`Problem\` (RFC 9457). Every change, and every read of member data, is recorded
 in the audit with its operator.`;
 
-/** At which locations a caller needs the route's role, by `Access.of`. */
+/** For each value of `Access.of`: the locations at which a caller needs the route's role, in words. */
 const WHERE: Record<Access['of'], string> = {
   order: "at the order's location",
   webhook: "at the webhook's location",

@@ -19,7 +19,7 @@ export type EventStream = {
   /** Ends the stream. The connection is destroyed if the reader does not read the last events within `FLUSH_MS`. */
   end(): void;
   cutOff(): void;
-  /** Calls `closed` once, for any reason that the stream closes. */
+  /** Calls `closed` once when the stream closes, whatever the reason is. */
   onClose(closed: () => void): void;
 };
 
@@ -81,7 +81,7 @@ export function eventStream(heartbeatMs = HEARTBEAT_MS): EventStream {
 
 /** Maximum streams of a process. Each uses a connection. A board stream takes some 200 kB if its reader is slow. */
 const STREAMS_MAX = 200;
-/** Maximum streams of all operators with roles at only some locations together, and of each one of them. */
+/** Maximum streams for operators who have roles at only some locations: for all of them together, and for each one. */
 const OF_SOME_MAX = STREAMS_MAX / 2;
 const OF_ONE_MAX = 40;
 
@@ -125,7 +125,7 @@ export function openStream(
 
 /** Orders per event. The number is small, so that little data waits in memory for a slow reader. */
 const ORDERS_MAX = 200;
-/** A reader is cut off when more orders wait for it. It reconnects and gets the whole board again. */
+/** A reader is cut off when more orders than this wait for it. It reconnects and gets the whole board again. */
 const BEHIND_MAX = 50_000;
 
 /**
@@ -134,7 +134,7 @@ const BEHIND_MAX = 50_000;
  */
 export function writeBoardEvents(stream: EventStream): Watcher {
   let board: Omit<WholeBoard, 'orders'> | undefined;
-  /** Orders of the whole board that are not sent yet. They go before changes. A Map for each reader would be larger. */
+  /** Orders of the whole board that are not sent yet. They are sent before changes. A Map would take more memory. */
   let rest: BoardOrder[] = [];
   const orders = new Map<string, BoardOrder>();
   let attention: Attention | undefined;

@@ -161,13 +161,13 @@ export function operatorOf({ operator }: FastifyRequest): Operator {
 
 /**
  * Returns the locations that an answer may cover; undefined means all locations.
- * @param asked the `location` in the query or the body of a `list` route
+ * @param requested the `location` in the query or the body of a `list` route; undefined if there is none
  */
 export function locationsWithin(request: FastifyRequest, requested?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
   if (requested === undefined) return locationsOf(operator, role) ?? undefined;
-  // A location where the operator lacks the role was already refused in guardRoutes.
+  // This is a second check: guardRoutes has already refused a location where the operator lacks the role.
   return has(operator, role, requested) ? [requested] : [];
 }
 

@@ -10,15 +10,15 @@ import { isDatabaseAway } from './answer-errors.ts';
 
 /** Authenticates an operator by a credential. The result is undefined if the credential is not valid for any reason. */
 export type Identify = {
-  /** By OPERATOR_TOKEN or a named token. */
+  /** Accepts OPERATOR_TOKEN or a named token. */
   byToken(given: string | undefined): Promise<Operator | undefined>;
-  /** By a session's cookie. A request may have several cookies with this name. The first valid one counts. */
+  /** Accepts a session's cookie. A request may have several cookies with this name. The first valid one counts. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
   /** Call this after this process has changed permissions. */
   invalidateCache(): void;
 };
 
-/** How long a result is reused. With `RECHECK_MS` of event-stream.ts, a lost permission ends a stream within 5 s. */
+/** How long a result is reused. A lost permission ends a stream after this time plus event-stream.ts's `RECHECK_MS`. */
 const FRESH_MS = 2_000;
 /** While Postgres is unavailable, a known credential stays valid for this long, but only for reading metrics. */
 const KNOWN_MS = 24 * 60 * 60_000;

@@ -19,7 +19,7 @@ const Resume = z.looseObject({
     .meta({ description: 'The `id` of the last event you received. The stream continues after it.', examples: ['3'] }),
 });
 
-/** Mounts `GET /orders/:serviceOrderId/live`: an order's live messages as server-sent events, of all processes. */
+/** Mounts `GET /orders/:serviceOrderId/live`: an order's live messages from all processes, as server-sent events. */
 export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: Shared): void {
   scope.withTypeProvider<ZodTypeProvider>().get(
     '/orders/:serviceOrderId/live',

@@ -19,7 +19,7 @@ export type OperatorDeps = {
   operatorToken: string | undefined;
   /** CONSOLE_URL, if the console's URL differs from PUBLIC_URL. */
   consoleUrl: string | undefined;
-  /** Undefined without sign-in by OIDC. */
+  /** Undefined if people cannot sign in by OIDC. */
   oidc: OidcSettings | undefined;
   pool: Pool;
   /** The time by Postgres's clock. */

@@ -18,7 +18,7 @@ type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'provide
 
 export type Orders = Awaited<ReturnType<typeof ordersModule>>;
 
-/** Seconds of its deadline after which an order counts as missing: by default 120 of 1,800. A read replica may lag. */
+/** The deadline divided by this number is the time after which an order counts as missing. A read replica may lag. */
 const MISSING_SHARE = 15;
 
 /** Brings orders from the platform to the POS systems. */

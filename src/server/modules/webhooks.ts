@@ -121,7 +121,7 @@ function toObserved({ webhookId, locationId, integration, serviceOrderId, event:
   return { what: 'conflict', webhookId, locationId, integration, serviceOrderId, status };
 }
 
-/** Makes the batches. Spilled and refused webhooks have their own, so that no arriving webhook waits behind them. */
+/** Makes the batches. Spilled and refused webhooks have separate batches, so arriving webhooks never wait for them. */
 function batchesOf(
   { database, observability, log }: App,
   { onApplied }: Effects,

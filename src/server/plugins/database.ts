@@ -24,7 +24,7 @@ export type Database = {
   onChange(listener: (isAway: boolean) => void): void;
   /**
    * Resolves when Postgres can be used and `load` has read from it. Until then it logs why Postgres cannot be used.
-   * @throws WrongSchema, because waiting does not help then
+   * @throws WrongSchema if the schema does not fit this version, because waiting would not help
    */
   ready(load: () => Promise<unknown>, stopping: AbortSignal): Promise<void>;
   close(): Promise<unknown>;

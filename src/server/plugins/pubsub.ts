@@ -49,7 +49,7 @@ function pubsubConnection(project: string): PubsubConnection {
     return { pubsub, publisher };
   };
   let opened: Promise<PubsubClient> | undefined;
-  /** A client that found no credentials never searches again, so the next call makes a new client. */
+  /** Makes the clients once. After a failure it makes new ones, because old ones never search for credentials again. */
   const client = (): Promise<PubsubClient> =>
     (opened ??= open().catch((error: unknown) => {
       opened = undefined;
@@ -58,7 +58,7 @@ function pubsubConnection(project: string): PubsubConnection {
   return {
     client,
     async load() {
-      // The client is made early, because this blocks the process for 80 ms. The first message reports a failure.
+      // Making the client blocks the process for 80 ms, so it is made early. The first message reports a failure.
       client().catch(() => {});
       await loadPubsub();
     },

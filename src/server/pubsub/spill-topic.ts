@@ -12,7 +12,7 @@ const MOST = { messages: 500, bytes: 9_000_000 };
 
 /** Maximum unacknowledged messages and bytes in memory. */
 const HELD = { maxMessages: 1_000, maxBytes: 16 * 2 ** 20, allowExcessMessages: false };
-/** Acknowledgements are collected for this long. With the library's 100 ms, the drain would wait for new messages. */
+/** Acknowledgements are collected for this long. The library's 100 ms would delay the next messages of the drain. */
 const ACK_MS = 20;
 /** When the subscription is closed, the last acknowledgements may take this long. */
 const CLOSE_S = 2;
