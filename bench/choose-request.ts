@@ -10,7 +10,7 @@ import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 export const PLANS = ['spread', 'hot', 'poison'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** One of this many requests is poison in the plan `poison`. It is in the middle of them. */
+/** In the plan `poison`, one of this many requests is poison: the one in the middle. */
 export const POISON_EVERY = 100;
 
 /** The step from one order to the next. It is a prime, so that every order gets its turn, far from the previous one. */

@@ -4,7 +4,7 @@ import { LOCATIONS, ORDERS, type Cell, type Contest, type Measurement } from './
 export type Comparison<Name extends string = FigureName> = {
   figure: Name;
   of: Cell;
-  /** The figure is the ratio of `of` to this cell; without it, the value of `of`. */
+  /** The figure is the ratio of `of` to this cell. Without this cell, the figure is the value of `of`. */
   against?: Cell;
   by: 'perSecond' | 'p50Ms' | 'p99Ms' | 'nodeUs' | 'postgresUs';
   /** Derives the figure from the ratio. */

@@ -27,7 +27,7 @@ const onCard = (name: string): object => ({ catalogObjectId: randomUUID(), name 
 const MENU = DISHES.map(onCard);
 const EXTRAS_OF_MENU = EXTRAS.map(onCard);
 
-/** The items of a till, with different ids and prices. There are more than fit into an order, so none repeats in it. */
+/** The items of a till, with different ids and prices. They do not all fit into one order, so none repeats in it. */
 const SOLD = Array.from({ length: 1_024 }, (_, nth) => {
   const price = 350 + ((nth * 379) % 1_900);
   const quantity = 1 + (nth % 3);

@@ -15,7 +15,7 @@ export type Following = {
   /** The private key, as PEM, that signs the follow tokens with ES256. */
   key: string;
   audience: string;
-  /** The number of streams to hold, each of another order. More open streams are cut. */
+  /** The number of streams to hold, each of a different order. Open streams beyond this number are cut. */
   streams: number;
   /** The first of these orders; 0 by default. */
   from?: number;
@@ -41,7 +41,7 @@ export type Heard = {
 
 type Stream = { socket: Socket; sequence: number; rest: string };
 
-/** Connections that are opened at a time. */
+/** The number of connections that are opened at the same time. */
 const OPENING = 50;
 const TOKEN_S = 3_600;
 const RESOLUTION_MS = 5;
@@ -87,7 +87,7 @@ function open(nth: number, { port, key, audience, from = 0 }: Following): Promis
   });
 }
 
-/** Reads the complete events of a stream, as little of each as possible: real phones have ten thousand processors. */
+/** Reads the complete events of a stream, as cheaply as possible: one process plays ten thousand phones. */
 function read(stream: Stream): void {
   const end = stream.rest.lastIndexOf('\n\n');
   if (end === -1) return;

@@ -29,7 +29,7 @@ async function generateLoad(load: Load): Promise<Generated> {
   const { senders, port, connections, requests, from, plan, orders, bodyBytes } = load;
   const answers: Record<string, number> = {};
   const latencies: number[] = [];
-  // Built before anything connects, because large requests take longer than a connection may wait for its first one.
+  // Built before any connection is opened: an open connection is closed if its first request comes too late.
   const byConnection = Array.from({ length: connections }, (_, connection) => {
     const mine = [];
     for (let g = connection; g < requests; g += connections)

@@ -27,8 +27,8 @@ const ROOM = {
 };
 
 /**
- * Measures how long a process that has just started takes to claim the due orders of 200 locations, with and without
- * 50,000 other locations that each have an open order that is not due, in turn.
+ * Measures how long a process that has just started takes to claim the due orders of DUE locations. Measures in turn
+ * without other locations, and with LOCATIONS others, each of which has an open order that is not due.
  * @param postgres a running Postgres with fsync
  */
 export async function measureClaims(

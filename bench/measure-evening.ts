@@ -16,7 +16,7 @@ export type EveningMeasurement = {
   /** The last third of the time against the first third: the p99 of webhooks, and the median resident memory. */
   eveningP99: number;
   eveningMemory: number;
-  /** The bytes per row at the end against the first third, of the table or index that grew most. */
+  /** For the table or index that grew most: its bytes per row at the end against those in the first third. */
   eveningBloat: number;
 };
 
@@ -121,7 +121,7 @@ export async function measureEvening(
   }
 }
 
-/** Stores each relation's latest size and highest number of rows. Freed space is no bloat if it is used again. */
+/** Stores the latest size and the highest number of rows of each relation: space that rows once used is no bloat. */
 function watchSizes(): { note(relations: readonly Relation[]): void; bytesPerRow(): Map<string, number> } {
   const known = new Map<string, { bytes: number; rows: number }>();
   return {

@@ -1,7 +1,7 @@
 import { cell, compareInTurn, type Compared, type Comparison } from './compare-in-turn.ts';
 import type { Cell, Contest } from './start-contest.ts';
 
-/** Enough for an order at each of 20,000 locations, but few enough to insert 50 events of each before a measurement. */
+/** Enough for an order at each of 20,000 locations, few enough to insert 50 events of each order before measuring. */
 const ORDERS = 25_600;
 const SECONDS = 4;
 

@@ -32,7 +32,7 @@ const LAG_PER_SECOND = 1_000;
 const UNDER_WAY_S = 0.25;
 /** The share of the rate by which the outbox may seem to grow, because the number of unpublished rows fluctuates. */
 const SLOPE = 0.02;
-/** Delay above which a sender does not keep its pace. */
+/** If a sender is later than this, it does not keep its pace. */
 const LATE_MS = 100;
 const SETTLED_WITHIN_S = 60;
 
@@ -187,7 +187,7 @@ async function sampleEachSecond(during: Promise<unknown>, sample: () => Promise<
 }
 
 async function untilEmpty({ client }: LiveStage): Promise<void> {
-  // Not a count: a count that often would use a large part of a processor in Postgres.
+  // Does not count the rows, because so many counts would use a large part of a processor in Postgres.
   await until(async () => (await client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0, SETTLED_WITHIN_S * 1_000);
 }
 
@@ -196,7 +196,7 @@ async function outboxSize({ client }: LiveStage): Promise<number> {
   return rows[0]?.size ?? 0;
 }
 
-/** The slope of a straight line through the values (least squares), a step apart. */
+/** The slope per value of the straight line that fits the values best (least squares). */
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -11,14 +11,14 @@ import { setLiveStage, type LiveStage } from './set-live-stage.ts';
 import { median, type Measured } from './summarize.ts';
 
 export type MemberMeasurement = {
-  /** The number of streams of one process, each of another order, that all got their messages. */
+  /** The largest tried number of streams in one process, each of a different order, that all got their messages. */
   memberStreams: number;
   /** Resident memory per stream, with 10,000 streams, compared with the process without streams. */
   memberStreamKb: number;
   /** From a commit in another process to the arrival of the message at a phone. */
   memberLagP50Ms: number;
   memberLagP99Ms: number;
-  /** Throughput of webhooks with 10,000 streams of orders that do not change, against without streams. */
+  /** Throughput of webhooks with 10,000 streams of unchanged orders, against the throughput without streams. */
   memberCost: number;
 };
 

@@ -82,7 +82,7 @@ async function sample(pid: number, seconds: number): Promise<number[]> {
   return samples;
 }
 
-/** Sends in a closed loop: every connection sends its next webhook when it is due and the last one is answered. */
+/** Sends in a closed loop: a connection sends a webhook when it is due and the previous one has been answered. */
 async function sendWebhooks(
   url: string,
   senders: readonly Sender[],
@@ -96,7 +96,7 @@ async function sendWebhooks(
       const dueMs = (nth * 1_000) / PER_SECOND;
       if (dueMs >= about.seconds * 1_000) return;
       await sleep(Math.max(0, dueMs - (performance.now() - began)));
-      // Signed only now: a signature is valid for five minutes.
+      // Signed only now, because a signature is valid for five minutes only.
       const move = MOVES[Math.floor(nth / about.orders)] ?? 'completed';
       const signed = signRequest(senders, nth % about.orders, move);
       const status = await postWithAgent(url + signed.path, agent, signed);

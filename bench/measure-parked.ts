@@ -6,7 +6,7 @@ import { median } from './summarize.ts';
 
 export type ParkedMeasurement = { parkedSweepVs10k: number; parkedRedriveVs10k: number };
 
-/** Parked sales of tills that never become ours. Each has its own POS id, so that no two are merged. */
+/** Parked events about tills' own sales, which never become orders of ours. Each has its own POS id: none is merged. */
 const FEW = 10_000;
 /** Orders of a round. Their events are parked until their POS ids become known. */
 const ORDERS = 20;
@@ -79,7 +79,7 @@ async function layParked(serverUrl: string, name: string, rows: number): Promise
   };
 }
 
-/** Leaves the state of processes that died after they stored a POS id, and measures how the sweep finds all of them. */
+/** Makes the state after processes died just after they stored POS ids. Measures the sweep that finds these ids. */
 async function playRound(pool: Parked['pool'], round: number): Promise<{ sweepMs: number; redriveMs: number }> {
   await pool.query(
     `WITH o AS (

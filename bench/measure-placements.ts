@@ -52,7 +52,7 @@ const WARM_UP_S = 3;
 const LATENCY_PER_SECOND = 20;
 /** The share of one second's orders that may be unsent at the end. */
 const UNDER_WAY_S = 0.25;
-/** The share of one second's orders by which the unsent orders may increase each second. */
+/** How much the unsent orders may increase each second, as a share of one second's orders. */
 const SLOPE = 0.02;
 /** The unsent orders are counted at this many moments in each fifth of a step. */
 const MOMENTS = 20;

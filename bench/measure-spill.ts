@@ -33,7 +33,7 @@ const SPILLED = 400 * CONNECTIONS;
 const LIVE_PER_SECOND = 200;
 const LIVE_S = 8;
 const LIVE = LIVE_PER_SECOND * LIVE_S;
-/** Webhooks of one comparison of on and off. */
+/** Webhooks of each measurement with the spill on or off. */
 const COMPARED = 320 * CONNECTIONS;
 const WARM_UP_MS = 1_500;
 const AWAY_WITHIN_MS = 10_000;

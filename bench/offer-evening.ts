@@ -14,7 +14,7 @@ export type Evening = {
   senders: readonly Sender[];
   seconds: number;
   ordersPerSecond: number;
-  /** Webhooks per second. Those that are not about orders come from tills and are about sales that are not ours. */
+  /** Webhooks per second. Some are about orders. The others are about the tills' own sales. */
   webhooksPerSecond: number;
   /** When Postgres's clock is moved ahead, and by how much. Signatures must have the time of that clock. */
   jump: { atS: number; days: number };
@@ -23,7 +23,7 @@ export type Evening = {
 export type EveningResult = {
   webhooks: Answers;
   signals: Answers;
-  /** For each third of the time, from a webhook's due time. The first tenth of the first third is left out. */
+  /** For each third of the run: the p99 from due time to answer. The first tenth of the first third is left out. */
   p99Ms: number[];
 };
 

@@ -13,7 +13,7 @@ export type Steady = {
   url: string;
   senders: readonly Sender[];
   perSecond: number;
-  /** The number of webhooks. Each moves one order, in the order of their numbers. */
+  /** The number of webhooks. Each moves one order; the orders take turns by their numbers. */
   webhooks: number;
   /** The number of orders. When each has moved once, all move again. By default, each webhook has its own order. */
   orders?: number;

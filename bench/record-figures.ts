@@ -37,7 +37,7 @@ export function today(): string {
   return new Date().toISOString().slice(0, 10);
 }
 
-/** Adds the run. Removes the figures from earlier runs that it has measured again. */
+/** Adds the run. Removes from the earlier runs those figures that the new run has measured again. */
 export function withRun(runs: readonly Run[], run: Run): Run[] {
   const earlier = runs.map((each) => ({
     ...each,

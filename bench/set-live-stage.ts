@@ -16,7 +16,7 @@ export type LiveStage = {
   client: pg.Client;
   /**
    * Resolves when the service is ready. Webhooks that are signed later are sent to it.
-   * @param name of this process, if there are two; a running process of the same name is stopped first
+   * @param name the name of this process, if there are two. A running process with that name is stopped first
    */
   startService(name?: string, env?: Record<string, string>): Promise<Service>;
   stopService(name?: string): Promise<void>;
@@ -24,7 +24,7 @@ export type LiveStage = {
   start(name: string): Promise<Child>;
   /** Resolves when everything is signed, with a function that sends it. */
   sign(load: Omit<Steady, 'url' | 'senders'>): Promise<() => Promise<Offered>>;
-  /** Resolves when it listens, with a function that resolves when all are received. */
+  /** Resolves when the receiver listens, with a function that resolves when all messages are received. */
   listen(receiving: Pick<Receiving, 'messages' | 'withinS'>): Promise<() => Promise<Received>>;
   /** Counts the messages of the topic so far, with repeats. */
   published(): Promise<number>;

@@ -25,7 +25,7 @@ const STOP_WITHIN_MS = 10_000;
  * Starts the service and waits until it is ready. Its log is discarded, because reading it would use a processor and
  * fill the harness's memory. The service ends when we end.
  * @param main the compiled file
- * @param env additional variables; by default, there is no ordering platform and no Pub/Sub at its addresses
+ * @param env additional variables. At the default addresses, there is no ordering platform and no Pub/Sub
  */
 export async function startService(main: string, env: Record<string, string>): Promise<Service> {
   const port = await freePort();
@@ -74,7 +74,7 @@ export async function startService(main: string, env: Record<string, string>): P
   }
 }
 
-/** Not with `fetch`, because its first call takes longer than the measured start. */
+/** Does not use `fetch`, because its first call takes longer than the measured start. */
 function statusOf(port: number, path: string): Promise<number | undefined> {
   return new Promise((answered) => {
     get({ host: '127.0.0.1', port, path, agent: false }, (response) => {

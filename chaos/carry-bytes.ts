@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 export type LineFaults = {
   /** Milliseconds of delay in each direction. */
   latencyMs?: number | undefined;
-  /** Nothing arrives, not even ends and resets, and neither side notices. When it is removed, everything arrives. */
+  /** Nothing arrives, not even ends and resets, and neither side notices. When the fault ends, everything arrives. */
   blackhole?: boolean | undefined;
 };
 

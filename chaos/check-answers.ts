@@ -5,9 +5,9 @@ const TAKEN = new Set<Answer['status']>([200]);
 /** Answers that a sender may see: 200 and 500 from us. If a process dies during the request, also WHILE_DYING. */
 const OURS = new Set<Answer['status']>([200, 500]);
 const WHILE_DYING = new Set<Answer['status']>([502, 503, 'timeout']);
-/** Faults with which only OURS are allowed: a replaced process drains, and lasting faults must not affect others. */
+/** Faults during which only OURS are allowed: a replaced process drains, and lasting faults must not affect others. */
 const HARMLESS: ReadonlySet<Kind> = new Set(['roll', ...Object.keys(LANES.lasting)] as Kind[]);
-/** Faults with which answers must be in time: Postgres or Pub/Sub fails, but no process is stopped. */
+/** Faults during which answers must be in time: Postgres or Pub/Sub fails, but no process is stopped. */
 const AWAY: ReadonlySet<Kind> = new Set(['away', 'publish', 'publish-hang']);
 /** The promised time to answer, as the sender measures it. */
 const IN_TIME_MS = 1_500;

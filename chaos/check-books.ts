@@ -22,7 +22,7 @@ export type Books = CancelBooks & {
   lost: number;
   /** Orders with more than one ticket, or with a ticket although the member was notified that the order failed. */
   ticketsDoubled: number;
-  /** Orders without an end (no ticket, no failure with a reason, no operator involved), or failed without need. */
+  /** Orders that failed without need, or have no end: no ticket, no failure with a reason, no operator involved. */
   ticketsMissing: number;
   /** Webhooks that are stored more than once, or whose event is in the history more than once. */
   webhooksDoubled: number;
@@ -32,7 +32,7 @@ export type Books = CancelBooks & {
   liveOutOfOrder: number;
   /** Events applied to another location's order. */
   crossLocation: number;
-  /** Messages of the topic that a phone did not get, after its first one. */
+  /** Messages of the topic that a phone did not get, although it had got an earlier one. */
   phonesMissed: number;
   /** Messages that a phone got twice, or out of order. */
   phonesTwice: number;
@@ -48,7 +48,7 @@ type OrderRow = {
   locationId: string;
   rank: number;
   sequence: number;
-  /** The sequence of the last message before the order was fetched: it had failed unfetched, and was retried. */
+  /** The last sequence before the order was fetched: above 0 if it failed before that, and was then retried. */
   toldUnread: number;
   failedByUs: boolean;
   /** True if the service knows the POS id. It does not if the POS's answer was lost and no webhook named both ids. */
@@ -191,7 +191,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
     if (cause === 'order_missing') breaks('ticketsMissing', id, 'it failed as missing, but the platform has it');
     if (order !== undefined && order.rank < RANK_FAILED) breaks('ticketsMissing', id, 'the member was not notified');
   } else if (state === 'sent') {
-    // Without a ticket, it may also be cancelled: the restaurant said so by phone, even if it never had the order.
+    // An order without a ticket may also be cancelled: a restaurant that never had it may say so by phone.
     if (tickets === 0 && order?.cancel !== 'cancelled') breaks('ticketsMissing', id, 'it is sent without a ticket');
   } else if (!flagged && state !== 'withdrawn') {
     breaks('ticketsMissing', id, `it is still ${state}: ${problem ?? 'no problem known'}`);
@@ -276,7 +276,7 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
     if (sequence <= last) breaks('phonesTwice', order, `its phone got message ${sequence} after ${last}`);
     misses(sequence);
     last = Math.max(last, sequence);
-    // An order that failed before it was fetched and is retried is `placed` again, with the same sequence as before.
+    // If an order fails before it is fetched, a retry makes it `placed` again, with the same sequence as before.
     if (kind === 'snapshot' && update.memberState === 'placed') continue;
     const said = live.get(sequence);
     // A message that was published before the order was read lacks the order's own fields. A phone that reads the message

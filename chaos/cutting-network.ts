@@ -5,7 +5,7 @@ export type CuttingNetwork = {
   url: string;
   /** Streams that were cut so far: by this network, by the death of their process, and by its replacement. */
   readonly cuts: { network: number; died: number; drained: number };
-  /** Cuts one of the streams that are open for HEARD_AFTER_MS. @param chance chooses it, from 0, less than 1 */
+  /** Cuts one of the streams that are open for HEARD_AFTER_MS. @param chance chooses the stream: 0 to less than 1 */
   cut(chance: number): void;
   stop(): Promise<void>;
 };

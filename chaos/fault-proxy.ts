@@ -6,7 +6,7 @@ import { watchCommits, type Commit, type Cut, type CutMoment } from './watch-com
 
 /** Faults, which may be set and removed at any time, also for open connections. */
 export type ProxyFaults = LineFaults & {
-  /** Called at each commit. Cuts the connection both ways at the moment that it returns. */
+  /** Called at each commit. Returns the moment at which the connection is cut both ways; undefined for no cut. */
   cutAfterCommit?: ((commit: Commit) => CutMoment | undefined) | undefined;
 };
 
@@ -52,7 +52,7 @@ export async function startFaultProxy(about: { targetPort: number }): Promise<Fa
   async function listen(at: number): Promise<Server> {
     const listening = createServer({ allowHalfOpen: true, noDelay: true }, join).listen(at, '127.0.0.1');
     await once(listening, 'listening');
-    // For example too many open files. The connection of the client then fails, so nothing else is needed.
+    // An error is, for example, too many open files. The client's connection then fails, so nothing else is needed.
     listening.on('error', () => {});
     return listening;
   }

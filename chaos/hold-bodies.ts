@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 const EVERY_MS = 500;
 const AGAIN_MS = 3_000;
-/** The senders begin at different times within this time, because real senders are independent. */
+/** The beginnings of the senders are spread over this time, because real senders are independent. */
 const SPREAD_MS = 1_000;
 
 /**

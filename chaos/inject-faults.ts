@@ -20,7 +20,7 @@ const LATENCY_MS = 40;
 const TERMINATE_EVERY_MS = 200;
 const CUT_PROBABILITY = 0.3;
 const ANSWER_MS = 2_000;
-/** This many bodies of one location fill its share of a process's budget for bodies. */
+/** The number of bodies with which one location fills its share of a process's budget for bodies. */
 const BODIES = 4;
 
 /** Injects the planned faults and ends them again. The lanes run in parallel. Resolves when all faults are over. */

@@ -1,10 +1,10 @@
-/** A measured time. `complaint` returns what is wrong with it if the machine was this many times slower than usual. */
+/** A measured time. `complaint` says what is wrong with it, if the machine was `slowdown` times slower than usual. */
 export type Timed = { slowdown: number; complaint: (slowdown: number) => string | undefined };
 
 /** If the machine was more than this many times slower, a long time proves nothing about the service. */
 const TOO_SLOW = 2;
 
-/** Judges times by the slowdown of the machine. @returns late times, and late times that the machine may have caused */
+/** Judges times. @returns as `complaints` late times, as `notJudged` late times that a slow machine may have caused */
 export function judgeTimes(times: readonly Timed[]): { complaints: string[]; notJudged: string[] } {
   const complaints: string[] = [];
   const notJudged: string[] = [];

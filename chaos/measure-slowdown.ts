@@ -28,7 +28,7 @@ export function measureSlowdown(history: History): Slowdown {
   };
 }
 
-/** Each piece of work stands for the time until the next. A standstill counts only for the time that it took. */
+/** A piece of work stands for the time until the next one, or for the time that it took, if that was longer. */
 export function slowdownOf(pieces: readonly Piece[], from: number, until: number): number {
   const leastMs = Math.min(...pieces.map((piece) => piece.leastMs));
   let [passed, used] = [0, 0];

@@ -14,7 +14,7 @@ import type { Flood } from './offer-anonymous.ts';
 import { allGone, seedOrders, seedPast } from './seed-small-stage.ts';
 import type { SmallStage } from './set-small-stage.ts';
 
-/** Measured of the other locations: milliseconds by kind of work, and how many webhooks were not answered 200. */
+/** Measurements of the other locations: milliseconds by kind of work, and the webhooks that were not answered 200. */
 export type Measured = { latencies: Record<string, number[]>; refused: number };
 
 export type Scenario = {
@@ -36,7 +36,7 @@ const OTHERS = 'others-';
 const FLOOD = 'flood-';
 const LOCKED = 'locked-';
 const HOGS = 4;
-/** This many bodies of one location, with this many bytes each, fill a quarter of the budget. */
+/** The number and size of the bodies with which one location fills a quarter of the budget. */
 const BODIES = 16;
 const BODY_BYTES = 2 ** 20;
 
@@ -274,7 +274,7 @@ async function seedOthers(pool: pg.Pool, seconds: number, bad = 1): Promise<void
   await seedOrders(pool, OTHERS, 20 * 10 * seconds, (nth) => `club-${(nth % 20) + bad + 1}`);
 }
 
-/** Sends 200 webhooks a second from all locations except the first `bad`. */
+/** Sends webhooks at a steady pace from all locations except the first `bad` locations. */
 async function sendAsOthers(
   stage: SmallStage,
   seconds: number,

@@ -1,4 +1,4 @@
-/** A flood of requests from its own process, whose first message is the `Flood`. It ends when all is sent. */
+/** Sends a flood of requests from its own process. The first message to it is the `Flood`. It ends when all is sent. */
 import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -59,13 +59,13 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
     while (socket?.destroyed === true) socket = idle.pop();
     if (socket === undefined && all.size >= CONNECTIONS) {
       count('not sent');
-      // When the sender is late, it never sleeps above. Without this pause, it would read no answers.
+      // When the sender is late, it skips the sleep above. Without this pause, it would read no answers.
       if (nth % 100 === 0) await sleep(0);
       continue;
     }
     if (socket === undefined) {
       socket = open();
-      // A new connection sends only the good webhook now, and a request of the flood later.
+      // A new connection now sends only the good webhook. Its requests of the flood follow later.
       if (greeting !== undefined) {
         socket.write(good);
         continue;

@@ -1,4 +1,4 @@
-/** A hostile sender in its own process, whose first message is the `Hostility`. It ends when all is sent. */
+/** A hostile sender in its own process. The first message to it is the `Hostility`. It ends when all is sent. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../test/process/hostile/hostile-input.ts';
 import { webhookInputs } from '../test/process/hostile/inputs-by-endpoint.ts';

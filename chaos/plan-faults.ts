@@ -16,7 +16,7 @@ export const LANES = {
   database: {
     /** `pg_ctl stop -m immediate`, and a restart. */
     crash: 1,
-    /** Lasts as long as `--away` says. In one half Postgres is stopped, in the other half nothing arrives. */
+    /** Lasts as long as `--away` says. Half of the time Postgres is stopped, the other half nothing arrives. */
     away: 10,
     /** A standby is promoted, but the address still leads to the old primary, which accepts no writes any more. */
     failover: 20,
@@ -84,7 +84,7 @@ export const ALWAYS = [
   'foreign',
   /** Tills that send webhooks for all their own sales, with POS ids of no order of ours. */
   'tills',
-  /** Orders that their member cancels or changes: before they are sent, while they are, or after. */
+  /** Orders that their member cancels or changes: before they are sent, while they are being sent, or after. */
   'cancel',
 ] as const;
 

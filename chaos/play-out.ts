@@ -21,7 +21,7 @@ export type Played = {
   broken: Broken[];
   /** A sentence for each thing that did not settle, and for each broken promise of the books. */
   complaints: string[];
-  /** From commit to publication, of the live messages in the calm after the faults; null if there were none. */
+  /** From commit to publication of a live message, in the calm after the faults; null if there were no messages. */
   liveLagP99Ms: number | null;
   /** The counts of all results, for people. */
   words: string;

@@ -22,7 +22,7 @@ import { setStage, type Stage } from './set-stage.ts';
 export type Result = Books & {
   seed: number;
   ok: boolean;
-  /** Share of the webhooks sent with a token of their own location that were answered 200 within 1.5 s, 0 to 1. */
+  /** Share, 0 to 1, of webhooks answered 200 within 1.5 s. Only webhooks with their own location's token count. */
   known200: number;
   /** Webhooks that were answered `accepted`. */
   spilled: number;
@@ -30,9 +30,9 @@ export type Result = Books & {
   recoverySeconds: number | null;
   /** The same after a failover, counted from when the address led to the new primary. */
   failoverSeconds: number | null;
-  /** Webhooks of other orders that were not answered 200 at once during a lasting fault. */
+  /** The probe's webhooks that were sent during a lasting fault and were not answered 200. */
   refusedBesideLasting: number;
-  /** From commit to publication, of live messages in the calm, while the snapshot is held; null if there were none. */
+  /** From commit to publication of a live message, in the calm, while the snapshot is held; null without messages. */
   liveLagP99Ms: number | null;
   /** How many times slower than idle the machine was during the whole run. Each time is judged by its own slowdown. */
   slowdown: number;
@@ -59,7 +59,7 @@ export type Report = {
 const DEADLINE_S = 45;
 /** Runs from this length on have a POS that must be queried before a repeat. */
 const FINDABLE_FROM_S = 60;
-/** The limit for live messages: a little more than the lease of a relay that died just before the calm. */
+/** The limit for the lag of live messages: a bit more than the lease of a relay that died just before the calm. */
 const LIVE_LAG_MS = 12_000;
 /** Only protects against hanging. It is long, because faults may wait for a process or Postgres to be ready. */
 const LATE_S = 600;
@@ -90,7 +90,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   });
   const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);
   const plan = planFaults(args);
-  // Orders placed before the outage are cooked slowly, to send webhooks during it. Later orders wait for Postgres.
+  // Orders from before the outage are cooked slowly, so that webhooks come during it. Later orders wait for Postgres.
   const slowestStepMs = SLOWEST_STEP * args.awayS * 1_000;
   const orderedBefore = awayAlone ? Number(plan[0]?.at) * ordersPerSecond : 0;
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>

@@ -151,7 +151,7 @@ export async function runInstances(about: {
   };
 }
 
-/** The last lines of its output that are no log lines. Most likely they are a stack trace. */
+/** Returns the last lines of a process's output that are not log lines: most likely a stack trace. */
 function lastWords({ output }: Instance): string {
   const lines = output()
     .split('\n')

@@ -15,7 +15,7 @@ import { setStage } from './set-stage.ts';
 export type PhonesResult = Books & {
   seed: number;
   ok: boolean;
-  /** The number of orders, each of which a phone followed, and of the messages that all phones got. */
+  /** The number of orders, each followed by one phone, and the number of messages that the phones got in total. */
   phones: number;
   told: number;
   /** Streams that were cut: in total, by the network, and by the end of their process. */
@@ -23,7 +23,7 @@ export type PhonesResult = Books & {
   cutByNetwork: number;
   cutByDeath: number;
   cutByReplacement: number;
-  /** How many processes were killed, how many were replaced, and how often Postgres was down for ten seconds. */
+  /** How many processes were killed, how many were replaced, and how often Postgres was down. */
   killed: number;
   replaced: number;
   outages: number;
@@ -49,7 +49,7 @@ const AWAY_S = 10;
 /** The deadline is longer than all faults of an order may take, so that no order fails because of them. */
 const DEADLINE_S = 180;
 
-/** Follows every order by a phone. Cuts the streams of the phones until there were 10,000 cuts. */
+/** Lets a phone follow each order, and cuts the streams of the phones until there were enough cuts (CUTS). */
 export async function runPhones(
   seed: number,
   print: (line: string) => void,
@@ -127,7 +127,7 @@ function planOutages(): Fault[] {
   }));
 }
 
-/** Kills the processes in turn, and replaces one each fourth time. Waits before until all processes are ready. */
+/** Kills or, at every REPLACED_EVERY-th turn, replaces a process. Before each turn, waits until all are ready. */
 async function endProcesses(
   instances: Instances,
   history: History,

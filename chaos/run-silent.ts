@@ -77,8 +77,8 @@ type Club = {
 type Change = { serviceOrderId: string; locationId: string; rank: number; at: number; isLost: boolean };
 
 /**
- * Loses the webhooks of every vendor that can be polled: for two minutes, and after a pause for good. Before that, all
- * webhooks arrive, and no POS should be polled.
+ * First, all webhooks arrive, and no POS should be polled. Then the webhooks of every vendor that can be polled are
+ * lost: for two minutes, and after a pause for good.
  */
 export async function runSilent(
   seed: number,
@@ -126,7 +126,7 @@ export async function runSilent(
     const during = Promise.all(askable.map((club) => serve(club, STEP_S)));
     await sleep(SILENCE_S * 1_000);
     isSilent = false;
-    // Otherwise a location would have two quiet orders, which are polled in turn, and the lag would be twice as long.
+    // Waits, because two quiet orders of a location would be polled in turn, which would double the lag.
     for (const each of await during) await untilThere(each);
     print('webhooks flow again, for one order of each location');
     await Promise.all(askable.map((club) => serve(club, FLOWING_STEP_S)));

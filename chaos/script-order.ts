@@ -8,11 +8,11 @@ export type Report = {
   afterMs: number;
   /** The ids in it: ours, the POS's, or both. */
   names: 'ours' | 'theirs' | 'both';
-  /** Copies sent at once. */
+  /** How many copies are sent at the same time. */
   copies: number;
 };
 
-/** What the member does to the order: `afterMs` milliseconds after it was placed, or after its ticket was made. */
+/** When the member acts: `afterMs` milliseconds after the order was placed, or after its ticket was made. */
 export type Doing = { from: 'order' | 'ticket'; afterMs: number };
 
 /**
@@ -85,7 +85,7 @@ export function scriptOrder(
   const ends = drawn('end');
   // A till closes the check of a cancelled order, which must not complete the order.
   const whole = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
-  // An order whose kitchen never ends it shows whether the member's cancel or change had an effect.
+  // If the kitchen does not end the order, its last state shows whether the member's cancel or change had an effect.
   const course = (cancel ?? change) && drawn('unended') < 0.5 ? COURSE[type].slice(0, 2) : whole;
 
   let at = 0;

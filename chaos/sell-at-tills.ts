@@ -3,7 +3,7 @@ import { sendStatus } from './send-status.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './send-status.ts';
 
-/** Sales per second and location. Each is a webhook about the end of an order with a POS id of no order of ours. */
+/** Sales per second and location. Each is a webhook about a completed sale whose POS id is of no order of ours. */
 const PER_SECOND = 50;
 /**
  * Locations whose tills send all their sales. With more of them, a machine with two cores would be at its limit of

@@ -55,7 +55,7 @@ export const CANCEL_REASON = 'planted reason';
 /** What a member's change adds to the notes. */
 export const CHANGED = ', changed';
 const PUBLISH_AGAIN_MS = 500;
-/** The longest time that a POS delays its answer until its early report is received. */
+/** The longest time that a POS delays its answer to wait until its early report is received. */
 const EARLY_MS = 1_500;
 /** The time that a POS takes to make a ticket, if the member cancels or changes the order meanwhile. */
 const MAKING_MS = 400;
@@ -112,7 +112,7 @@ export function serveOrders(about: {
     }
   };
 
-  /** Cancels or changes an order for its member, if the script counts that time from `from`. */
+  /** Cancels or changes an order for its member. Does nothing if the script counts the time from another event. */
   const disposeFrom = (from: Doing['from'], { serviceOrderId, cancel, change }: Script): void => {
     const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
       if (afterMs > 0) await sleep(afterMs);
@@ -194,7 +194,7 @@ export function serveOrders(about: {
     return script.early ? Promise.all([making, Promise.race([sends[0], sleep(EARLY_MS)])]) : making;
   };
 
-  /** Tries to cancel another location's order: by our id, by the POS's, and with its own token in the other's path. */
+  /** Tries to cancel another location's order: by our id, by the POS's, and at the victim's path with its own token. */
   const meddle = async (meddler: Kitchen, victim: Kitchen, order: string, providerOrderId: string): Promise<void> => {
     await sleep(500);
     await send(meddler, order, { serviceOrderId: order, status: 'cancelled' }, true);

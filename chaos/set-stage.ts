@@ -72,7 +72,7 @@ export async function setStage<Database extends StageDatabase>(about: {
   findable: boolean;
   /** How many processes; two by default. */
   places?: number;
-  /** How the senders of the locations repeat webhooks, used in turn; by default all of VENDORS. */
+  /** How webhooks are repeated: the locations get these vendors in turn; by default all of VENDORS. */
   vendors?: readonly Vendor[];
 }): Promise<Stage<Database>> {
   const { database, places = 2, vendors = VENDORS } = about;
@@ -139,7 +139,7 @@ export async function setStage<Database extends StageDatabase>(about: {
     gaxOpts: PATIENCE,
   });
 
-  // The load balancer checks the readiness of the processes only at intervals.
+  // Waits for the load balancer, which checks the readiness of the processes only at intervals.
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
 
   const { stop } = instances;

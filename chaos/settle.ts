@@ -23,7 +23,7 @@ const IS_DOUBTED = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_a
 const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
           WHERE p.service_order_id IS NULL OR p.finished_at IS NULL AND NOT ${IS_DOUBTED}) AS placements,
-         -- The refresh of an order in doubt waits until an operator settles the doubt.
+         -- Not counted for an order in doubt: its refresh waits until an operator settles the doubt.
          (SELECT count(*)::int FROM refreshes l
           WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED}))
            AS refreshes,

@@ -31,7 +31,7 @@ export type CommitWatch = {
   sent(bytes: Buffer): Cut | undefined;
   /** Gets the bytes from Postgres. @returns the bytes that the client may get now, with earlier withheld bytes */
   answered(bytes: Buffer): Cut | Buffer[];
-  /** The bytes that are still withheld when Postgres closes the connection within its answer. */
+  /** The bytes that are still withheld when Postgres closes the connection in the middle of its answer. */
   rest(): Buffer[];
 };
 
@@ -59,7 +59,7 @@ export function watchCommits(decide: (commit: Commit) => CutMoment | undefined):
   let phase: 'start-up' | 'encryption asked' | 'typed' | 'unreadable' = 'start-up';
   /** Requests in the order in which Postgres will answer. */
   const requests: Request[] = [];
-  /** The last request while it is not sent completely. */
+  /** The last request, if it is not sent completely yet. Otherwise undefined. */
   let batch: Request | undefined;
   /** The transaction status of the last ReadyForQuery. */
   let status = '';
@@ -195,7 +195,7 @@ function commitIn(text: string, name: string, status: string): Commit | undefine
   return changes ? commit : undefined;
 }
 
-/** Reads the zero-terminated strings at the beginning of a body. An incomplete string is returned up to its end. */
+/** Reads the zero-terminated strings at the beginning of a body. A string without its zero ends with the body. */
 function stringsOf(body: Buffer, count: number): string[] {
   const strings: string[] = [];
   let at = 0;

@@ -4,7 +4,7 @@ import { useErrorBoundary, useState } from 'preact/hooks';
 import { NotFound } from './not-found.tsx';
 import { Page } from './parts/page.tsx';
 
-/** Key for the time of the last automatic reload, so that a missing page is not reloaded repeatedly. */
+/** The storage key of the last automatic reload's time, so that a missing page is not reloaded repeatedly. */
 const KEY = 'expediter.reloaded';
 const ONCE_IN_MS = 60_000;
 

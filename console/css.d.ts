@@ -1,2 +1,2 @@
-/** Vite bundles these with the files that import them. */
+/** Vite bundles each CSS file with the files that import it. */
 declare module '*.css';

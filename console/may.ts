@@ -3,8 +3,8 @@ import type { Role } from './wire.ts';
 
 /**
  * Whether the operator has a role.
- * @param at a location id, or `anywhere` for at least one location. Null if the action belongs to no location: that
- *   requires the role at all locations
+ * @param at a location id, or `anywhere` for a role at one location or more. Null for an action that belongs to no
+ *   location, which requires the role at all locations
  */
 export function may(role: Role, at: string | null | { anywhere: true }): boolean {
   if (session.value.state !== 'in') return false;

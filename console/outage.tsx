@@ -8,7 +8,7 @@ import type { SpillAnswer } from './wire.ts';
 /** The interval at which the service checks Postgres. */
 const EVERY_MS = 2_000;
 
-/** The banner during an outage of Postgres. Its beginning and end are announced, but not each count. */
+/** The banner during an outage of Postgres. Its beginning and end are announced, but not the changes of the count. */
 export function Outage() {
   const { value, problem } = useLoaded((signal) => ask<SpillAnswer>('GET', '/spill', { signal }), [], EVERY_MS);
   const banner = problem === undefined ? value && outageInWords(value) : undefined;

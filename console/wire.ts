@@ -30,7 +30,7 @@ import type * as named from '../src/core/operators/operator-tokens.ts';
 import type * as spill from '../src/core/spill/spill-webhook.ts';
 import type * as requests from '../src/operators/requests.ts';
 
-/** A type after JSON, where a Date is a string. */
+/** What a type becomes when it is sent as JSON: a Date is then a string. */
 type Wire<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]

@@ -24,7 +24,7 @@ const EXPECTED = [
 
 /**
  * Cancels three orders for their members: one before it is sent, one after, and one when it is ready, which the POS
- * refuses. @param about.holds by order id: the promise that the kitchen awaits before it hands the order out
+ * refuses. @param about.holds promises by order id. The kitchen awaits an order's promise before it hands it out
  */
 export async function cancelOrders(about: {
   platform: OrderingPlatform;

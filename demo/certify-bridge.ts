@@ -29,7 +29,7 @@ const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url));
 const DEFAULT_DIR = fileURLToPath(new URL('../.certify', import.meta.url));
 /** The service needs an address of a platform. It is never called, because a test order comes from no platform. */
 const NO_PLATFORM = 'http://127.0.0.1:9/graphql';
-/** The default time to wait for each status. It is short: the engineer presses the buttons of a till at hand. */
+/** The default time to wait for each status. It is short, because the engineer presses buttons of a till at hand. */
 const WAIT = '60s';
 const LOOK_MS = 500;
 const TOKEN = 'token';
@@ -135,7 +135,7 @@ async function certify(
     ALLOW_PRIVATE_HOSTS: ordersUrl.hostname,
     PUBLIC_URL: publicUrl,
     PORT: port,
-    // `certify` has one webhook answered 500 and expects a repeat. With a spill, the webhook would be answered 200.
+    // `certify` makes the service answer one webhook with 500, and expects a repeat. With a spill, the answer is 200.
     SPILL_TOPIC: '',
   };
   const secret = keepSecret(dir, 'secret', () => `whsec_${randomBytes(32).toString('base64')}`);
@@ -158,7 +158,7 @@ Orders go to    ${ordersUrl.href}
     env: { ...process.env, ...env },
     stdio: 'inherit',
   });
-  // A Ctrl-C reaches the child as well. It ends the test order first, so we wait for it.
+  // A Ctrl-C reaches the child as well. The child then ends the test order before it exits, so we wait for it.
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
   const [code] = (await once(child, 'close')) as [number | null];
   return code ?? 1;

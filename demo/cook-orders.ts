@@ -4,7 +4,7 @@ import type { Timeline } from './journey-lines.ts';
 
 /** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
-/** Wait before a status is reported again, when the simulated vendor has stopped repeating its webhook. */
+/** If the simulated vendor gives up a webhook, the kitchen waits this long and reports the status again. */
 const TRY_AGAIN_MS = 1_000;
 
 export type WebhookAnswer = Awaited<ReturnType<Simulator['report']>>;
@@ -17,7 +17,7 @@ export function cookOrders(about: {
   pos: Simulator;
   /** The URL to which the statuses of an order are reported. */
   webhookUrlOf: (serviceOrderId: string) => string;
-  /** By order id: the promise that the kitchen awaits before it hands the order out. */
+  /** Promises by order id. The kitchen awaits an order's promise before it hands the order out. */
   holds: ReadonlyMap<string, Promise<void>>;
   timeline: Timeline;
   signal: AbortSignal;

@@ -4,12 +4,12 @@ import { until } from '../test/support/until.ts';
 import { deliveryIdIn, type WebhookAnswer } from './cook-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 
-/** An outage of Postgres, and the outcomes of the webhooks that the POS sent after its begin. */
+/** An outage of Postgres, and the outcomes of the webhooks that the POS sent after it began. */
 export type Outage = {
   seconds: number;
   /** The number of webhooks that were answered 200 `accepted`. */
   accepted: number;
-  /** How many of them got each outcome when Postgres was back. */
+  /** How many of the accepted webhooks got each outcome when Postgres was back. */
   outcomes: Record<string, number>;
 };
 

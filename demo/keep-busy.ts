@@ -58,7 +58,7 @@ export async function keepBusy(about: {
     return serviceOrderId;
   };
   const { sign } = pos;
-  // One simulated POS cooks for all locations. For BEHIND, it signs with the old secret of a second one.
+  // One simulated POS cooks for all locations. For BEHIND, it uses the secret of a second POS as the old secret.
   pos.sign = (webhookUrl, ticket, status) =>
     (locationOf.get(ticket.serviceOrderId) === BEHIND ? old.sign : sign)(webhookUrl, ticket, status);
   const cook = async (ticket: Ticket): Promise<void> => {

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Wait for more changes before the action: an editor that saves all files takes a moment. */
+/** The action waits this long for more changes, because an editor needs a moment to save all files. */
 const QUIET_MS = 150;
 /** Names of source files. It does not match temporary files of editors, such as `.app.ts.swp` and `app.ts~`. */
 const SOURCE = /(?:^|\/)[\w-]+(?:\.\w+)+$/;

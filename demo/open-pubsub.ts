@@ -27,7 +27,7 @@ const PATIENCE = { timeout: 5_000, retry: null };
 
 /**
  * Opens the topics at the given emulator, else at our stand-in, which signs its pushes as Google does. An emulator may
- * be shared, so each run has its own subscriptions, and its own spill, which no other run has the key to decrypt.
+ * be shared, so each run has its own subscriptions, and its own spill, which only this run can decrypt.
  */
 export async function openPubsub(about: {
   emulatorHost: string | undefined;

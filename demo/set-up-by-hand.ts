@@ -4,7 +4,7 @@ import { setUpLocation } from './set-up-location.ts';
 /** A location whose kitchen accepts orders and reports nothing. The developer sends its webhooks by hand. */
 export const BY_HAND = 'demo-by-hand';
 
-/** Sets it up without a secret, so webhooks need no signature. @returns its webhook URL, and how to end its POS */
+/** Sets up BY_HAND without a secret: webhooks need no signature. @returns its webhook URL, and how to end its POS */
 export async function setUpByHand(about: {
   databaseUrl: string;
   settingsKey: string;

@@ -36,7 +36,7 @@ import type { Arguments } from './read-demo-arguments.ts';
 import { quoted, writeShell } from './write-shell.ts';
 
 export type Demo = {
-  /** Places the first orders: a pickup and a delivery, or those of the reader's own platform. */
+  /** Places the first orders: a pickup and a delivery, or those of the user's own platform. */
   placeFirst(): Promise<PlacedOrder[]>;
   /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
   problemOf(serviceOrderId: string): Promise<string | undefined>;
@@ -76,7 +76,7 @@ const HURRY = 600;
 
 /**
  * Starts all parts, each before those that need it, and registers their ends with `endings`.
- * @param about.stopping its abort ends the start; it is aborted here if a part fails later
+ * @param about.stopping ends the start when it is aborted. If a part fails later, it is aborted here
  */
 export async function startDemo(about: {
   dir: string;
@@ -97,7 +97,7 @@ export async function startDemo(about: {
   const registry = await loadProviders(PROVIDER_MODULES);
   const startSimulator = await loadSimulator(about.pos);
   const own = about.own && (await ownPlatform(about.own, env));
-  // The service would not place an order again that it placed in an earlier run.
+  // Deletes the database, because the service does not place an order again that it placed in an earlier run.
   if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');

@@ -18,7 +18,7 @@ export default async function buildServer(folder = `${ROOT}dist`): Promise<void>
     input: { main: 'src/main.ts', cli: 'src/cli.ts', 'platform-kit': 'src/platform-kit.ts' },
     platform: 'node',
     external: [...OUTSIDE, 'pg-native'],
-    // The bundle is one flat folder. This makes `import.meta.url` of our files what it would be in a folder like `src`.
+    // The bundle is one flat folder. This gives `import.meta.url` of our files the folders that it has in `src`.
     plugins: [
       {
         name: 'places',

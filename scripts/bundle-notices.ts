@@ -3,10 +3,10 @@ import type { Plugin } from 'vite';
 import { CONSOLE_PACKAGES, consolePackages } from './runtime-packages.ts';
 
 const FILE = 'licences.txt';
-/** Matches the name of a package in a path: of the innermost one, if packages are nested. */
+/** Matches the name of the package in a path. If packages are nested, it matches the innermost one. */
 const PACKAGE = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/;
 
-/** Writes the licences of the bundled packages next to the bundle. The build fails if another package is in it. */
+/** Writes the licences of the bundled packages next to the bundle. Fails for a package not in CONSOLE_PACKAGES. */
 export function bundleNotices(): Plugin {
   return {
     name: 'expediter:bundle-notices',

@@ -1,4 +1,4 @@
-/** What docs/reference.md shows of the alerts, the metrics, the codes of causes and the tables. */
+/** The part of docs/reference.md about alerts, metrics, codes of causes and tables of the database. */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
@@ -65,7 +65,7 @@ type Metric = { name: string; help: string; type: string; labelNames: string[] }
 /** The service's metrics, as a process with a spill registers them. */
 function listMetrics(): string[] {
   const registry = new Registry();
-  // What a metric shows is read at a scrape, and there is none.
+  // Values are read only at a scrape. There is no scrape here, so nothing may be read.
   const unread = (): never => {
     throw new Error('a metric was read');
   };
@@ -88,7 +88,7 @@ function listMetrics(): string[] {
   const metrics = (registry.getMetricsAsArray() as unknown as Metric[]).filter(({ name }) => name.startsWith(PREFIX));
   const lineOf = ({ name, help, labelNames }: Metric): [string, string] => {
     const labels = labelNames.length === 0 ? '' : `{${labelNames.join(',')}}`;
-    // The labels say it already.
+    // Removes the words that only repeat a label.
     return [`${name.replace(PREFIX, '')}${labels}`, help.replace(/,? by (outcome|cause|reason)\b/, '')];
   };
   return [...Map.groupBy(metrics, ({ type }) => type)].flatMap(([type, each]) => [
@@ -103,14 +103,14 @@ type Described = Parameters<typeof describeCause>[0];
 const isOfLocation = (option: Option): boolean =>
   LocationCause.options.some(({ shape }) => shape.code.value === option.shape.code.value);
 
-/** The sentence of each code is that of its schema, else the one that orders are stored with. */
+/** Lists each code with its schema's description. Without one, with the sentence that is stored with orders. */
 function listCauses(options: readonly Option[]): string {
   return list(
     options.map((option) => [option.shape.code.value, option.description ?? describeCause(exampleOf(option))]),
   );
 }
 
-/** A cause whose required details are `…`. */
+/** Makes an example of a cause, with `…` for each required detail. */
 function exampleOf({ shape }: Option): Described {
   const details = Object.entries<z.ZodType>(shape).flatMap(([name, schema]) =>
     schema instanceof z.ZodOptional ? [] : [[name, schema instanceof z.ZodArray ? [] : '…']],
@@ -118,7 +118,7 @@ function exampleOf({ shape }: Option): Described {
   return { ...Object.fromEntries(details), code: shape.code.value } as Described;
 }
 
-/** The tables by the modules of core that insert their rows, or that update the only one. */
+/** Groups the tables by the modules of core that insert rows, or, if none does, that update rows. */
 function listTables(): string[] {
   const code = filesOf('src/core/*/**/*.ts').map(({ file, text }) => ({ module: file.split('/')[2] ?? '', text }));
   const migrations = filesOf('migrations/*.sql')
@@ -127,7 +127,7 @@ function listTables(): string[] {
   const byModule = Map.groupBy(Object.keys(RIGHTS), (table) => {
     const modulesThat = (verb: string): string[] => {
       const statement = new RegExp(`\\b${verb} ${table}\\b`);
-      // The same statement may write one of two tables that are alike.
+      // One statement may be used for two similar tables, with the name of the table as a variable.
       const named = (text: string): string => (text.includes(`'${table}'`) ? text.replaceAll('${table}', table) : text);
       return [...new Set(code.filter(({ text }) => statement.test(named(text))).map(({ module }) => module))];
     };
@@ -142,7 +142,7 @@ function listTables(): string[] {
 
 /** The first sentence above a table in its migration. */
 function purposeOf(table: string, migrations: string): string {
-  // The library that migrates makes this one.
+  // The library for migrations creates this table.
   if (table === 'schema_migrations') return 'Migrations that have run';
   const [, comment = ''] = new RegExp(`((?:^-- .*\\n)+)CREATE TABLE ${table} `, 'm').exec(migrations) ?? [];
   const [, sentence] = /^(.+?)\.(?: |$)/.exec(comment.replaceAll(/^-- /gm, '').replaceAll('\n', ' ')) ?? [];

@@ -23,7 +23,7 @@ type Entry = {
   peerDependenciesMeta?: Record<string, { optional?: boolean }>;
 };
 
-/** The packages that are bundled into the console and run in browsers. Its build fails if another one is in it. */
+/** The packages that are bundled into the console and run in browsers. The console's build fails for any other. */
 export const CONSOLE_PACKAGES: readonly string[] = [
   '@kurkle/color',
   '@preact/signals',
@@ -46,7 +46,7 @@ export function directDependencies(): Record<string, string> {
   return readLock()['']?.dependencies ?? {};
 }
 
-/** These packages and all that they depend on, as Node finds them by the lock file; without optional packages. */
+/** Returns these packages and all their dependencies, as Node finds them by the lock file, without optional ones. */
 export function runtimePackages(of: readonly string[] = Object.keys(directDependencies())): RuntimePackage[] {
   const lock = readLock();
   const found = new Map<string, RuntimePackage>();

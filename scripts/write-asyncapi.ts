@@ -41,7 +41,7 @@ const LiveAttributes = z.object({
     .meta({ description: 'The span that published it. Missing if tracing is off.' }),
 });
 
-/** The fields in which the service looks for an order id, if the attribute has none: src/http/pubsub-push.ts. */
+/** The fields in which src/http/pubsub-push.ts looks for an order id if the message has no attribute `orderId`. */
 const OrderPlaced = z
   .union([
     z.looseObject({ orderId: Id }),
@@ -61,7 +61,7 @@ export function liveMessageSchema(): Schema {
   return { $schema, $id: DATA_SCHEMA, ...$defs?.['LiveMessage'] };
 }
 
-/** The contents of docs/asyncapi.yaml, without settings of topics: its binding describes only schemas at Google. */
+/** The contents of docs/asyncapi.yaml. Topics have no settings: AsyncAPI's binding describes only schemas at Google. */
 export function asyncapi(): Schema {
   const { $schema: _, ...liveMessage } = liveMessageSchema();
   return {

@@ -1,7 +1,7 @@
 /**
  * `npm run --silent sbom > sbom.cdx.json`: a bill of materials in CycloneDX 1.6 of the packages of the service and the
- * console. The same lock file gives the same bytes. Not `npm sbom --omit dev`: it leaves out packages that a
- * development tool also needs, about fifty of ours that run in production.
+ * console. The same lock file gives the same bytes. `npm sbom --omit dev` is no alternative: it leaves out packages
+ * that a development tool also needs, and about fifty of these run in production.
  */
 import { readFileSync } from 'node:fs';
 import {

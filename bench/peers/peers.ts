@@ -1,6 +1,6 @@
 const LEFT_TO_THE_JOB = 'the raw body and headers; repeats; and to the job: the order, its history, publishing';
 
-/** Other tools for such webhooks: the table that each writes, and what each has not done when it answers. */
+/** Other tools that can receive such webhooks. For each: its table, and the work that is not done when it answers. */
 export const PEERS = {
   'node-red': {
     is: 'Node-RED',

@@ -16,7 +16,7 @@ export type Step = {
     | 'change'
     /** An operator requests a cancel. */
     | 'operator'
-    /** A person does what waits for one: checks the POS, or phones the restaurant. */
+    /** A person does the work that waits for a person: checks the POS, or phones the restaurant. */
     | 'person'
     /** The kitchen changes the status. The POS reports it with our id, its own id, or both. */
     | { status: Status; by: 'ours' | 'pos' | 'both'; again?: true };

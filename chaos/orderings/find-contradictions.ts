@@ -46,7 +46,7 @@ export function findContradictions(played: Played): string[] {
   return found.flatMap(([isSo, what]) => (isSo ? [what] : []));
 }
 
-/** Checks the notifications of its member. */
+/** Checks the notifications of the order's member. */
 function told({ live }: Played, row: Row): [boolean, string][] {
   const last = live.at(-1);
   const sequences = live.map(({ sequence }) => sequence);
@@ -112,7 +112,7 @@ function repeatsDiffer({ sent, kind }: Till, settledAfter: readonly number[]): b
 }
 
 /**
- * Returns what two plays of the same steps in another order must have in common. A change is either on the ticket or
+ * Returns what must be equal after two plays of the same steps in different orders. A change is either on the ticket or
  * recorded as a difference. Which one may depend on the moment, for example if a person says just then that there is no
  * ticket. When a cancel was requested, changes are no longer compared, so a change may be on neither.
  */

@@ -59,7 +59,7 @@ export async function runOrderings(
   }
 }
 
-/** Plays all cases. @returns the problem of each failing case; of the first also its shortest version that fails */
+/** Plays all cases. @returns the problem of each failing case. The first includes its shortest version that fails */
 async function complain<Case>(
   cases: readonly Case[],
   play: (cases: readonly Case[]) => Promise<Failing<Case>[]>,

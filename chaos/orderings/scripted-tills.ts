@@ -21,9 +21,9 @@ export type TillScript = {
   reads: readonly Fault[];
   /** From this status on, it is too late to cancel. */
   tooLateFrom: Status;
-  /** It answers `requested` to a cancel. A webhook reports the result later, or never. */
+  /** True if it answers `requested` to a cancel. A webhook then reports the result later, or never. */
   confirms: boolean;
-  /** A cancel needs the POS's own id. */
+  /** True if a cancel needs the POS's own id. */
   needsPosId: boolean;
 };
 
@@ -66,7 +66,7 @@ export const nameOf = (kind: Kind): string =>
 
 /** The time-out of calls. It is longer than any test, so that only the lease ends a call whose process died. */
 const DIES_S = 120;
-/** Seconds until a request arrives at the till whose sender was cut off. */
+/** If the sender of a request was cut off, the request may still arrive at the till after this many seconds. */
 const ON_ITS_WAY_S = 50;
 
 export type Tills = {
@@ -197,7 +197,7 @@ export function scriptedTills(nowS: () => number): Tills {
               if (how !== 'unreachable' && how !== 'unauthorised') till.mayHaveCancelled += 1;
             },
           ).then((answer) => {
-            // There was no ticket to cancel, or the POS was not asked.
+            // Not counted, because there was no ticket to cancel, or the POS was not asked.
             if (isAbsent) tillOf(serviceOrderId).mayHaveCancelled -= 1;
             return answer;
           });

@@ -58,7 +58,7 @@ type Play = Omit<Played, 'row' | 'live'>;
 const STEP_S = 40;
 /** Seconds until a call that failed once is tried again. */
 const BACKOFF_S = 8;
-/** How often a request is repeated that is refused for now, and the pause between tries. */
+/** How often a request is tried while the service asks to try again, and the pause between tries. */
 const TRIES = 60;
 const AGAIN_MS = 500;
 /** The steps of time in seconds after the last round, until nothing is due any more. */
@@ -91,7 +91,7 @@ const DUE = `
     FROM placements p
     WHERE finished_at IS NULL AND service_order_id = ANY ($1)
     UNION ALL
-    -- A refresh waits while the order is in doubt until a person settles the doubt.
+    -- While the order is in doubt, its refresh waits until a person settles the doubt.
     SELECT 'look', service_order_id, l.next_attempt_at, true
     FROM refreshes l JOIN placements p USING (service_order_id)
     WHERE (p.finished_at IS NOT NULL OR p.next_attempt_at <> 'infinity') AND service_order_id = ANY ($1)
@@ -130,7 +130,7 @@ const ENDS = `
 
 export type Players = {
   system: System;
-  /** Posts, and repeats it on 500 and 503. @throws Error on an answer that is neither of these nor 200, 201 or 204 */
+  /** Posts until the answer is 200 or 204. @throws Error if it is not 500 or 503 either, or after the last try */
   post(url: string, body: object): Promise<void>;
   /** Plays scripts, all at once, until nothing is due any more. @param scripts by the number of their location */
   play(name: string, scripts: ReadonlyMap<number, Script>): Promise<Played[]>;
@@ -310,7 +310,7 @@ export async function startPlayers(): Promise<Players> {
           );
         if (round > 0) await pass(round % 2 === 1 ? STEP_S - BACKOFF_S : STEP_S);
         const placed = round > 0 ? [] : plays.map(({ serviceOrderId }) => signal(serviceOrderId, 0));
-        // Steps of other scripts run while due work is done. Steps of calm scripts run below, when nothing is due.
+        // Other scripts take their steps while due work is done. Calm ones take theirs below, when nothing is due.
         await Promise.all([...placed, takeAll(false)]);
         await quiet(ids);
         if (round % 2 === 0 && round < ROUNDS) continue;

@@ -15,7 +15,7 @@ const LOCATION = 'club-1';
 type Said = { status: Status; ours: boolean; pos?: 'a' | 'b' | undefined };
 /** A report, or the answer to createOrder, which has the POS id `a`. */
 type Step = Said | 'answer';
-/** The steps of one order. The first goes to this process, the next to the other one, in turn. */
+/** The steps of one order. They go to the two processes in turn, the first one to `process`. */
 export type Telling = { steps: readonly Step[]; process: number };
 
 const said: fc.Arbitrary<Said> = fc
@@ -91,7 +91,7 @@ export async function startTelling({
       for (const { id, it } of waiting) await tell(id, it);
     };
     await Promise.all(Array.from({ length: 48 }, tellOn));
-    // An event that is parked in the same moment in which its POS id is stored is applied later by the sweep.
+    // If an event is parked at the moment at which its POS id is stored, the sweep applies it later.
     await until(async () => {
       const [left] = await system.query(
         `SELECT (SELECT count(*) FROM parked_events JOIN provider_orders USING (location_id, integration, provider_order_id))

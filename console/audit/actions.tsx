@@ -4,7 +4,7 @@ import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
 import { describeAction } from './describe-action.ts';
 
-/** Actions, one per line, with links. @param at the location of this page. Its actions need no link to it */
+/** Actions, one per line, with links. @param at the page's location, to which no link is shown */
 export function Acts({
   actions,
   at,

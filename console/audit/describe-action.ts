@@ -67,7 +67,7 @@ const KINDS: Partial<Record<RecordedAction['by']['kind'], string>> = {
   command_line: 'command line',
 };
 
-/** The name of the actor, followed by `(token)` or `(command line)` if it was one. */
+/** The name of the actor, followed by `(token)` or `(command line)` if the actor used one of these. */
 export function nameOf({ kind, name }: RecordedAction['by']): string {
   if (kind === 'nobody') return 'An anonymous caller';
   const how = KINDS[kind];

@@ -13,7 +13,7 @@ import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 import { aside } from './put-aside.ts';
 
-/** Open orders by progress, and what needs a person. */
+/** Shows the open orders by progress, and everything that needs a person. */
 export function BoardPage() {
   const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
@@ -69,7 +69,7 @@ function useOpened(): ColumnName {
   return opened.current ?? 'placed';
 }
 
-/** The state of the connection and the counts of orders. It is not `Live` while live messages cannot be published. */
+/** The counts of orders and the state of the connection, which is not `Live` while messages cannot be published. */
 function Standing() {
   follow('counts');
   const { open, done, failed } = board.counts;

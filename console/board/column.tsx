@@ -9,7 +9,7 @@ const ROW = { beside: 123, alone: 106 };
 
 /**
  * A column of tickets. Arrow keys move the focus. Tab reaches only the current ticket, so this ticket is rendered even
- * when it is scrolled out of view. @param isAlone true on a small screen. Each column needs its own key: it has state.
+ * when it is scrolled out of view. Has state, so each column needs its own key. @param isAlone true on a small screen
  */
 export function Column({ column, isAlone }: { column: ColumnName; isAlone: boolean }) {
   follow(column);

@@ -4,7 +4,7 @@ import type { Ticket } from './ticket-of.ts';
 export type Due = { words: string; tone: 'plain' | 'good' | 'warn' | 'bad' };
 
 const MINUTE_MS = 60_000;
-/** From this time before the due time on, an order is highlighted. */
+/** An order is highlighted from this long before its due time. */
 const SOON_MS = 10 * MINUTE_MS;
 
 /** Describes the due time. Undefined if there is none, or if the order ended without pickup or delivery. */
@@ -28,7 +28,7 @@ export function ended({ endedAt }: Ticket, now: number): string {
   return `${briefly(now - (endedAt ?? now))} ago`;
 }
 
-/** Formats seconds below a minute, then minutes. */
+/** Formats a duration in seconds if it is below a minute, otherwise in minutes. */
 function briefly(since: number): string {
   const ms = Math.max(0, since);
   return ms < MINUTE_MS ? `${Math.floor(ms / 1_000)} s` : minutes(ms);

@@ -61,7 +61,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   order_erased: 'cancel by phone',
 };
 
-/** What is wrong with an order, in a few words. Undefined without a cause, or for one of a newer service. */
+/** What is wrong with an order, in a few words. Undefined without a cause, or for one that a newer service added. */
 export function inShort(cause: BoardOrder['cause']): string | undefined {
   return cause !== null && Object.hasOwn(IN_SHORT, cause.code)
     ? IN_SHORT[cause.code as PlacementCause['code']]

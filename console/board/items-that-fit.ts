@@ -4,7 +4,7 @@ type Ordered = NonNullable<BoardOrder['ordered']>;
 
 /**
  * Lists as many whole items of an order as fit, and counts the rest.
- * @param space lines, and characters per line. Names wrap.
+ * @param space the number of lines, and of characters per line. Names wrap.
  */
 export function itemsThatFit({ items, lines: count }: Ordered, space: { chars: number; lines: number }): string[] {
   const texts = items.map(({ name, quantity }) => `${quantity}× ${name}`);

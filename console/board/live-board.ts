@@ -24,7 +24,7 @@ export function follow(...parts: Part[]): void {
   for (const part of parts) void turns[part].value;
 }
 
-/** Interval of updates of a hidden page. It has no animation frames, but its title shows the number of needs. */
+/** How often a hidden page is updated. It gets no animation frames, but its title shows the number of needs. */
 const UNSEEN_MS = 1_000;
 let isDue = false;
 

@@ -51,7 +51,7 @@ export function Needs({ filter }: { filter: Filter }) {
   );
 }
 
-/** The text if nothing needs a person. It says so only after everything is loaded. */
+/** The text if nothing needs a person. Until everything is loaded, it says only that the page is loading. */
 function Calm({ isFiltered }: { isFiltered: boolean }) {
   if (!isThere.value || attention.value === undefined) return <p class="needs-none faint">Loading …</p>;
   if (!isFiltered && board.counts.open + board.counts.done + board.counts.failed === 0) {

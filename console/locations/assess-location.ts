@@ -2,7 +2,7 @@ import type { ListedLocation, ShownLocation } from '../wire.ts';
 import { sum } from '../parts/series.ts';
 
 const HOUR = 3_600_000;
-/** Unusual times without webhooks: more than an hour during opening hours, or more than a day that includes a night. */
+/** Unusual times without webhooks: an hour is long while a restaurant is open, a day is long even with the night. */
 const QUIET_MS = HOUR;
 const SILENT_MS = 24 * HOUR;
 const MANY_ERRORS = 0.05;
@@ -71,7 +71,7 @@ export function stepShares({ webhooks, errors }: Pick<ListedLocation, 'webhooks'
   return webhooks.map((count, nth) => (count === 0 ? 0 : Math.min(1, (errors[nth] ?? 0) / count)));
 }
 
-/** Describes counts in words. The last step has not ended. */
+/** Describes counts in words. The last step has not ended, so its count is called “so far”. */
 export function trend(counts: readonly number[]): string {
   const most = Math.max(0, ...counts);
   if (most === 0) return 'none';

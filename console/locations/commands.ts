@@ -25,7 +25,7 @@ export function commandsOf(
   };
 }
 
-/** Writes an option. A value that begins with `-` follows a `=`, because it would be read as another option. */
+/** Writes an option. A value that begins with `-` follows a `=`, because it would otherwise be read as an option. */
 function option(name: string, value: string): string {
   return value.startsWith('-') ? `${name}=${quote(value)}` : `${name} ${quote(value)}`;
 }

@@ -1,6 +1,6 @@
 /** A word without special characters of any shell. */
 const PLAIN = /^[\w.][\w.,:@/+-]*$/;
-/** Control and invisible characters. A line break is harmless between quotes. */
+/** Control and invisible characters, except the line break, which is harmless between quotes. */
 const UNTYPEABLE = /((?:[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}])+)/u;
 
 /** Quotes any text as one word for a POSIX shell, safe to paste into a terminal. */

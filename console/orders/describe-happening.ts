@@ -223,7 +223,7 @@ function toneOf(status: string): Tone {
   return 'good';
 }
 
-/** Tolerance: clocks differ, and most POS systems report whole seconds. */
+/** Smaller differences are not shown, because clocks differ and most POS systems report whole seconds. */
 const LATE_MS = 2_000;
 
 function happenedBefore({ occurredAt, recordedAt }: Recorded): string[] {

@@ -4,7 +4,7 @@ import type { Line } from './story-lines.ts';
 /** A line with the notification that it caused. */
 export type Essential = Line & { notified?: Line };
 
-/** A notification that is later than its cause by this time has its own line. */
+/** A notification that comes this long after its cause, or later, has its own line. */
 const AT_ONCE_MS = 10_000;
 /** Shorter waits are not shown. */
 const SHORT_MS = 1_000;

@@ -7,7 +7,7 @@ export type About = { locationId: string | null; integration: string | null };
 
 type Cause = PlacementCause | RefusalCause;
 
-/** Steps for each cause of an order that is not at its POS, and of a refused command. */
+/** Steps for each cause. A cause says why an order is not at its POS, or why a command was refused. */
 const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: Code }>, about: About) => Step[] } = {
   platform_unreachable: checkThePlatform,
   platform_failing: checkThePlatform,
@@ -167,7 +167,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   not_to_be_cancelled: () => [{ say: 'Cancel the order first.' }],
 };
 
-/** @returns no steps without a cause, or for a cause of a newer service */
+/** @returns no steps without a cause, or for a cause that a newer service added */
 export function helpWith(cause: { code: string } | null, about: About): readonly Step[] {
   if (cause === null || !Object.hasOwn(HELP, cause.code)) return [];
   const help: (cause: never, about: About) => Step[] = HELP[cause.code as Cause['code']];

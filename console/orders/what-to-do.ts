@@ -14,7 +14,7 @@ export type Standing = {
   advice: string;
   /** When the next try is. Undefined if there is none. */
   nextAt?: string;
-  /** When the order fails unless the POS has it by then. */
+  /** When the order will fail if it is not at the POS by then. */
   failsAt?: string;
   canRetry: boolean;
   canResolve: boolean;

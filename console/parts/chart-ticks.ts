@@ -10,7 +10,7 @@ const APART = [
 /**
  * Chooses the steps with a label: the first in each quarter of an hour, hour or four hours of the reader's time zone.
  * @param at the beginning of each step
- * @param offsetMinutes of the reader's clock at an instant, as `getTimezoneOffset` returns it
+ * @param offsetMinutes returns the offset of the reader's clock at an instant, as `getTimezoneOffset` does
  */
 export function timeTicks(
   at: readonly string[],
@@ -58,6 +58,6 @@ function around(ticks: readonly number[], least: number, most: number): number[]
   );
   const found = ticks.findIndex((tick) => tick >= most);
   const to = found === -1 ? ticks.length - 1 : found;
-  // An axis has at least two labels.
+  // An axis needs at least two labels.
   return from === to ? ticks.slice(Math.max(0, from - 1), from + 2) : ticks.slice(from, to + 1);
 }

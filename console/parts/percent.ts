@@ -1,4 +1,4 @@
-/** Formats a share such as `0.4 %`. A small share is never `0 %`. `–` without a share. */
+/** Formats a share such as `0.4 %`. A share above 0 is never `0 %`, and an undefined share is `–`. */
 export function percent(share: number | undefined): string {
   if (share === undefined) return '–';
   const hundred = share * 100;

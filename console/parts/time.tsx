@@ -7,7 +7,7 @@ const SHORT = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-d
 const LONG = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
 
-/** An instant in the reader's time zone, with the date unless it is today. In full on hover. */
+/** An instant in the reader's time zone, with the date unless it is today. The full time is shown on hover. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();

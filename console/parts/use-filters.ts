@@ -4,8 +4,8 @@ import { query } from '../api.ts';
 
 /**
  * The filters of a page, stored in its address: links can be shared, and Back removes the last filter.
- * @returns each filter by name, empty if not set, and a function that changes some. `typed` changes are not added to the
- *   history.
+ * @returns each filter by name, empty if not set, and a function that changes some filters. `typed` changes are not
+ *   added to the history.
  */
 export function useFilters<Name extends string>(
   ...names: Name[]

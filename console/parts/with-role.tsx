@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../may.ts';
 import type { Role } from '../wire.ts';
 
-/** Shows `children`. If the operator lacks the role there, says which role is needed instead. */
+/** Shows `children`. If the operator lacks the role there, shows only which role is needed. */
 export function WithRole({
   needs,
   at,

@@ -10,7 +10,7 @@ import './people.css';
 import { rightInWords } from './right-in-words.ts';
 import { OthersSessions, OwnSessions } from './sessions.tsx';
 
-/** Own sessions. For admins also roles, tokens and all sessions. */
+/** Shows the operator's own sessions. Shows an admin also the roles, the tokens and all sessions. */
 export function PeoplePage() {
   const [isAsked, setChosen] = useState(false);
   if (session.value.state !== 'in') return null;

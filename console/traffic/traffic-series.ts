@@ -6,7 +6,7 @@ export type IntegrationTraffic = Traffic['integrations'][number];
 type WebhookOutcome = keyof IntegrationTraffic['webhooks'];
 type PlacementOutcome = keyof IntegrationTraffic['placements'];
 
-/** Colours from the bottom up: updates, no change, then outcomes that need attention. */
+/** The colour of each outcome, from the bottom of a bar up: updates, no change, then what needs attention. */
 const WEBHOOKS: Record<WebhookOutcome, string> = {
   applied: '--good',
   parked: '--busy',
@@ -35,7 +35,7 @@ export function webhookSeries({ webhooks }: IntegrationTraffic): Series[] {
   });
 }
 
-/** A series for sent placements, and for each other outcome that occurred. */
+/** A series for sent placements, even if there were none, and for each other outcome that occurred. */
 export function placementSeries({ placements }: IntegrationTraffic): Series[] {
   return (Object.keys(PLACEMENTS) as PlacementOutcome[])
     .filter((outcome) => outcome === 'sent' || placements[outcome].some((count) => count > 0))

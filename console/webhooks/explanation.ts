@@ -33,7 +33,7 @@ export type Words<Cause extends { code: string }> = {
   ) => Explanation;
 };
 
-/** @returns undefined without a cause, or for a cause of a newer service */
+/** @returns undefined without a cause, or for a cause that a newer service added */
 export function explainBy<Cause extends { code: string }>(
   words: Words<Cause>,
   cause: { code: string } | null,
