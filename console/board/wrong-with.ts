@@ -35,7 +35,7 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   const conflict = known.conflicts.get(id);
   if (trouble === 'in_doubt') return { words: named('in doubt', why), tone: 'bad', needsPerson: true };
   if (known.byPhone.has(id)) return { words: 'cancel by phone', tone: 'bad', needsPerson: true };
-  if (conflict !== undefined) return { words: `conflict: ${conflict} at POS`, tone: 'bad', needsPerson: true };
+  if (conflict !== undefined) return { words: `POS reported ${conflict}`, tone: 'bad', needsPerson: true };
   if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
   if (endedAt !== null) return undefined;

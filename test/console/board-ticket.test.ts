@@ -60,7 +60,7 @@ describe('what is wrong with a ticket', () => {
     [
       'a webhook contradicts its end',
       { serviceOrderId: 'contradicted', memberState: 'cancelled', endedAt: at(-5) },
-      'conflict: completed at POS',
+      'POS reported completed',
       true,
     ],
   ])('when %s', (_, some, words, needsPerson) => {

@@ -105,6 +105,8 @@ it.each([
 
 it('signs as the page says, with the values of the page', () => {
   const [, secret = '', id = '', seconds = '', body = '', signature] =
-    /`(whsec_[^`]+)`, the id `([^`]+)`, the time `([^`]+)` and the body\s+`([^`]+)`, the signature is `([^`]+)`/.exec(page) ?? [];
+    /`(whsec_[^`]+)`, the id `([^`]+)`, the time `([^`]+)` and the body\s+`([^`]+)`, the signature is `([^`]+)`/.exec(
+      page,
+    ) ?? [];
   expect(sign([secret], id, seconds, body)).toBe(signature);
 });
