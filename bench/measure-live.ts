@@ -196,7 +196,7 @@ async function outboxSize({ client }: LiveStage): Promise<number> {
   return rows[0]?.size ?? 0;
 }
 
-/** The slope per value of the straight line that fits the values best (least squares). */
+/** How much the best-fitting straight line (least squares) rises from one value to the next. */
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

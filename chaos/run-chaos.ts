@@ -34,7 +34,7 @@ export type Result = Books & {
   refusedBesideLasting: number;
   /** From commit to publication of a live message, in the calm, while the snapshot is held; null without messages. */
   liveLagP99Ms: number | null;
-  /** How many times slower than idle the machine was during the whole run. Each time is judged by its own slowdown. */
+  /** How many times slower than idle the machine was during the whole run. For information only. */
   slowdown: number;
   /** The number of late times that are no complaint, because the machine was too slow. */
   notJudged: number;

@@ -63,7 +63,7 @@ export type Demo = {
 };
 
 export type Sample = {
-  /** Places orders at other locations until the end. `fix` holds the commands that fix the settings of `behind`. */
+  /** Places orders at more locations until the end. The settings of location `behind` are wrong; `fix` has the commands. */
   keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; fix: string }>;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;

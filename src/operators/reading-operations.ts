@@ -109,7 +109,7 @@ const scorecards = operation({
     description:
       'There is one scorecard for each integration. With `integration`, there is one for each of its locations. With ' +
       '`location`, there is one for this location. Only whole hours are counted, up to ten minutes ago. ' +
-      `The scorecards with most missing webhooks come first, at most ${SCORECARDS_MAX}.`,
+      `At most ${SCORECARDS_MAX} scorecards are listed, those with most missing webhooks first.`,
     output: Scorecards,
     answer: 'One scorecard for each integration or location.',
   },

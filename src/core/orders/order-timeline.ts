@@ -47,9 +47,8 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
-  // One statement stores a call's result with the time when the statement began, and the call's end with a later time.
-  // The timeline shows the call's end at the earlier time, so that the result comes after it. If a webhook finished the
-  // placement during the call, the times are shown as stored.
+  // The result of a call is stored with a slightly earlier time than the call's end. The timeline moves the end back to
+  // the time of the result, and lists it first. If a webhook finished the placement during the call, both times stay.
   const { state, problem, cause, finishedAt } = placement;
   const isByWebhook = history.some((event) => event.webhookId !== null && event.recordedAt === finishedAt);
   const answeredAt = (startedAt: string, endedAt: string | null): string | null =>

@@ -144,11 +144,11 @@ const REST_MS = 400;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days, one process at a time. Webhooks
- * wait for at most the lock timeout of 100 ms, and a few milliseconds for the drop.
+ * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days. Only one process does so at a
+ * time. Each drop delays webhooks by at most the lock timeout of 100 ms and a few milliseconds.
  * @returns the names of the dropped tables
- * @throws the first error, after all days were tried. A day cannot be dropped while a session reads it or `webhooks`,
- *   or while an object depends on it. The next round tries again
+ * @throws the first error, after all days were tried. A day cannot be dropped while a session reads its partition
+ *   or all of `webhooks`, or while an object depends on it. The next round tries again
  */
 export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
   const dropped: string[] = [];
