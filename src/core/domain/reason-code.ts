@@ -23,9 +23,9 @@ export const REASONS = {
 } as const;
 export const REASON_CODES = Object.keys(REASONS) as readonly (keyof typeof REASONS)[];
 export const ReasonCode = z.enum(REASON_CODES).meta({
-  description:
-    'Why it failed or was cancelled, for programs. `no_answer`: nobody at the POS took it in time. `technical`: a fault ' +
-    'of ours, of the POS or of the connection. `other`: the POS gave a reason that fits none of these.',
+  description: `Why it failed or was cancelled, for programs. ${Object.entries(REASONS)
+    .map(([code, about]) => `\`${code}\`: ${about}.`)
+    .join(' ')}`,
 });
 export const RecordedReasonCode = z.string().meta({ description: 'A `ReasonCode`, or one of a newer version.' });
 export type ReasonCode = z.infer<typeof ReasonCode>;
