@@ -69,8 +69,11 @@ it('no package runs a script while it is installed, and one that would like to i
   expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
 });
 
-it('what the benchmark compares with is apart, at exact versions, and comes from the registry', () => {
-  const { '': self, ...others } = readLock('bench/peers/package-lock.json');
+it.each([
+  ['the benchmark compares with', 'bench/peers'],
+  ['renders and checks the chart', 'test/system/chart-tools'],
+])('what %s is apart, at exact versions, and comes from the registry', (_what, folder) => {
+  const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
   for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
     expect(version, name).toMatch(EXACT);
     expect(lock[`node_modules/${name}`], name).toBeUndefined();

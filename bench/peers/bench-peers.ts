@@ -5,9 +5,9 @@ import { fromOn } from '../read-bench-arguments.ts';
 import { recordRun, today, toRecorded } from '../record-figures.ts';
 import { startBenchPostgres } from '../start-bench-postgres.ts';
 import { startContest } from '../start-contest.ts';
+import { installApart } from '../../test/support/install-apart.ts';
 import { writeTables } from '../write-tables.ts';
 import { comparePeers, IN_JSON, toPeerResults } from './compare-peers.ts';
-import { installPeers } from './install-peers.ts';
 import { PEER_FIGURES } from './peer-figures.ts';
 import { PEERS } from './peers.ts';
 
@@ -33,7 +33,7 @@ const args = new Command('npm run bench:peers --')
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-installPeers(say);
+installApart(import.meta.dirname, say);
 const postgres = await startBenchPostgres();
 try {
   const machine = await describeMachine(postgres.url);

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { readAlerts, readRecordingRules, type Alert } from '../../scripts/read-alerts.ts';
 import { readAlertTests, readDashboardExpressions } from '../support/read-monitoring.ts';
@@ -124,45 +122,6 @@ describe('alerts and dashboard', () => {
     );
   });
 });
-
-describe('what scrapes', () => {
-  const deploy = (file: string): string => readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8');
-
-  it('finds the pods by their labels, at their port, with the token of their secret', () => {
-    const monitor = parse(deploy('monitoring/pod-monitor.yaml')) as {
-      spec: {
-        jobLabel: string;
-        selector: { matchLabels: Record<string, string> };
-        podMetricsEndpoints: [{ port: string; authorization: { credentials: { name: string; key: string } } }];
-      };
-    };
-    const { template } = (parse(deploy('kubernetes/deployment.yaml')) as { spec: { template: Template } }).spec;
-    const { labels } = parse(deploy('kubernetes/kustomization.yaml')) as {
-      labels: [{ pairs: Record<string, string> }];
-    };
-    const podLabels = { ...template.metadata.labels, ...labels[0].pairs };
-    const [endpoint] = monitor.spec.podMetricsEndpoints;
-    expect(podLabels).toMatchObject(monitor.spec.selector.matchLabels);
-    expect(podLabels).toHaveProperty([monitor.spec.jobLabel]);
-    const [container] = template.spec.containers;
-    expect(container.ports.map(({ name }) => name)).toContain(endpoint.port);
-    expect(endpoint.port).toBe('operator');
-    const token = container.env.find(({ name }) => name === 'OPERATOR_TOKEN')?.valueFrom.secretKeyRef;
-    expect(token).toMatchObject(endpoint.authorization.credentials);
-  });
-});
-
-type Template = {
-  metadata: { labels: Record<string, string> };
-  spec: {
-    containers: [
-      {
-        ports: { name: string }[];
-        env: { name: string; valueFrom: { secretKeyRef: { name: string; key: string } } }[];
-      },
-    ];
-  };
-};
 
 function readSeries(exposition: string): Map<string, Map<string, Set<string>>> {
   const series = new Map<string, Map<string, Set<string>>>();

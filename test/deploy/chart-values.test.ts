@@ -1,0 +1,163 @@
+/** The sources of the Helm chart. `test/system/chart.test.ts` renders it with Helm. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Ajv, type SchemaObject } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { CONFIG_NAMES, SECRETS } from '../../src/server/config.ts';
+import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const CHART = `${PROJECT}deploy/helm/expediter`;
+const read = (path: string): string => readFileSync(`${CHART}/${path}`, 'utf8');
+
+type Tree = { [name: string]: unknown };
+type Schema = { properties?: Record<string, Schema>; $ref?: string };
+const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
+
+const values = parse(read('values.yaml')) as Tree;
+const schema = JSON.parse(read('values.schema.json')) as Schema;
+const accepts = new Ajv({ strict: false, allErrors: true }).compile(schema as SchemaObject);
+const templates = readdirSync(`${CHART}/templates`).map((name) => ({ name, text: read(`templates/${name}`) }));
+
+/** As Helm does it: maps are merged, all else is replaced, and null takes a value away. */
+function merge(base: Tree, over: Tree): Tree {
+  const merged = { ...base };
+  for (const [name, value] of Object.entries(over)) {
+    const before = merged[name];
+    if (value === null) delete merged[name];
+    else merged[name] = isTree(before) && isTree(value) ? merge(before, value) : value;
+  }
+  return merged;
+}
+
+const refuses = (over: Tree): string[] => {
+  accepts(merge(merge(values, documentedValues()), over));
+  return (accepts.errors ?? []).map(({ instancePath, keyword }) => `${instancePath} ${keyword}`);
+};
+
+/** The paths to what has no parts of its own. What a user fills with names of their own has none. */
+const FILLED = ['config', 'externalSecrets.remoteRefs', 'resources', 'dashboard.labels'];
+function leavesOf(tree: Tree, at: string[] = []): string[] {
+  return Object.entries(tree).flatMap(([name, value]) => {
+    const path = [...at, name];
+    return isTree(value) && !FILLED.includes(path.join('.')) ? leavesOf(value, path) : [path.join('.')];
+  });
+}
+function schemaLeaves({ properties = {} }: Schema, at: string[] = []): string[] {
+  return Object.entries(properties).flatMap(([name, value]) => {
+    const path = [...at, name];
+    const parts = value.properties !== undefined && !FILLED.includes(path.join('.'));
+    return parts ? schemaLeaves(value, path) : [path.join('.')];
+  });
+}
+
+describe('the values', () => {
+  const inValues = leavesOf(values).sort();
+
+  it('of the documentation, and others for each of them, are accepted', () => {
+    for (const each of [documentedValues(), FULL_VALUES]) {
+      accepts(merge(values, each));
+      expect(accepts.errors).toBe(null);
+    }
+    // A part of another chart gets this from Helm.
+    expect(refuses({ global: {} })).toEqual([]);
+  });
+
+  it.each<[string, Tree, string[]]>([
+    ['a name that is not known', { replica: 3 }, [' additionalProperties']],
+    ['a variable that the service does not have', { config: { POOLSIZE: 5 } }, ['/config additionalProperties']],
+    ['a secret among the variables', { config: { DATABASE_URL: 'x' } }, ['/config additionalProperties']],
+    ['a port, which the chart sets', { config: { PORT: 1 } }, ['/config additionalProperties']],
+    ['no URL for the outside', { config: { PUBLIC_URL: null } }, ['/config required']],
+    [
+      'a URL with a path, which no route would have',
+      { config: { PUBLIC_URL: 'https://a/b' } },
+      ['/config/PUBLIC_URL pattern'],
+    ],
+    [
+      'keys of members in the clear',
+      { config: { FOLLOW_TOKEN_KEYS: '{"keys":[]}' } },
+      ['/config/FOLLOW_TOKEN_KEYS pattern'],
+    ],
+    ['a list as a variable', { config: { MEMBER_ORIGINS: [] } }, ['/config/MEMBER_ORIGINS type']],
+    ['no image', { image: { repository: '' } }, ['/image/repository minLength']],
+    ['a tag that YAML takes for a number', { image: { tag: 1.2 } }, ['/image/tag type']],
+    ['a digest that is none', { image: { digest: 'latest' } }, ['/image/digest pattern']],
+    ['no pod', { replicas: 0 }, ['/replicas minimum']],
+    ['no Secret', { existingSecret: '' }, ['/existingSecret minLength']],
+    [
+      'External Secrets without a store',
+      { externalSecrets: { enabled: true } },
+      ['/externalSecrets/secretStoreRef/name minLength', '/externalSecrets if'],
+    ],
+    [
+      'a secret in the clear',
+      { externalSecrets: { remoteRefs: { SETTINGS_KEY: 'x' } } },
+      ['/externalSecrets/remoteRefs/SETTINGS_KEY type'],
+    ],
+  ])('%s is refused', (_what, over, told) => expect(refuses(over)).toEqual(told));
+
+  it('are each in the schema and in a template, and no template has another', () => {
+    const used = new Set<string>();
+    for (const { text } of templates) {
+      // `with` and `range` shorten what follows; the chart keeps a part of its values under another name once each.
+      const whole = text
+        .replaceAll(/\$config\./g, '.Values.config.')
+        .replaceAll(/\$values\./g, '.Values.externalSecrets.');
+      for (const [, path = ''] of whole.matchAll(/\.Values((?:\.\w+)+)/g)) used.add(path.slice(1));
+    }
+    const namedParts = new Set(['externalSecrets', ...[...used].filter((path) => path.startsWith('config.'))]);
+    expect([...used].filter((path) => !namedParts.has(path)).sort()).toEqual(
+      // The reference to a store is written as a whole.
+      [...new Set(inValues.map((path) => path.replace(/^(externalSecrets\.secretStoreRef)\..*/, '$1')))].sort(),
+    );
+    expect(schemaLeaves(schema).sort()).toEqual([...inValues, 'global'].sort());
+  });
+
+  it('take every variable that is neither secret nor of the chart, and have a reference for each secret', () => {
+    const { config, externalSecrets } = schema.properties ?? {};
+    const own = ['HOST', 'PORT', 'OPERATOR_PORT'];
+    // The keys of members may be a URL, which is no secret.
+    const secret = SECRETS.filter((name) => name !== 'FOLLOW_TOKEN_KEYS');
+    const open = CONFIG_NAMES.filter((name) => ![...own, ...secret].includes(name));
+    expect(Object.keys(config?.properties ?? {}).sort()).toEqual(open.sort());
+    expect(Object.keys(externalSecrets?.properties?.['remoteRefs']?.properties ?? {}).sort()).toEqual(
+      [...SECRETS].sort(),
+    );
+    const deployment = read('templates/deployment.yaml') + read('templates/migrate-job.yaml');
+    for (const name of SECRETS) expect(deployment).toContain(name);
+  });
+
+  it('name in the store what set-up.sh makes there', () => {
+    const script = readFileSync(`${PROJECT}deploy/google-cloud/set-up.sh`, 'utf8');
+    const { remoteRefs } = values['externalSecrets'] as { remoteRefs: Record<string, { key: string }> };
+    for (const { key } of Object.values(remoteRefs)) expect(script).toContain(key);
+  });
+});
+
+describe('the chart', () => {
+  it('has the version of the package, and the ports of the image', () => {
+    const { version } = JSON.parse(readFileSync(`${PROJECT}package.json`, 'utf8')) as { version: string };
+    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version });
+    const [, exposed] = /^EXPOSE (\d+)$/m.exec(readFileSync(`${PROJECT}Dockerfile`, 'utf8')) ?? [];
+    const deployment = read('templates/deployment.yaml');
+    const ports = [...deployment.matchAll(/containerPort: (\d+)/g)].map(([, port]) => port);
+    expect(ports).toEqual([exposed, /name: OPERATOR_PORT\n +value: '(\d+)'/.exec(deployment)?.[1]]);
+  });
+
+  it('has the rules and the dashboard themselves, and no copies', () => {
+    for (const file of ['alerts.yaml', 'dashboard.json']) {
+      expect(read(`files/${file}`)).toBe(readFileSync(`${PROJECT}deploy/monitoring/${file}`, 'utf8'));
+    }
+    expect(readdirSync(`${CHART}/files`, { withFileTypes: true }).filter((each) => !each.isSymbolicLink())).toEqual([]);
+  });
+
+  it('lets Envoy hold more streams than all pods may have, and close idle connections before the service does', () => {
+    const gateway = read('templates/gateway.yaml');
+    const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));
+    const keepAliveMs = numberOf(/KEEP_ALIVE_MS = ([\d_]+)/, readFileSync(`${PROJECT}src/server/listener.ts`, 'utf8'));
+    expect(numberOf(/connectionIdleTimeout: (\d+)s/, gateway) * 1_000).toBeLessThan(keepAliveMs);
+  });
+});
