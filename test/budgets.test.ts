@@ -33,7 +33,7 @@ function functionsIn(file: string): number[] {
 const source = find('src/**/*.ts');
 // Nobody writes a lock file.
 const tests = find('test/**', '**/package-lock.json');
-const pages = find('**/*.md', 'CHANGELOG.md', '.*/**');
+const pages = find('**/*.md', 'CHANGELOG.md', '.*/**', 'release/**');
 /** The words of each page: by hand, and below the line, where `npm run docs` writes. */
 const words = pages.map((file) => {
   const [byHand = '', generated = ''] = read(file).split('<!-- Below this line: npm run docs -->');

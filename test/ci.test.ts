@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { releaseNotes, valuesWithImage } from '../scripts/build-release.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
@@ -10,14 +11,16 @@ type Job = {
   needs?: string;
   environment?: string;
   container?: { image: string };
-  strategy?: { matrix: { node: number[] } };
+  strategy?: { matrix: { node?: number[]; runner?: string[]; include?: object[] } };
   permissions?: Record<string, string>;
   steps?: Step[];
 };
 type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Record<Jobs, Job> };
-const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<'test' | 'process' | 'system'>;
+const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<
+  'test' | 'process' | 'packages' | 'image' | 'system'
+>;
 const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'chaos'>;
-const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image'>;
+const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image' | 'publish'>;
 const security = parse(read('.github/workflows/security.yml')) as Workflow<'codeql' | 'secrets' | 'advisories'>;
 const steps = [workflow, nightly, release, security].flatMap(({ jobs }) =>
   Object.values<Job>(jobs).flatMap((job) => job.steps ?? []),
@@ -74,50 +77,130 @@ describe('the workflow', () => {
 });
 
 describe('a release', () => {
-  const { ci, image } = release.jobs;
-  const runs = (image.steps ?? []).map(({ uses, run }) => run ?? uses?.split('@', 1)[0] ?? '');
-  const at = (what: string): number => runs.findIndex((each) => each.includes(what));
+  const { ci, image, publish } = release.jobs;
+  const runsOf = (job: Job): string[] => (job.steps ?? []).map(({ uses, run }) => run ?? uses?.split('@', 1)[0] ?? '');
+  const placesOf = (job: Job, order: readonly string[]): number[] =>
+    order.map((what) => runsOf(job).findIndex((each) => each.includes(what)));
+  const expectOrder = (job: Job, order: readonly string[]): void => {
+    const places = placesOf(job, order);
+    expect(places, order.join(', ')).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  };
 
-  it('follows all of the tests, and may write nothing but the image and what is attested of it', () => {
+  it('follows all of the tests, and each job may write only what it publishes', () => {
     expect(ci.uses).toBe('./.github/workflows/ci.yml');
     expect(workflow.on).toHaveProperty('workflow_call');
-    expect(image.needs).toBe('ci');
+    expect([image.needs, publish.needs]).toEqual(['ci', 'image']);
     expect([workflow.permissions, release.permissions]).toEqual([{ contents: 'read' }, { contents: 'read' }]);
-    expect(image.permissions).toEqual({
-      contents: 'read',
+    expect(Object.values<Job>(workflow.jobs).map(({ permissions }) => permissions)).not.toContainEqual(
+      expect.anything(),
+    );
+    expect(image.permissions).toEqual({ contents: 'read', packages: 'write' });
+    expect(publish.permissions).toEqual({
+      contents: 'write',
       packages: 'write',
       'id-token': 'write',
       attestations: 'write',
     });
+    for (const { uses, with: inputs } of steps) {
+      if (uses?.startsWith('actions/checkout@')) expect(inputs).toMatchObject({ 'persist-credentials': false });
+    }
   });
 
-  it('is of a commit of main alone, and waits for who may release', () => {
+  it('is of a commit of main alone whose tag is the version, and waits for who may release', () => {
     // Only rules of the repository can be relied on to stop who writes a workflow: see CONTRIBUTING.md.
-    expect(image.environment).toBe('release');
+    expect([image.environment, publish.environment]).toEqual(['release', 'release']);
     expect(image.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
-    const places = [at('git merge-base --is-ancestor "$GITHUB_SHA" origin/main'), at('npm ci')];
-    expect(places[0]).toBe(1);
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    const checks = ['git merge-base --is-ancestor "$GITHUB_SHA" origin/main', 'test "$GITHUB_REF_NAME" = "v$(node -p'];
+    expectOrder(image, [...checks, 'npm ci']);
+    expect(placesOf(image, checks)[0]).toBe(1);
   });
 
   it('is built once the signatures of all packages hold, of which none ran a script', () => {
-    const order = ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push', 'actions/attest'];
-    const places = order.map(at);
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expectOrder(image, ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push']);
+    expect(runsOf(publish)).toContain('npm ci --ignore-scripts');
     expect(read('Dockerfile')).toContain('RUN npm ci --ignore-scripts');
   });
 
-  it('says of the image, by its digest, where it comes from and what is in it', () => {
-    const attested = (image.steps ?? []).filter(({ uses }) => uses?.startsWith('actions/attest@'));
-    expect(attested.map((step) => step.with?.['sbom-path'])).toEqual([undefined, 'sbom.cdx.json']);
-    for (const step of attested) {
-      expect(step.with).toMatchObject({
-        'subject-digest': '${{ steps.image.outputs.digest }}',
-        'push-to-registry': true,
-      });
+  it('has the image for both architectures, each built on its own kind of machine', () => {
+    const kinds = [
+      { architecture: 'amd64', runner: 'ubuntu-24.04' },
+      { architecture: 'arm64', runner: 'ubuntu-24.04-arm' },
+    ];
+    expect(image.strategy?.matrix.include).toEqual(kinds);
+    const [joined = ''] = runsOf(publish).filter((run) => run.includes('imagetools create'));
+    for (const { architecture } of kinds) expect(joined).toContain(`"$image-${architecture}"`);
+    expect(workflow.jobs.image.strategy?.matrix.runner).toEqual(kinds.map(({ runner }) => runner));
+  });
+
+  it('says of the image, the chart and the files where they come from, and what is in the image, before it is announced', () => {
+    expectOrder(publish, ['imagetools create', 'npm run release', 'helm push', 'actions/attest', 'gh release create']);
+    const attested = (publish.steps ?? []).filter(({ uses }) => uses?.startsWith('actions/attest@'));
+    const subjects = attested.map(
+      ({ with: { 'subject-digest': digest, 'subject-path': path } = {} }) => digest ?? path,
+    );
+    const [ofImage, ofChart] = ['image', 'chart'].map((id) => `\${{ steps.${id}.outputs.digest }}`);
+    expect(subjects).toEqual([ofImage, ofImage, ofChart, 'release/*.tgz']);
+    expect(attested.map((step) => step.with?.['sbom-path'])).toEqual([
+      undefined,
+      'release/sbom.cdx.json',
+      undefined,
+      undefined,
+    ]);
+    for (const { with: inputs } of attested.slice(0, 3)) expect(inputs).toMatchObject({ 'push-to-registry': true });
+  });
+
+  it('is built in each pull request with the same commands, which publish nothing', () => {
+    expect(workflow.on).toHaveProperty('pull_request');
+    const dry = [...runsOf(workflow.jobs.packages), ...runsOf(workflow.jobs.image)].join('\n');
+    for (const command of ['npm run release -- --image', 'docker build --pull --provenance=false']) {
+      expect(dry).toContain(command);
+      expect([...runsOf(image), ...runsOf(publish)].join('\n')).toContain(command);
     }
-    expect(runs[at('sbom.cdx.json')]).toBe('npm run --silent sbom >sbom.cdx.json');
+    expect(dry).not.toMatch(/docker (push|login)|helm push|gh release|npm publish (?!--dry-run)/);
+  });
+
+  it('names only commands of npm and files that there are', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const commands = steps.flatMap(({ run = '' }) => [...run.matchAll(/npm run (?:--silent )?([\w:]+)/g)]);
+    expect(commands.length).toBeGreaterThan(5);
+    for (const [, name = ''] of commands) expect(scripts).toHaveProperty([name]);
+    const files = [...read('.github/workflows/release.yml').matchAll(/\brelease\/([\w.*${}#-]+\w)/g)];
+    for (const [, name = ''] of files)
+      expect(['notes.md', 'sbom.cdx.json', '*.tgz', 'expediter-${GITHUB_REF_NAME#v}.tgz']).toContain(name);
+  });
+});
+
+describe('what a release has besides its image', () => {
+  const changelog =
+    '# Changelog\n\n## 1.10.0 - 2026-12-01\n\nTen, [told](docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n\n## 1.1.0 - 2026-11-30\n\n### Fixed\n\nOne.\n\n## 1.0.0\n\nNo date.\n';
+
+  it('its notes are the section of its version, with links that work outside', () => {
+    expect(releaseNotes(changelog, '1.1.0')).toBe('### Fixed\n\nOne.\n');
+    expect(releaseNotes(changelog, '1.10.0', 'https://forge/v1.10.0')).toBe(
+      'Ten, [told](https://forge/v1.10.0/docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n',
+    );
+    for (const version of ['1.0.0', '1.1', '2.0.0']) expect(() => releaseNotes(changelog, version)).toThrow(version);
+  });
+
+  it('its chart has the image by digest, and every other value and comment as it was', () => {
+    const values = read('deploy/helm/expediter/values.yaml');
+    const digest = `sha256:${'0e'.repeat(32)}`;
+    const written = valuesWithImage(values, `ghcr.io/acme/expediter@${digest}`);
+    const changed = values
+      .replace("repository: ''", "repository: 'ghcr.io/acme/expediter'")
+      .replace("digest: ''", `digest: '${digest}'`);
+    expect(written).toBe(changed);
+    expect(() => valuesWithImage(values, 'ghcr.io/acme/expediter:1.0.0')).toThrow('no name@sha256:digest');
+  });
+
+  it('is there for the version of today: the notes, and packages of the same version', () => {
+    const versionOf = (file: string): string => (JSON.parse(read(file)) as { version: string }).version;
+    const version = versionOf('package.json');
+    const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] };
+    expect(workspaces.map((folder) => versionOf(`${folder}/package.json`))).toEqual(workspaces.map(() => version));
+    expect(releaseNotes(read('CHANGELOG.md'), version).length).toBeGreaterThan(50);
+    expect(read('Dockerfile')).toContain(`ARG VERSION=${version}\n`);
   });
 });
 

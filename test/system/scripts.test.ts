@@ -1,11 +1,30 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { needsTool } from './needs-tool.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+
+it('shellcheck has nothing to say about the scripts of the workflows', () => {
+  const shellcheck = needsTool('shellcheck', 'shellcheck');
+  const folder = join(PROJECT, '.github/workflows');
+  type Workflow = { jobs: Record<string, { steps?: { run?: string }[] }> };
+  const runs = readdirSync(folder).flatMap((file) =>
+    Object.values((parse(readFileSync(join(folder, file), 'utf8')) as Workflow).jobs)
+      .flatMap(({ steps = [] }) => steps.flatMap(({ run }) => run ?? []))
+      .map((run) => ({ file, run })),
+  );
+  expect(runs.length).toBeGreaterThan(20);
+  for (const { file, run } of runs) {
+    // As GitHub runs it. A value of the workflow comes by a variable, never into the text.
+    expect(run, file).not.toContain('${{');
+    const { stdout } = spawnSync(shellcheck, ['--shell=bash', '-'], { input: run, encoding: 'utf8' });
+    expect(stdout, `${file}: ${run}`).toBe('');
+  }
+});
 
 it('shellcheck has nothing to say about the scripts', () => {
   const shellcheck = needsTool('shellcheck', 'shellcheck');
