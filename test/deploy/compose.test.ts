@@ -1,0 +1,303 @@
+/**
+ * `deploy/compose`, held to the specification of Compose, to the code and to the Dockerfile. No engine is needed.
+ * `npm run test:system` runs the same parts without containers.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Ajv } from 'ajv';
+import { parse } from 'yaml';
+import { describe, expect, it } from 'vitest';
+import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/server/config.ts';
+import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
+const example = read('deploy/compose/.env.example');
+const caddyfile = read('deploy/compose/Caddyfile');
+const { version } = JSON.parse(read('package.json')) as { version: string };
+
+/** .env as docs/deploy.md makes it. */
+const env: Record<string, string> = { ...makeEnv(), ORDER_API_URL: 'https://orders.example.com/graphql' };
+const compose = readCompose(env);
+const services = Object.entries(compose.services);
+const serviceOf = (name: string): Service => compose.services[name] ?? {};
+/** The services of our image, and what else they may have: our variables are those of the configuration. */
+const OURS = ['expediter-1', 'expediter-2', 'migrate', 'push-signals'];
+const OF_GOOGLES_LIBRARIES = ['GOOGLE_APPLICATION_CREDENTIALS', 'METADATA_SERVER_DETECTION'];
+
+function makeEnv(): Record<string, string> {
+  const block = /^```sh\n(cd deploy\/compose\n[^]*?)^```$/m.exec(read('docs/deploy.md'))?.[1] ?? 'exit 1';
+  const folder = mkdtempSync(join(tmpdir(), 'compose-'));
+  try {
+    spawnSync('mkdir', ['-p', join(folder, 'deploy')]);
+    spawnSync('cp', ['-r', COMPOSE, join(folder, 'deploy/compose')]);
+    const { status, stderr } = spawnSync('bash', ['-eu'], { cwd: folder, input: block, encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+    const made = join(folder, 'deploy/compose/.env');
+    expect(statSync(made).mode & 0o077, 'only its owner reads it').toBe(0);
+    return readDotEnv(readFileSync(made, 'utf8'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const seconds = (duration: string | undefined): number => {
+  const [, count, unit] = /^(\d+)(s|m)$/.exec(duration ?? '') ?? [];
+  return Number(count) * (unit === 'm' ? 60 : 1);
+};
+const mebibytes = (memory: string | undefined): number => {
+  const [, count, unit] = /^(\d+)(M|G)$/.exec(memory ?? '') ?? [];
+  return Number(count) * (unit === 'G' ? 1024 : 1);
+};
+
+it('compose.yaml follows the specification of Compose', () => {
+  const packageFile = createRequire(import.meta.url).resolve('dclint/package.json');
+  const { $schema, ...schema } = JSON.parse(
+    readFileSync(join(packageFile, '../schemas/compose.schema.json'), 'utf8'),
+  ) as { $schema: string };
+  expect($schema).toContain('draft-07');
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+  const valid = ajv.compile(schema);
+  const written = parse(read('deploy/compose/compose.yaml'), { merge: true, maxAliasCount: -1 }) as typeof compose;
+  expect({ valid: valid(written), errors: valid.errors }).toEqual({ valid: true, errors: null });
+  // It would notice a mistake.
+  expect(valid({ services: { postgres: { ...written.services['postgres'], healtcheck: {} } } })).toBe(false);
+});
+
+describe('variables', () => {
+  it('are all in .env.example, and .env.example has no other', () => {
+    const text = read('deploy/compose/compose.yaml').replaceAll(/^ *#.*$/gm, '');
+    const used = new Set([...text.matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name));
+    const written = new Set([...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name]) => name));
+    // The profiles are for Compose itself.
+    expect(written).toEqual(new Set([...used, 'COMPOSE_PROFILES']));
+  });
+
+  it.each(['SETTINGS_KEY', 'OPERATOR_TOKEN', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
+    '%s has no default: without it Compose stops and says where to look',
+    (name) => {
+      expect(example).toMatch(new RegExp(`^# (openssl|echo) .*\n(#.*\n)?${name}=$`, 'm'));
+      expect(env).toHaveProperty(name);
+      expect(() => readCompose({ ...env, [name]: '' })).toThrow(
+        `required variable ${name} is missing a value: see .env.example`,
+      );
+    },
+  );
+
+  it('has secrets only from variables that are required, or optional for the service', () => {
+    const text = read('deploy/compose/compose.yaml');
+    const given = [...text.matchAll(/^ +(\w*(?:PASSWORD|TOKEN|KEY)\w*): (.*)$/gm)];
+    expect(given.length).toBeGreaterThan(5);
+    for (const [, name = '', value] of given) {
+      expect(value, name).toMatch(
+        name === 'ORDER_API_TOKEN' ? /^\$\{ORDER_API_TOKEN:-\}$/ : /^(&[\w-]+ )?\$\{\w+:\?|^\*/,
+      );
+    }
+  });
+
+  it('are, for the service, those that it reads, and it starts with them', () => {
+    for (const name of ['expediter-1', 'expediter-2']) {
+      const given = serviceOf(name).environment ?? {};
+      const unknown = Object.keys(given).filter((each) => !(CONFIG_NAMES as readonly string[]).includes(each));
+      expect(unknown.sort()).toEqual(OF_GOOGLES_LIBRARIES);
+      expect(given, 'the owner of the tables is for the migration').not.toHaveProperty('OWNER_DATABASE_URL');
+      expect(() => readConfig(given)).not.toThrow();
+    }
+    expect(serviceOf('expediter-1').environment).toMatchObject({
+      PUBLIC_URL: 'https://localhost',
+      PUSH_AUDIENCE: 'https://localhost/pubsub/push',
+      CONSOLE_URL: 'https://localhost:8443',
+      PUSH_JWKS_URL: 'http://push-signals:8086/',
+    });
+    const { environment: migrate = {} } = serviceOf('migrate');
+    expect(Object.keys(migrate)).toEqual(['DATABASE_URL', 'OWNER_DATABASE_URL']);
+    expect(() => readConfigOf(migrate, 'DATABASE_URL', 'OWNER_DATABASE_URL')).not.toThrow();
+    expect(migrate['DATABASE_URL']).toBe(serviceOf('expediter-1').environment?.['DATABASE_URL']);
+  });
+
+  it('lead to Google without the lines of the emulator', () => {
+    const { COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST, ...google } = env;
+    expect([COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST]).toEqual(['emulator', 'pubsub:8085']);
+    const config = readConfig(readCompose(google).services['expediter-1']?.environment ?? {});
+    expect(config.PUBSUB_EMULATOR_HOST).toBeUndefined();
+    expect(config.PUSH_JWKS_URL).toBe('https://www.googleapis.com/oauth2/v3/certs');
+    const withEmulator = services.filter(([, { profiles }]) => profiles?.includes('emulator')).map(([name]) => name);
+    expect(withEmulator).toEqual(['pubsub', 'push-signals']);
+    for (const [name, { depends_on: needs = {} }] of services.filter(([, each]) => !each.profiles)) {
+      for (const each of withEmulator) expect(needs[each]?.required ?? false, name).toBe(false);
+    }
+    const script = read('deploy/google-cloud/set-up.sh');
+    const push = read('deploy/compose/push-signals.ts');
+    for (const name of ['order-placed', 'expediter-orders', 'order-status']) {
+      expect(script).toContain(name);
+      expect(push).toContain(`'${name}'`);
+    }
+    expect([env['STATUS_TOPIC'], env['SPILL_TOPIC']]).toEqual(['order-status', 'webhook-spill']);
+  });
+});
+
+describe.each(services)('%s', (name, service) => {
+  it('has an image of one version', () => {
+    const { image = '', build } = service;
+    if (OURS.includes(name)) {
+      expect(image).toBe(`localhost/expediter:${version}`);
+      // One service builds it for all.
+      expect(build).toBe(name === 'migrate' ? '../..' : undefined);
+      expect(existsSync(join(COMPOSE, '../..', 'Dockerfile'))).toBe(true);
+    } else {
+      expect(build).toBeUndefined();
+      // Postgres has no third number.
+      expect(image).toMatch(/^postgres:\d+\.\d+$|:v?\d+\.\d+\.\d+(-[a-z]+)?$/);
+    }
+  });
+
+  it('is checked, started again and limited', () => {
+    if (name === 'migrate') expect(service).toMatchObject({ restart: 'no' });
+    else {
+      expect(service.restart).toBe('unless-stopped');
+      expect(service.healthcheck?.test[0]).toMatch(/^CMD(-SHELL)?$/);
+      expect(seconds(service.healthcheck?.start_period)).toBeGreaterThanOrEqual(30);
+    }
+    expect(mebibytes(service.deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(256);
+  });
+
+  it('may change neither its root nor its rights', () => {
+    expect(service.read_only).toBe(name !== 'pubsub');
+    expect(service.cap_drop).toEqual(['ALL']);
+    expect(service.cap_add).toEqual(name === 'caddy' ? ['NET_BIND_SERVICE'] : undefined);
+    expect(service.security_opt).toEqual(['no-new-privileges:true']);
+  });
+
+  it('mounts files that are there, and volumes that are named', () => {
+    for (const volume of service.volumes ?? []) {
+      const source = typeof volume === 'string' ? (volume.split(':')[0] ?? '') : volume.source;
+      if (!source.startsWith('.')) {
+        expect(source === '/dev/null' || source in compose.volumes, source).toBe(true);
+        continue;
+      }
+      expect(volume).toMatch(/:ro$/);
+      expect(existsSync(join(COMPOSE, source)), source).toBe(true);
+      // Docker keeps the mode, and the users of the containers are others.
+      const { mode } = statSync(join(COMPOSE, source));
+      expect(mode & 0o004, source).toBe(0o004);
+      if (source.endsWith('.sh')) expect(mode & 0o111, source).toBe(0o111);
+    }
+  });
+
+  it('depends on services that are there, and waits until they work', () => {
+    for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+      expect(compose.services).toHaveProperty([other]);
+      expect(condition).toBe(other === 'migrate' ? 'service_completed_successfully' : 'service_healthy');
+    }
+  });
+
+  it('is in networks that are there', () => {
+    const { networks = [], network_mode: mode } = service;
+    const names = Array.isArray(networks) ? networks : Object.keys(networks);
+    for (const network of names) expect(compose.networks).toHaveProperty([network]);
+    expect(names.length > 0).toBe(mode === undefined);
+    // What X-Forwarded-For is trusted from.
+    if (names.includes('front')) expect(name).toMatch(/^(caddy|expediter-\d)$/);
+  });
+});
+
+describe('the service', () => {
+  const [first, second] = ['expediter-1', 'expediter-2'].map(serviceOf);
+  const { environment = {}, stop_grace_period: grace, healthcheck, ulimits, deploy } = first ?? {};
+  const config = readConfig(environment);
+
+  it('runs twice, in the same way', () => {
+    const { networks: _one, ...one } = first ?? {};
+    const { networks: _two, ...two } = second ?? {};
+    expect(one).toEqual(two);
+  });
+
+  it('is reached at the ports at which it listens, and asked where it answers', () => {
+    const exposed = /^EXPOSE (\d+)$/m.exec(read('Dockerfile'))?.[1];
+    expect(String(config.PORT)).toBe(exposed);
+    expect(caddyfile).toContain(`{$PUBLIC_UPSTREAMS:expediter-1:${config.PORT} expediter-2:${config.PORT}}`);
+    const port = config.OPERATOR_PORT;
+    expect(caddyfile).toContain(`{$OPERATOR_UPSTREAMS:expediter-1:${port} expediter-2:${port}}`);
+    expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${config.PORT}/readyz`);
+    expect(caddyfile).toMatch(/^\thealth_uri \/readyz$/m);
+    expect(serviceOf('push-signals').environment?.['PUSH_URL']).toBe(`http://expediter:${config.PORT}/pubsub/push`);
+    for (const nth of [1, 2]) {
+      const networks = serviceOf(`expediter-${nth}`).networks as Record<string, { aliases?: string[] }>;
+      expect(networks['inside']?.aliases).toEqual([`expediter-${nth}.internal`, 'expediter']);
+      expect(read('deploy/monitoring/prometheus.yaml')).toContain(`- expediter-${nth}.internal:${port}`);
+    }
+  });
+
+  it('has time to drain after Caddy has seen it, and to finish', () => {
+    const [, interval] = /health_interval (\d+)s/.exec(caddyfile) ?? [];
+    const [, timeout] = /health_timeout (\d+)s/.exec(caddyfile) ?? [];
+    expect(config.DRAIN_DELAY_MS).toBeGreaterThan((Number(interval) + Number(timeout)) * 1_000);
+    expect(seconds(grace) * 1_000).toBeGreaterThan(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS + 1_000);
+    // A call to a POS that had begun.
+    expect(config.DRAIN_FINISH_MS).toBeGreaterThan(15_000);
+    expect(caddyfile).toMatch(/^\t+keepalive off$/m);
+  });
+
+  it('has the memory and the files that docs/deploy.md asks for', () => {
+    const heap = Number(/--max-old-space-size=(\d+)/.exec(read('Dockerfile'))?.[1]);
+    expect(mebibytes(deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(heap * 1.5);
+    expect(ulimits?.nofile).toBeGreaterThan(2 * config.FOLLOW_STREAMS_MAX);
+    expect(serviceOf('caddy').ulimits?.nofile).toBeGreaterThan(4 * config.FOLLOW_STREAMS_MAX);
+  });
+
+  it('trusts the source that Caddy names, and nobody else', () => {
+    const { ipam } = compose.networks['front'] as { ipam: { config: { subnet: string }[] } };
+    expect(config.TRUSTED_PROXIES).toEqual(ipam.config.map(({ subnet }) => subnet));
+  });
+
+  it('reaches Postgres by a socket, as a role that owns nothing', () => {
+    const url = new URL(environment['DATABASE_URL'] ?? '');
+    const folder = url.searchParams.get('host');
+    expect(url.username).toBe('expediter');
+    for (const each of ['postgres', 'backup', 'migrate', 'expediter-1']) {
+      const targets = (serviceOf(each).volumes ?? []).map((volume) =>
+        typeof volume === 'string' ? volume : `${volume.source}:${volume.target}`,
+      );
+      expect(targets, each).toContain(`postgres-socket:${folder}`);
+    }
+    expect(serviceOf('postgres')).toMatchObject({ network_mode: 'none', user: 'postgres' });
+    expect(serviceOf('backup').image).toBe(serviceOf('postgres').image);
+    const owner = new URL(serviceOf('migrate').environment?.['OWNER_DATABASE_URL'] ?? '');
+    const roles = read('deploy/compose/postgres/create-roles.sh');
+    expect(roles).toContain(`CREATE ROLE ${url.username} LOGIN`);
+    expect(roles).toContain(`CREATE ROLE ${owner.username} LOGIN`);
+    expect(url.pathname).toBe(owner.pathname);
+    expect(read('deploy/compose/postgres/pg_hba.conf')).toMatch(
+      new RegExp(`^local +expediter +${owner.username},${url.username} +scram-sha-256$`, 'm'),
+    );
+  });
+});
+
+describe('what is open to the network', () => {
+  it('is the public side of Caddy. Everything else is open on the machine alone', () => {
+    const ports = services.flatMap(([name, each]) => (each.ports ?? []).map((port) => `${name} ${port}`));
+    expect(ports).toEqual([
+      'caddy 80:80',
+      'caddy 443:443',
+      'caddy 127.0.0.1:8443:8443',
+      'prometheus 127.0.0.1:9090:9090',
+      'grafana 127.0.0.1:3000:3000',
+      'pubsub 127.0.0.1:8085:8085',
+    ]);
+  });
+
+  it('are the public paths of docs/deploy.md, and no path of operators', () => {
+    const [, paths = ''] = /^\t@public path (.*)$/m.exec(caddyfile) ?? [];
+    expect(paths.split(' ')).toEqual(['/webhook/*', '/pubsub/push', '/readyz', '/follow']);
+    const [, upstream = ''] = /handle @public \{\n\t+reverse_proxy (.*) \{/.exec(caddyfile) ?? [];
+    expect(upstream).toMatch(/^\{\$PUBLIC_UPSTREAMS:/);
+  });
+});
+
+it('every secret that the service may read from a file is no variable with a value in .env.example', () => {
+  for (const name of SECRETS) expect(example).not.toMatch(new RegExp(`^${name}=.`, 'm'));
+});
