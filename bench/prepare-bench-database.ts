@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { ensureWebhookPartitions } from '../src/core/postgres/ensure-webhook-partitions.ts';
-import { putLocation } from '../src/core/locations/locations.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/database/migrate.ts';

@@ -157,6 +157,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
     noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
   },
+  'a file of locations has no secret': {
+    edits: { 'no-secrets-in-files': [/isSecret \?/, 'false ?'] },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'a secret in the file'),
+  },
   'headers are stored in clear by a list': {
     edits: { 'stored-headers': [/of \w+/, 'in all'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
@@ -168,6 +172,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'no header has our token': {
     edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
+  },
+  'a connect link works once': {
+    edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'works once'),
+  },
+  'nobody makes an owner connect the account of somebody else': {
+    edits: { 'connect-state': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is finished only with the state'),
+  },
+  'a connect link connects the account of its own restaurant': {
+    edits: { 'own-account': REMOVED },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'at the account of another restaurant'),
+  },
+  'a location that is disconnected takes the access of no other': {
+    edits: { 'revoke-for-one': [/access !== undefined && .*;/, 'false;'] },
+    noticedBy: vitest('test/core/locations/lost-access.test.ts', 'leaves the access at the vendor'),
   },
   'a body with our token is sealed': {
     edits: { 'body-with-token': [/return .*/, 'return false;'] },
@@ -371,5 +391,33 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a worker that fetched an order before its change does not send it': {
     edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'read the old order'),
+  },
+  'an integrator reads no orders': {
+    edits: { 'integrator-reads-no-orders': [/return .*/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'the actions about orders are for readers of orders': {
+    edits: { 'actions-at-orders': [/\.filter\(.*\)/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'a secret is never shown': {
+    edits: { 'secrets-are-not-shown': [/return .*;/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'what it was and what it became, without a secret'),
+  },
+  'an integrator changes only their own groups': {
+    edits: { 'groups-within-scope': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'begin with its first location'),
+  },
+  'an integrator of a group creates no location that has orders': {
+    edits: { 'history-of-another': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'orders were of somebody else'),
+  },
+  'a stored secret goes to no other host': {
+    edits: { 'secrets-stay-at-host': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),
+  },
+  'a location is created once': {
+    edits: { 'created-once': REMOVED },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),
   },
 };

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { LIFECYCLE, RANK_SENT, rankOf, type FulfillmentType } from '../src/core/domain/lifecycle.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
 import { webhookUrl } from '../src/core/domain/make-token.ts';
-import { putLocation } from '../src/core/locations/locations.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/database/migrate.ts';

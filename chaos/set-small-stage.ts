@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { putLocation } from '../src/core/locations/locations.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/database/migrate.ts';

@@ -1,4 +1,4 @@
-import type { Problem } from './wire.ts';
+import type { Problem, ShapeIssue } from './wire.ts';
 
 /** An error answer of the service. `status` is 0 if the service could not be reached. */
 export class Refused extends Error {
@@ -6,25 +6,29 @@ export class Refused extends Error {
   readonly status: number;
   /** The cause, if the service gave one. */
   readonly reason: { code: string; proof?: boolean } | null;
+  /** The wrong fields of the request, if the service named them. */
+  readonly issues: readonly ShapeIssue[];
 
-  constructor(status: number, message: string, reason: Refused['reason'] = null) {
+  constructor(status: number, message: string, about: { reason?: Refused['reason']; issues?: ShapeIssue[] } = {}) {
     super(message);
     this.status = status;
-    this.reason = reason;
+    this.reason = about.reason ?? null;
+    this.issues = about.issues ?? [];
   }
 }
 
 /** Calls the service with JSON. @throws Refused */
 export async function call<Answer>(
-  method: 'GET' | 'POST' | 'DELETE',
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
-  options: { body?: unknown; signal?: AbortSignal | undefined } = {},
+  options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal | undefined } = {},
 ): Promise<Answer> {
-  const { body, signal } = options;
+  const { body, headers = {}, signal } = options;
   const response = await fetch(path, {
     method,
     signal: signal ?? null,
-    ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new Refused(0, 'The service cannot be reached.');
@@ -34,8 +38,10 @@ export async function call<Answer>(
 }
 
 async function refusal(response: Response): Promise<Refused> {
-  const { detail = `The service answered ${response.status}.`, cause = null } = (await response
-    .json()
-    .catch(() => ({}))) as Partial<Problem>;
-  return new Refused(response.status, detail, cause);
+  const {
+    detail = `The service answered ${response.status}.`,
+    cause = null,
+    issues = [],
+  } = (await response.json().catch(() => ({}))) as Partial<Problem>;
+  return new Refused(response.status, detail, { reason: cause, issues });
 }

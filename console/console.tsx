@@ -5,6 +5,7 @@ import { BoardPage } from './board/board-page.tsx';
 import { Unbroken, pageGone } from './broken.tsx';
 import { Layout } from './layout.tsx';
 import { Login } from './login.tsx';
+import { onlyConfigures } from './may.ts';
 import { NotFound } from './not-found.tsx';
 import { findSession, session } from './sign-in.ts';
 
@@ -14,6 +15,7 @@ const WebhookPage = page(async () => (await import('./webhooks/webhook-page.tsx'
 const WebhooksPage = page(async () => (await import('./webhooks/webhooks-page.tsx')).WebhooksPage);
 const LocationPage = page(async () => (await import('./locations/location-page.tsx')).LocationPage);
 const LocationsPage = page(async () => (await import('./locations/locations-page.tsx')).LocationsPage);
+const NewLocationPage = page(async () => (await import('./set-up/new-location-page.tsx')).NewLocationPage);
 const TrafficPage = page(async () => (await import('./traffic/traffic-page.tsx')).TrafficPage);
 const VendorsPage = page(async () => (await import('./vendors/vendors-page.tsx')).VendorsPage);
 const PeoplePage = page(async () => (await import('./people/people-page.tsx')).PeoplePage);
@@ -52,12 +54,13 @@ export function Console() {
       <Layout>
         <Unbroken>
           <Router>
-            <Route path="/console" component={BoardPage} />
+            <Route path="/console" component={onlyConfigures() ? LocationsPage : BoardPage} />
             <Route path="/console/orders" component={OrdersPage} />
             <Route path="/console/orders/:serviceOrderId" component={OrderPage} />
             <Route path="/console/webhooks" component={WebhooksPage} />
             <Route path="/console/webhooks/:webhookId" component={WebhookPage} />
             <Route path="/console/locations" component={LocationsPage} />
+            <Route path="/console/locations/new" component={NewLocationPage} />
             <Route path="/console/locations/:locationId" component={LocationPage} />
             <Route path="/console/traffic" component={TrafficPage} />
             <Route path="/console/vendors" component={VendorsPage} />

@@ -3,20 +3,21 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
-import { may } from './may.ts';
+import { may, onlyConfigures } from './may.ts';
 import { SignInAgainDialog } from './sign-in-again-dialog.tsx';
 import { signInProblem } from './sign-in-elsewhere.ts';
 import { logOut, session } from './sign-in.ts';
+import type { NeededRole } from './wire.ts';
 
-const PAGES: readonly { href: string; name: string; isForAdmins?: true }[] = [
-  { href: '/console', name: 'Board' },
-  { href: '/console/orders', name: 'Orders' },
-  { href: '/console/webhooks', name: 'Webhooks' },
-  { href: '/console/locations', name: 'Locations' },
-  { href: '/console/traffic', name: 'Traffic' },
-  { href: '/console/vendors', name: 'Vendors' },
-  { href: '/console/people', name: 'People' },
-  { href: '/console/audit', name: 'Audit', isForAdmins: true },
+const PAGES: readonly { href: string; name: string; needs: NeededRole }[] = [
+  { href: '/console', name: 'Board', needs: 'viewer' },
+  { href: '/console/orders', name: 'Orders', needs: 'viewer' },
+  { href: '/console/webhooks', name: 'Webhooks', needs: 'viewer' },
+  { href: '/console/locations', name: 'Locations', needs: 'any' },
+  { href: '/console/traffic', name: 'Traffic', needs: 'viewer' },
+  { href: '/console/vendors', name: 'Vendors', needs: 'viewer' },
+  { href: '/console/people', name: 'People', needs: 'any' },
+  { href: '/console/audit', name: 'Audit', needs: 'admin' },
 ];
 
 /** The frame around every page. */
@@ -42,7 +43,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           The pass
         </a>
         <nav aria-label="Pages" ref={nav}>
-          {PAGES.filter((page) => !page.isForAdmins || may('admin', { anywhere: true })).map(({ href, name }) => (
+          {PAGES.filter(({ needs }) => may(needs, { anywhere: true })).map(({ href, name }) => (
             <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
               {name}
             </a>
@@ -61,7 +62,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
         </button>
       </header>
       <main id="main" tabIndex={-1}>
-        <Outage />
+        {!onlyConfigures() && <Outage />}
         {children}
       </main>
       <SignInAgainDialog />

@@ -28,6 +28,10 @@ import type * as grants from '../src/core/operators/operator-grants.ts';
 import type * as sessions from '../src/core/operators/operator-sessions.ts';
 import type * as named from '../src/core/operators/operator-tokens.ts';
 import type * as spill from '../src/core/spill/spill-webhook.ts';
+import type * as testOrders from '../src/core/placements/test-order.ts';
+import type * as connect from '../src/core/locations/connect-location.ts';
+import type * as settings from '../src/core/locations/describe-settings.ts';
+import type * as put from '../src/core/locations/put-location.ts';
 import type * as requests from '../src/operators/requests.ts';
 
 /** What a type becomes when it is sent as JSON: a Date is then a string. */
@@ -72,10 +76,17 @@ export type ListedLocations = Answer<typeof locations.ListedLocations>;
 export type ListedLocation = ListedLocations['locations'][number];
 export type ShownLocation = Answer<typeof location.ShownLocation>;
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
+export type ChangedLocation = Answer<typeof put.ChangedLocation>;
+export type LocationChange = ChangedLocation['changes'][number];
+export type ConnectedLocation = Answer<typeof connect.ConnectedLocation>;
+export type ShownProvider = Answer<typeof settings.ShownProvider>;
+export type PlacedTest = Answer<typeof testOrders.PlacedTest>;
+export type IssuedToken = Answer<typeof tokens.IssuedToken>;
 export type RevokedToken = Answer<typeof tokens.RevokedToken>;
 export type PausedLocation = Answer<typeof pause.PausedLocation>;
 
 export type Role = operators.Role;
+export type NeededRole = operators.NeededRole;
 export type Right = Answer<typeof operators.Right>;
 export type OperatorToken = Answer<typeof named.OperatorToken>;
 export type OperatorGrant = Answer<typeof grants.OperatorGrant>;

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { webhookUrl } from '../src/core/domain/make-token.ts';
 import { parseAllowedHosts } from '../src/core/egress/allowed-hosts.ts';
-import { putLocation } from '../src/core/locations/locations.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { registry } from '../src/providers/index.ts';

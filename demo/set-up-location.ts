@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { putLocation } from '../src/core/locations/locations.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/make-token.ts';

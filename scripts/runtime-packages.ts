@@ -32,6 +32,7 @@ export const CONSOLE_PACKAGES: readonly string[] = [
   'chart.js',
   'preact',
   'preact-iso',
+  'uqr',
 ];
 
 const IN = 'node_modules/';

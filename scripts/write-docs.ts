@@ -113,7 +113,16 @@ function missingVariables(): ReadonlySet<string> {
 
 function commandReference(): string {
   const program = buildProgram();
-  return program.commands.flatMap((each) => sectionsOf(each, `expediter ${each.name()}`, '##')).join('\n\n');
+  return visibleIn(program)
+    .flatMap((each) => sectionsOf(each, `expediter ${each.name()}`, '##'))
+    .join('\n\n');
+}
+
+function visibleIn(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => each.name() !== 'help');
 }
 
 function sectionsOf(command: Command, path: string, level: string): string[] {
@@ -133,7 +142,7 @@ function sectionsOf(command: Command, path: string, level: string): string[] {
   const own = [`${level} \`${path}\``, about, fields.join('\n'), linked(more.trim()), block];
   return [
     ...own.filter((part) => part !== ''),
-    ...command.commands.flatMap((each) => sectionsOf(each, `${path} ${each.name()}`, '###')),
+    ...visibleIn(command).flatMap((each) => sectionsOf(each, `${path} ${each.name()}`, '###')),
   ];
 }
 

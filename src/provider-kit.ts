@@ -19,6 +19,7 @@ export {
 export { joinName, splitName } from './core/domain/member-text.ts';
 export { REASON_CODES, ReasonCode } from './core/domain/reason-code.ts';
 export type {
+  Authorisation,
   CancelAnswer,
   Connection,
   Credentials,
@@ -36,8 +37,17 @@ export {
   type PosAnswer,
   type PosRequest,
 } from './providers/call-pos.ts';
-export { callWithToken, connectByCode, oauthGrant } from './providers/oauth.ts';
+export { callWithToken, connectByCode, oauthGrant, oauthRevoke } from './providers/oauth.ts';
 export { ageCheck, cutText, orderNote, reasonInWords, takeOff } from './providers/order-texts.ts';
 export { absentable, requestedId, parseJson, readShape, readState, timeIfAny } from './providers/read-json.ts';
-export { BaseUrl, baseUrl, DeliveredBy, entryOf, HttpUrl, ItemMap, Secret } from './providers/shared-settings.ts';
+export {
+  BaseUrl,
+  baseUrl,
+  DeliveredBy,
+  entryOf,
+  HttpUrl,
+  ItemMap,
+  Secret,
+  SHOWN,
+} from './providers/shared-settings.ts';
 export { verifyHmac } from './providers/verify-hmac.ts';

@@ -15,11 +15,11 @@ import { aside } from './put-aside.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
 export function BoardPage() {
-  const [{ column, ...filter }, change] = useFilters('location', 'integration', 'text', 'column');
+  const [{ column, ...filter }, change] = useFilters('group', 'location', 'integration', 'text', 'column');
   const isNarrow = useNarrow();
   const opened = useOpened();
   const shown = COLUMNS.find((each) => each === column) ?? opened;
-  useEffect(followBoard, []);
+  useEffect(() => followBoard(filter.group), [filter.group]);
   useLayoutEffect(() => {
     board.narrow(filter);
     draw();
@@ -60,7 +60,7 @@ export function BoardPage() {
   );
 }
 
-const FILTERED = ['location', 'integration', 'text'] as const;
+const FILTERED = ['group', 'location', 'integration', 'text'] as const;
 
 /** The column that a small screen opens on. It stays until the reader chooses another. */
 function useOpened(): ColumnName {

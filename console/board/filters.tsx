@@ -1,21 +1,35 @@
 import { useId } from 'preact/hooks';
 import { Choice } from '../parts/choice.tsx';
+import { ask } from '../api.ts';
+import { GroupChoice } from '../parts/group-choice.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { ListedLocations } from '../wire.ts';
 import type { Filter } from './create-board.ts';
 import { board, follow } from './live-board.ts';
+
+/** The group is filtered by the service. */
+export type BoardFilter = Filter & { group: string };
 
 export function Filters({
   filter,
   change,
 }: {
-  filter: Filter;
-  change: (some: Partial<Filter>, how?: 'typed') => void;
+  filter: BoardFilter;
+  change: (some: Partial<BoardFilter>, how?: 'typed') => void;
 }) {
+  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   follow('places');
   const { locations, integrations } = board.places();
   const id = useId();
-  const isSet = filter.location !== '' || filter.integration !== '' || filter.text !== '';
+  const isSet = filter.group !== '' || filter.location !== '' || filter.integration !== '' || filter.text !== '';
   return (
     <search class="filters board-filters">
+      <GroupChoice
+        page={id}
+        value={filter.group}
+        locations={known.value?.locations ?? []}
+        onChoose={(group) => change({ group })}
+      />
       <Choice
         id={`${id}-location`}
         label="Location"
@@ -43,7 +57,7 @@ export function Filters({
         />
       </div>
       {isSet && (
-        <button type="button" onClick={() => change({ location: '', integration: '', text: '' })}>
+        <button type="button" onClick={() => change({ group: '', location: '', integration: '', text: '' })}>
           Show all
         </button>
       )}

@@ -1,5 +1,5 @@
 import { batch, signal } from '@preact/signals';
-import { API } from '../api.ts';
+import { API, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { findSession, session } from '../sign-in.ts';
 import type { Attention, BoardComplete, BoardOrder } from '../wire.ts';
@@ -25,8 +25,11 @@ const AGAIN_MS = 3_000;
 const QUIET_MS = 120_000;
 const CHECK_EVERY_MS = 10_000;
 
-/** Follows the board until the returned function is called. If the session has ended, the login appears. */
-export function followBoard(): () => void {
+/**
+ * Follows the board until the returned function is called. If the session has ended, the login appears.
+ * @param group empty for all locations
+ */
+export function followBoard(group: string): () => void {
   let source: EventSource | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let patience: ReturnType<typeof setTimeout> | undefined;
@@ -36,7 +39,7 @@ export function followBoard(): () => void {
     clearTimeout(again);
     source?.close();
     lastSeenAt = Date.now();
-    source = new EventSource(`${API}/live`);
+    source = new EventSource(`${API}/live${query({ group })}`);
     source.addEventListener('reset', () => board.begin());
     source.addEventListener('orders', (event) => {
       lastSeenAt = Date.now();

@@ -1,27 +1,17 @@
 import { quote } from './quote.ts';
 
 /** Commands of the command line. Each runs unchanged in a POSIX shell. */
-export type Commands = Record<'issueToken' | 'connect' | 'show' | 'putSettings' | 'schema' | 'remove', string>;
+export type Commands = Record<'connect' | 'show' | 'putSettings' | 'schema', string>;
 
-export function commandsOf(
-  location: { locationId: string; integration: string },
-  token: { label?: string; expires?: string } = {},
-): Commands {
+export function commandsOf(location: { locationId: string; integration: string }): Commands {
   const { locationId } = location;
   const argument = locationId.startsWith('-') ? `-- ${quote(locationId)}` : quote(locationId);
   const ofLocation = option('--location', locationId);
-  const { label = '', expires = '' } = token;
   return {
-    issueToken: [
-      `expediter token issue ${ofLocation}`,
-      ...(label === '' ? [] : [option('--label', label)]),
-      ...(expires === '' ? [] : [option('--expires', expires)]),
-    ].join(' '),
     connect: `expediter provider connect ${argument}`,
     show: `expediter location show ${argument}`,
     putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings - < settings.json`,
     schema: `expediter provider schema ${quote(location.integration)}`,
-    remove: `expediter location remove ${argument}`,
   };
 }
 

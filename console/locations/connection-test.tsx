@@ -7,6 +7,7 @@ import type { CheckedLocation } from '../wire.ts';
 
 type Test = { checked: CheckedLocation; at: string } | { problem: string };
 
+/** Tests whether the settings reach the POS. An item of the list of what connects a location. */
 export function ConnectionTest({ locationId, canCheck }: { locationId: string; canCheck: boolean }) {
   const [test, setTest] = useState<Test>();
   const [isBusy, setBusy] = useState(false);
@@ -24,10 +25,10 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
   };
 
   return (
-    <section class="sheet" aria-labelledby="location-connection">
-      <div class="page-head">
-        <h2 id="location-connection">Connection</h2>
-        <WithRole needs="operator" at={locationId} to="To test it">
+    <li>
+      <div class="connection-head">
+        <h3>Settings</h3>
+        <WithRole needs="operator or integrator" at={locationId} to="To test them">
           <button type="button" onClick={() => void check()} aria-disabled={isBusy} aria-describedby="location-test">
             {isBusy ? 'Testing …' : 'Test connection'}
           </button>
@@ -46,7 +47,7 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
           <Result {...test} />
         )}
       </div>
-    </section>
+    </li>
   );
 }
 

@@ -2,15 +2,16 @@ import { sum } from '../parts/series.ts';
 import type { ListedLocation } from '../wire.ts';
 import { errorShare, errorTone, silence } from './assess-location.ts';
 
-export type LocationFilters = { text: string; integration: string; paused: string; by: string };
+export type LocationFilters = { text: string; group: string; integration: string; paused: string; by: string };
 
 /** Filters and sorts locations: the worst first, or by name, silence, traffic or errors. */
 export function findLocations(all: readonly ListedLocation[], filters: LocationFilters, now: number): ListedLocation[] {
   const wanted = filters.text.trim().toLocaleLowerCase();
   return all
     .filter(
-      ({ locationId, integration, pausedAt }) =>
-        locationId.toLocaleLowerCase().includes(wanted) &&
+      ({ locationId, name, groups, integration, pausedAt }) =>
+        `${locationId}\n${name ?? ''}`.toLocaleLowerCase().includes(wanted) &&
+        (filters.group === '' || groups.includes(filters.group)) &&
         (filters.integration === '' || filters.integration === integration) &&
         (filters.paused === '' || filters.paused === String(pausedAt !== null)),
     )

@@ -1,23 +1,24 @@
-import { useRoute } from 'preact-iso';
+import { useLocation, useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { Acts } from '../audit/actions.tsx';
-import { may } from '../may.ts';
+import { may, onlyConfigures } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Copyable } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
+import { pageOf } from '../parts/page-of.ts';
 import { Ago, Time } from '../parts/time.tsx';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
+import { Configuration } from '../set-up/configuration.tsx';
+import { Connection } from '../set-up/connection.tsx';
+import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
 import { connectionTone } from './assess-location.ts';
-import { CommandLine } from './command-line.tsx';
-import { commandsOf } from './commands.ts';
-import { ConnectionTest } from './connection-test.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import { LastSeen } from './locations-page.tsx';
 import './locations.css';
@@ -34,10 +35,30 @@ export function LocationPage() {
     [locationId],
     EVERY_MS,
   );
+  const isNew = useLocation().query['added'] !== undefined;
   return (
-    <Page title={locationId} beside={<Links locationId={locationId} />}>
-      <Loading loaded={loaded}>{(location) => <Shown key={locationId} location={location} loaded={loaded} />}</Loading>
+    <Page
+      title={loaded.value?.name ?? locationId}
+      beside={!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
+    >
+      {isNew && <Added locationId={locationId} />}
+      <Loading loaded={loaded}>
+        {(location) => <Shown key={locationId} location={location} loaded={loaded} isNew={isNew} />}
+      </Loading>
     </Page>
+  );
+}
+
+/** The last step of the wizard is on the location's own page, so that it can be left and resumed. */
+function Added({ locationId }: { locationId: string }) {
+  return (
+    <>
+      <Steps now={4} />
+      <p>
+        <b>{locationId} is stored.</b> Now connect it, in this order. You can leave, and continue here at any time.{' '}
+        <a href={pageOf.location(locationId)}>Done</a>
+      </p>
+    </>
   );
 }
 
@@ -61,85 +82,27 @@ function Links({ locationId }: { locationId: string }) {
   );
 }
 
-function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<ShownLocation> }) {
-  const { locationId, integration, pausedAt, pausedUntil, webhookUrl } = location;
+function Shown({
+  location,
+  loaded,
+  isNew,
+}: {
+  location: ShownLocation;
+  loaded: Loaded<ShownLocation>;
+  isNew: boolean;
+}) {
+  const { locationId, webhookUrl } = location;
   return (
     <>
       <div class="locations-beside">
-        <section class="sheet" aria-labelledby="location-now">
-          <div class="page-head">
-            <h2 id="location-now">Now</h2>
-            <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
-              <PauseOrResume location={location} onDone={loaded.again} />
-            </WithRole>
-          </div>
-          <dl class="locations-facts">
-            <dt>Orders</dt>
-            <dd>
-              {pausedAt === null ? (
-                <Badge tone="good">accepted</Badge>
-              ) : (
-                <>
-                  <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
-                  {pausedUntil !== null && (
-                    <>
-                      {' '}
-                      by the POS until <Time at={pausedUntil} />
-                    </>
-                  )}
-                  ; new orders wait
-                </>
-              )}
-            </dd>
-            <dt>Integration</dt>
-            <dd>{integration}</dd>
-            <dt>Last webhook</dt>
-            <dd>
-              <LastSeen at={location.lastSeenAt} />
-            </dd>
-            <dt>Webhooks, last hour</dt>
-            <dd>
-              <LastHourWebhooks location={location} />
-            </dd>
-            <dt>Errors, last hour</dt>
-            <dd>
-              <LastHourErrors location={location} />
-            </dd>
-            {location.notStored > 0 && (
-              <>
-                <dt>Not stored today</dt>
-                <dd>{location.notStored} webhooks that could not be authenticated, beyond the daily limit</dd>
-              </>
-            )}
-            <MissingWebhooks location={location} />
-            {location.oldToken !== null && (
-              <>
-                <dt>Refused: old token</dt>
-                <dd>
-                  <Badge tone="bad">{location.oldToken.webhooks} in 24 h</Badge>, the last{' '}
-                  <Ago at={location.oldToken.lastReceivedAt} />
-                </dd>
-              </>
-            )}
-            {location.grant !== null && (
-              <>
-                <dt>Connection</dt>
-                <dd>
-                  <ConnectionEnd grant={location.grant} />
-                </dd>
-              </>
-            )}
-            <dt>Configured</dt>
-            <dd>
-              <Ago at={location.updatedAt} />
-            </dd>
-          </dl>
-        </section>
-
-        <ConnectionTest locationId={locationId} canCheck={location.knows.check} />
+        {isNew && <Connection location={location} onDone={loaded.again} />}
+        <Now location={location} onDone={loaded.again} />
+        {!isNew && <Connection location={location} onDone={loaded.again} />}
       </div>
 
-      <Vendor locationId={locationId} />
+      <Configuration location={location} onDone={loaded.again} />
+
+      {!onlyConfigures(locationId) && <Vendor locationId={locationId} />}
 
       <section class="sheet" aria-labelledby="location-webhooks">
         <h2 id="location-webhooks">Webhooks</h2>
@@ -166,9 +129,81 @@ function Shown({ location, loaded }: { location: ShownLocation; loaded: Loaded<S
           {may('admin', locationId) && <a href={`/console/audit${query({ location: locationId })}`}>In the audit</a>}
         </section>
       )}
-
-      <CommandLine location={location} />
     </>
+  );
+}
+
+/** What the location does now. */
+function Now({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
+  const { locationId, pausedAt, pausedUntil } = location;
+  return (
+    <section class="sheet" aria-labelledby="location-now">
+      <div class="page-head">
+        <h2 id="location-now">Now</h2>
+        <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
+          <PauseOrResume location={location} onDone={onDone} />
+        </WithRole>
+      </div>
+      <dl class="locations-facts">
+        <dt>Orders</dt>
+        <dd>
+          {pausedAt === null ? (
+            <Badge tone="good">accepted</Badge>
+          ) : (
+            <>
+              <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
+              {pausedUntil !== null && (
+                <>
+                  {' '}
+                  by the POS until <Time at={pausedUntil} />
+                </>
+              )}
+              ; new orders wait
+            </>
+          )}
+        </dd>
+        <dt>Last webhook</dt>
+        <dd>
+          <LastSeen at={location.lastSeenAt} />
+        </dd>
+        <dt>Webhooks, last hour</dt>
+        <dd>
+          <LastHourWebhooks location={location} />
+        </dd>
+        <dt>Errors, last hour</dt>
+        <dd>
+          <LastHourErrors location={location} />
+        </dd>
+        {location.notStored > 0 && (
+          <>
+            <dt>Not stored today</dt>
+            <dd>{location.notStored} webhooks that could not be authenticated, beyond the daily limit</dd>
+          </>
+        )}
+        <MissingWebhooks location={location} />
+        {location.oldToken !== null && (
+          <>
+            <dt>Refused: old token</dt>
+            <dd>
+              <Badge tone="bad">{location.oldToken.webhooks} in 24 h</Badge>, the last{' '}
+              <Ago at={location.oldToken.lastReceivedAt} />
+            </dd>
+          </>
+        )}
+        {location.grant !== null && (
+          <>
+            <dt>Connection</dt>
+            <dd>
+              <ConnectionEnd grant={location.grant} />
+            </dd>
+          </>
+        )}
+        <dt>Configured</dt>
+        <dd>
+          <Ago at={location.updatedAt} />
+        </dd>
+      </dl>
+    </section>
   );
 }
 
@@ -215,23 +250,23 @@ function MissingWebhooks({ location }: { location: ShownLocation }) {
 
 /** What to do if a POS still uses a token that is no longer valid. */
 function OldToken({ location }: { location: ShownLocation }) {
-  const { locationId, integration, oldToken } = location;
+  const { locationId, oldToken } = location;
   if (oldToken === null) return null;
-  const { connect, issueToken } = commandsOf({ locationId, integration });
   const listed = query({ location: locationId, outcome: 'dropped', oldToken: 'true' });
   return (
     <div class="problem">
       <p>
         Webhooks arrive with the token <span class="mono">{oldToken.tokenId}</span>, which is {oldToken.state}. They are
-        answered with 401 and <a href={`/console/webhooks${listed}`}>stored for a day</a>.
+        answered with 401 and{' '}
+        {onlyConfigures(locationId) ? 'stored for a day' : <a href={`/console/webhooks${listed}`}>stored for a day</a>}.
       </p>
       {oldToken.state === 'of another integration' ? (
         <p>They come from the former POS. Disable them there. They cannot be replayed.</p>
       ) : (
-        <>
-          <p>Give the POS a new token, then replay them:</p>
-          <Copyable label="command for a new token" text={location.knows.connect ? connect : issueToken} />
-        </>
+        <p>
+          Give the POS a new token (under Connection: {location.knows.connect ? 'Connect' : 'Make a token'}), then
+          replay them.
+        </p>
       )}
     </div>
   );

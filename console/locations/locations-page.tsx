@@ -1,8 +1,10 @@
 import { computed } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { ask } from '../api.ts';
+import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Choice } from '../parts/choice.tsx';
+import { GroupChoice } from '../parts/group-choice.tsx';
 import { now } from '../parts/clock.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
@@ -21,14 +23,23 @@ const EVERY_MS = 10_000;
 export function LocationsPage() {
   const loaded = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), [], EVERY_MS);
   return (
-    <Page title="Locations">
+    <Page
+      title="Locations"
+      beside={
+        may('integrator', { anywhere: true }) && (
+          <a class="button primary" href="/console/locations/new">
+            Add a location
+          </a>
+        )
+      }
+    >
       <Loading loaded={loaded}>{({ locations }) => <List all={locations} />}</Loading>
     </Page>
   );
 }
 
 function List({ all }: { all: readonly ListedLocation[] }) {
-  const [filters, change] = useFilters('text', 'integration', 'paused', 'by');
+  const [filters, change] = useFilters('text', 'group', 'integration', 'paused', 'by');
   const found = useMemo(() => findLocations(all, filters, Date.now()), [all, ...Object.values(filters)]);
   // Rows are rendered again only if the data has changed.
   const rows = useMemo(
@@ -38,7 +49,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           <th scope="row">
             <a href={pageOf.location(location.locationId)}>{location.locationId}</a>
             <span class="locations-about">
-              {location.integration}
+              {[location.name, location.integration, ...location.groups].filter((each) => each !== null).join(' · ')}
               {location.pausedAt !== null && (
                 <Badge tone="warn">{location.pausedUntil === null ? 'paused' : 'paused by the POS'}</Badge>
               )}
@@ -60,7 +71,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
   if (all.length === 0) {
     return (
       <p>
-        There is no location yet. Run <code>expediter location put --help</code> to see how to configure one.
+        There is no location yet. Add one here, or run <code>expediter location put --help</code>.
       </p>
     );
   }
@@ -76,6 +87,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
             onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
           />
         </div>
+        <GroupChoice page="locations" value={filters.group} locations={all} onChoose={(group) => change({ group })} />
         <Choice
           id="locations-integration"
           label="Integration"

@@ -23,13 +23,12 @@ const TONES: Record<Token['state'], Tone> = {
 export function Tokens({ location, onRevoked }: { location: ShownLocation; onRevoked: () => void }) {
   const [chosen, setChosen] = useState<Token>();
   const { tokens } = location;
-  const canRevoke = may('admin', location.locationId);
-  if (tokens.length === 0)
-    return <p>There is no token yet, so the POS cannot send webhooks. Issue one at the command line, below.</p>;
+  const canRevoke = may('integrator', location.locationId);
+  if (tokens.length === 0) return <p>There is no token yet, so the POS cannot send webhooks.</p>;
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>
-      {!canRevoke && <p class="faint">To revoke a token, you need the role admin here.</p>}
+      {!canRevoke && <p class="faint">To revoke a token, you need the role integrator here.</p>}
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
           <li key={token.tokenId}>
@@ -106,7 +105,7 @@ function ConfirmRevocation({
   const lost = lostWith(tokenId, tokens, now.peek());
 
   const revoke = async (): Promise<void> => {
-    await ask<RevokedToken>('POST', `/locations/${encodeURIComponent(locationId)}/tokens/${tokenId}/revoke`);
+    await ask<RevokedToken>('DELETE', `/locations/${encodeURIComponent(locationId)}/tokens/${tokenId}`);
     announce(`${label ?? 'The token'} is revoked`);
     onRevoked();
   };

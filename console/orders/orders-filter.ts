@@ -6,6 +6,7 @@ export const MEMBER_STATES = Object.keys(MEMBER_STATE_TONES);
 /** The filter of the list of orders, as in the address and the API. */
 export type OrdersFilter = {
   location?: string;
+  group?: string;
   integration?: string;
   state?: string;
   memberState?: string;
@@ -17,6 +18,7 @@ export type OrdersFilter = {
 
 const ALLOWED: Record<keyof OrdersFilter, (value: string) => boolean> = {
   location: isSet,
+  group: isSet,
   integration: isSet,
   state: (value) => PLACEMENT_STATES.includes(value),
   memberState: (value) => MEMBER_STATES.includes(value),

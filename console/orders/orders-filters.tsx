@@ -11,7 +11,13 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
   const isSet = Object.keys(filter).length > 0;
   return (
     <search class="filters orders-filters" aria-label="Which orders">
-      <PlaceFilters page="orders" location={filter.location} integration={filter.integration} change={change} />
+      <PlaceFilters
+        page="orders"
+        location={filter.location}
+        group={filter.group ?? ''}
+        integration={filter.integration}
+        change={change}
+      />
       <Choice
         id="orders-state"
         label="Placement"

@@ -5,5 +5,7 @@ import { helpWith } from './help-with.ts';
 export function throwWithHelp(error: unknown): never {
   if (!(error instanceof Refused) || error.reason === null) throw error;
   const toDo = helpWith(error.reason, { locationId: null, integration: null }).map(({ say }) => say);
-  throw new Refused(error.status, [`${error.message}.`, ...toDo].join(' '), error.reason);
+  throw new Refused(error.status, [`${error.message}.`, ...toDo].join(' '), {
+    reason: error.reason,
+  });
 }

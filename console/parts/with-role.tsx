@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { may } from '../may.ts';
-import type { Role } from '../wire.ts';
+import type { NeededRole } from '../wire.ts';
 
 /** Shows `children`. If the operator lacks the role there, shows only which role is needed. */
 export function WithRole({
@@ -9,7 +9,7 @@ export function WithRole({
   to,
   children,
 }: {
-  needs: Role;
+  needs: NeededRole;
   at: Parameters<typeof may>[1];
   /** The action, such as `To retry it`. */
   to: string;

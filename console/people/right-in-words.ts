@@ -1,8 +1,10 @@
 import type { Right } from '../wire.ts';
 
-/** Writes roles and their locations. `viewer` is part of each role. */
-export function rightInWords({ roles, locations }: Right): string {
+/** Writes roles and where they apply. `viewer` is part of each role except `integrator`. */
+export function rightInWords({ roles, locations, locationGroups }: Right): string {
   const others = roles.filter((role) => role !== 'viewer');
   const what = others.length === 0 ? 'viewer' : others.join(', ');
-  return `${what} at ${locations === null ? 'all locations' : locations.join(', ')}`;
+  if (locations === null) return `${what} at all locations`;
+  const where = [...locations, ...locationGroups.map((group) => `all of group ${group}`)];
+  return `${what} at ${where.join(', ') || 'no location'}`;
 }

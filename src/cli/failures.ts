@@ -12,7 +12,7 @@ const NOT_FOUND = 3;
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
   process.stderr.write(`error: ${terminalText(describe(error))}\n`);
-  if (error instanceof NotDone) return { 400: WRONG_INPUT, 404: NOT_FOUND, 409: FAILED }[error.statusCode];
+  if (error instanceof NotDone) return { 400: WRONG_INPUT, 404: NOT_FOUND }[error.statusCode as number] ?? FAILED;
   return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
 

@@ -1,15 +1,17 @@
+import tab from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
 import { version } from '../core/domain/version.ts';
 import { addOperations } from '../operators/add-operations.ts';
 import { OPERATIONS } from '../operators/registry.ts';
+import { addApplyCommands } from './apply-command.ts';
 import { addCertifyCommand } from './certify-command.ts';
 import { readName, sayWho } from './command-line-actor.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './print.ts';
 import { withoutValues } from './failures.ts';
+import { addLoginCommands } from './login-commands.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addPlatformCommands } from './platform-commands.ts';
-import { addProviderCommands } from './provider-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 
 /** Builds all commands. Commander throws its errors, instead of exiting the process. */
@@ -34,9 +36,20 @@ Exit codes: 0 done, 1 failed or not possible now, 2 wrong usage or input, 3 not 
   addMigrateCommand(program);
   addDoctorCommand(program);
   addOperations(program, OPERATIONS);
+  addApplyCommands(program);
   addPlatformCommands(program);
-  addProviderCommands(program);
   addCertifyCommand(program);
   addRekeyCommand(program);
+  addLoginCommands(program);
+  addCompletion(program);
   return program;
+}
+
+/** Adds `completion`, which prints a script for a shell, and the hidden `complete`, which the script runs. */
+function addCompletion(program: Command): void {
+  tab(program, { completionCommandName: 'completion' });
+  const completion = program.commands.find((each) => each.name() === 'completion');
+  completion
+    ?.description('print a script that completes commands and options in a shell')
+    .addHelpText('after', examples('expediter completion bash'));
 }

@@ -13,6 +13,7 @@ export const RIGHTS = {
   audit_outcomes: ['SELECT', ...insert('audit_id outcome after')],
   call_outs: ['SELECT', 'INSERT', 'UPDATE'],
   cancellations: ['SELECT', 'INSERT', 'UPDATE'],
+  connect_links: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   dropped_bytes: ['SELECT', 'INSERT', 'UPDATE'],
   estimates_due: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

@@ -155,7 +155,7 @@ function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean)
 }
 
 /** Suggests a fix if the POS does not accept the order. For a POS that is built for us the fix is more specific. */
-function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
+export function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
   const page = pageFor(location, 'orders');
   if (location.provider.builtForUs === undefined || exchange === undefined)
     return `see what each answer means: ${page}`;
@@ -175,7 +175,7 @@ function fixForAnswer(exchange: Exchange | undefined, location: Location): strin
 }
 
 /** Writes the `started` row of an attempt before the call, like the service. @returns the attempt's number */
-async function beginCall(
+export async function beginCall(
   pool: Pool,
   claim: TestClaim,
   name: 'createOrder' | 'findOrder',
@@ -186,7 +186,7 @@ async function beginCall(
   return attempt;
 }
 
-function endOf(attempt: number, call: Call): AttemptEnd {
+export function endOf(attempt: number, call: Call): AttemptEnd {
   const { milliseconds } = call;
   if ('given' in call) return { attempt, outcome: call.given === undefined ? 'absent' : 'placed', milliseconds };
   const { error } = call;

@@ -59,7 +59,7 @@ const MEMBER: CanonicalOrder['member'] = {
   email: 'test@example.com',
   phone: '+493023125000',
 };
-const NOTES = 'Test order of expediter certify. Do not cook it.';
+const NOTES = 'Test order. Do not cook it.';
 
 const FULFILLMENTS: Record<FulfillmentType, CanonicalOrder['fulfillment']> = {
   pickup: { type: 'pickup' },

@@ -30,8 +30,22 @@ export const PROBLEMS = {
     title: 'Not possible now',
     about: 'The current state does not allow it. `detail` and `cause` say why. Nothing was changed.',
   },
-  413: { type: 'body-too-large', title: 'Body too large', about: 'The body is larger than 64 KiB.' },
+  412: {
+    type: 'changed-meanwhile',
+    title: 'Changed meanwhile',
+    about: 'It no longer has the ETag in `If-Match`. Nothing was changed.',
+  },
+  413: {
+    type: 'body-too-large',
+    title: 'Body too large',
+    about: 'The body is larger than 64 KiB, or this route allows.',
+  },
   415: { type: 'not-json', title: 'Not JSON', about: 'The body was not sent as `application/json`.' },
+  422: {
+    type: 'key-used',
+    title: 'Key already used',
+    about: 'The `Idempotency-Key` was used for another request. Nothing was changed.',
+  },
   429: {
     type: 'too-many-failures',
     title: 'Too many failed authentications',

@@ -41,9 +41,18 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
     set(backlog.paused, { state: 'paused' });
     set(backlog.inDoubt, { state: 'in_doubt' });
   });
+  gauge(
+    'expediter_group_placements_open',
+    'Orders that are not at their POS yet, by group of locations. An order counts in each group of its location.',
+    ['group', 'state'],
+    (set) => {
+      for (const { group, state, count } of sampled()?.groups ?? []) set(count, { group, state });
+    },
+  );
   const silent = 'Seconds since the last accepted webhook of any location of the integration.';
   byIntegration('expediter_integration_silent_seconds', silent, 'silent');
-  const lasts = 'Seconds until the first connection of a location ends, unless it is renewed.';
+  const lasts =
+    'Seconds until the first connection of a location ends, unless it is renewed. Negative: a location has none.';
   byIntegration('expediter_connection_left_seconds', lasts, 'lasts');
   one(
     'expediter_placements_for_operator',
@@ -103,7 +112,7 @@ export type Measured = {
 
 /**
  * Makes the service's metrics. Labels have few values, which are all known at the start, so each series begins with 0.
- * No label contains a location or text from a sender.
+ * No label contains a location or text from a sender. Groups of locations are named by operators.
  */
 export function createMetrics(about: Measured, registry = new Registry()): Metrics {
   const { now, spill } = about;

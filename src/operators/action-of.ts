@@ -11,20 +11,23 @@ export function isThing(of: Access['of']): of is Thing {
   return of === 'order' || of === 'webhook' || of === 'location';
 }
 
-/** Finds the location of the order, webhook or location in the input. @returns undefined if it does not exist */
+/**
+ * Finds the location of the order, webhook or location in the input.
+ * @returns undefined if it does not exist. Only a location comes with its groups
+ */
 export async function findThing(
   pool: Pool,
   of: Thing,
   { serviceOrderId, webhookId, locationId }: Options,
-): Promise<{ locationId: string | null } | undefined> {
+): Promise<{ locationId: string | null; groups?: readonly string[] } | undefined> {
   if (of === 'webhook') return findWebhook(pool, String(webhookId));
   const id = of === 'order' ? serviceOrderId : locationId;
   // Checked here, because Postgres throws an error for a text with a NUL character.
   if (!Id.safeParse(id).success) return undefined;
-  const { rows } = await pool.query<{ locationId: string | null }>(
+  const { rows } = await pool.query<{ locationId: string | null; groups?: readonly string[] }>(
     of === 'order'
       ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
-      : 'SELECT location_id AS "locationId" FROM locations WHERE location_id = $1::text',
+      : 'SELECT location_id AS "locationId", groups FROM locations WHERE location_id = $1::text',
     [id],
   );
   return rows[0];
@@ -50,7 +53,7 @@ export async function actOf(
   const found = await findThing(pool, of, params);
   if (found === undefined) return undefined;
   const { locationId } = found;
-  if (tokenId === undefined || locationId === null) return { ...done, locationId };
+  if (tokenId === undefined || locationId === null) return { ...done, locationId, ...(await about?.()) };
   // The id of another location's token is left out, because people who read the audit of this location would see it.
   const isOfLocation = (await listTokens(pool, locationId)).some((each) => each.tokenId === tokenId.toLowerCase());
   return { ...done, locationId, subject: isOfLocation ? tokenId : undefined };

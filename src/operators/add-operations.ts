@@ -1,25 +1,17 @@
 import { Option, type Command } from 'commander';
-import { commandLineActor } from '../cli/command-line-actor.ts';
 import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast } from '../cli/print.ts';
 import { describe } from '../cli/failures.ts';
-import { settingsRules, withDatabase } from '../cli/settings-rules.ts';
-import { readConfigOf, type Config } from '../server/config.ts';
+import { serviceOf } from '../cli/stored-login.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
-import { locationDeps } from '../core/locations/location-deps.ts';
-import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
-import { audited } from '../core/operators/audit.ts';
-import { actOf } from './action-of.ts';
 import {
   NotDone,
   PartlyDone,
-  perform,
-  type Caller,
+  type Ask,
   type CommandAbout,
   type CommandOption,
   type Operation,
   type Options,
-  type Settings,
 } from './operation.ts';
 import { GROUPS } from './registry.ts';
 import { PAGE_MAX } from './requests.ts';
@@ -84,6 +76,26 @@ function optionOf({ flags, about, required, choices, read, conflicts }: CommandO
   return option;
 }
 
+/**
+ * Gives a command a function that performs operations: by the API of the service that EXPEDITER_URL or a login names, or
+ * in the database of DATABASE_URL.
+ * @param operations those that the command may perform
+ */
+export async function withAsk<Result>(
+  operations: readonly Operation[],
+  work: (ask: Ask) => Promise<Result>,
+  connections?: number,
+): Promise<Result> {
+  // Imported here, because a command needs only one of the two.
+  const service = await serviceOf(process.env);
+  if (service !== undefined) {
+    const { askService } = await import('./ask-service.ts');
+    return work(askService(service));
+  }
+  const { withAskDatabase } = await import('./ask-database.ts');
+  return withAskDatabase(operations, work, connections);
+}
+
 /** Runs an operation and prints the result. The operation of a list runs once for each page. */
 async function run(
   operation: Operation,
@@ -96,11 +108,12 @@ async function run(
     await runPages(operation, typed, about, command);
     return;
   }
-  const { done, input, stopped } = await withCaller(operation, async (caller) => {
-    const whole = (await about.complete?.(caller.pool, typed)) ?? typed;
+  const operations = [operation, ...(about.complete === undefined ? [] : [about.complete.by])];
+  const { done, input, stopped } = await withAsk(operations, async (ask) => {
+    const whole = (await about.complete?.find(ask, typed)) ?? typed;
     if (typeof whole === 'string') throw new NotDone(404, whole);
     const read = readInput(operation, whole);
-    return performAction(operation, caller, read).then(
+    return ask(operation, read).then(
       (output) => ({ done: output, input: read, stopped: undefined }),
       (error: unknown) => {
         if (error instanceof PartlyDone) return { done: error.done, input: read, stopped: describe(error.cause) };
@@ -137,10 +150,10 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
   const field = about.rows ?? '';
   const rows: unknown[] = [];
   let next = after as string | undefined;
-  await withCaller(operation, async (caller) => {
+  await withAsk([operation], async (ask) => {
     do {
       const input = { ...filter, cursor: next, limit: Math.min(PAGE_MAX, Number(limit) - rows.length) };
-      const page = (await perform(operation, caller, readInput(operation, input)).catch((error: unknown) => {
+      const page = (await ask(operation, readInput(operation, input)).catch((error: unknown) => {
         if (!(error instanceof NotDone) || next === undefined) throw error;
         throw new NotDone(404, `--after: no list ends with "${next}"`);
       })) as Record<string, unknown>;
@@ -153,87 +166,31 @@ async function runPages(operation: Operation, typed: Options, about: CommandAbou
 }
 
 /** Validates the typed input with the operation's schemas. @throws NotDone */
-function readInput({ params, query, body }: Operation, typed: Options): Options {
-  const ids = Object.keys(params?.shape ?? {});
+export function readInput({ params, query, body }: Operation, typed: Options): Options {
+  const names = (schema: { shape: object } | undefined): string[] => Object.keys(schema?.shape ?? {});
   const given = Object.entries(typed).filter(([, value]) => value !== undefined);
-  const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => ids.includes(name))));
+  const inPath = params?.safeParse(Object.fromEntries(given.filter(([name]) => names(params).includes(name))));
   // The message does not repeat an invalid id, because it may be a secret that was typed in the wrong place.
   if (inPath?.error !== undefined) throw new NotDone(404, `The id is not valid: ${inPath.error.issues[0]?.message}`);
-  const others = Object.fromEntries(given.filter(([name]) => !ids.includes(name)));
-  const rest = (query ?? body)?.safeParse(others, { reportInput: true });
-  if (rest?.error !== undefined) {
-    throw new NotDone(
-      400,
-      shapeIssues(rest.error)
-        .map(issueInWords)
-        .join('; ')
-        .replace(/^cursor /, '--after '),
-    );
-  }
-  return { ...inPath?.data, ...(rest?.data as Options) };
-}
-
-type Noting = Caller & { noted(): string | undefined };
-
-async function withCaller<Result>(operation: Operation, work: (caller: Noting) => Promise<Result>): Promise<Result> {
-  const reads = operation.reads ?? [];
-  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
-  const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
-  const settings = rules && settingsOf(rules);
-  const unread = (): never => {
-    throw new Error(`${operation.id} does not say that it reads this`);
+  const others = given.filter(([name]) => !names(params).includes(name));
+  const isInQuery = (name: string): boolean => body === undefined || names(query).includes(name);
+  // A query has only texts.
+  const inQuery = others.filter(([name]) => isInQuery(name)).map(([name, value]) => [name, asText(value)]);
+  const inBody = others.filter(([name]) => query === undefined || !isInQuery(name));
+  return {
+    ...inPath?.data,
+    ...validate(query, Object.fromEntries(inQuery)),
+    ...validate(body, Object.fromEntries(inBody)),
   };
-  let after: string | undefined;
-  return withDatabase(env.DATABASE_URL, async (pool) => {
-    const pos =
-      rules && reads.includes('ALLOW_PRIVATE_HOSTS')
-        ? await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS)
-        : undefined;
-    return work({
-      pool,
-      config: env,
-      by: commandLineActor(),
-      within: (requested) => (requested === undefined ? undefined : [requested]),
-      note: (code) => void (after = code),
-      noted: () => after,
-      isOver: () => false,
-      wake() {},
-      get settings() {
-        return settings ?? unread();
-      },
-      get pos() {
-        return pos ?? unread();
-      },
-    });
-  });
 }
 
-function settingsOf(rules: SettingsRules): Settings {
-  const { registry, keys, publicUrl = '' } = rules;
-  return { decryptSettings: settingsDecrypter(rules), keys, publicUrl, registry };
+function asText(value: unknown): unknown {
+  return typeof value === 'boolean' ? String(value) : value;
 }
 
-/** Performs an operation, and records it in the audit as an action of the command's user. */
-async function performAction(operation: Operation, caller: Noting, input: Options): Promise<object> {
-  const { pool, by } = caller;
-  const { about } = operation;
-  const isDry = input['dryRun'] === true;
-  const action = await actOf(
-    pool,
-    operation,
-    { params: input, query: input, isDry },
-    about && (() => about(caller, input)),
-  );
-  if (action === undefined) return perform(operation, caller, input);
-  const work = (): Promise<{ done: object } | { refused: NotDone }> =>
-    perform(operation, caller, input).then(
-      (done) => ({ done }),
-      (error: unknown) => {
-        if (error instanceof NotDone) return { refused: error };
-        throw error;
-      },
-    );
-  const ended = await audited(pool, by, action, work, caller.noted);
-  if ('refused' in ended) throw ended.refused;
-  return ended.done;
+function validate(schema: Operation['body'], given: object): Options {
+  const read = schema?.safeParse(given, { reportInput: true });
+  if (read?.error === undefined) return read?.data as Options;
+  const issues = shapeIssues(read.error).map(issueInWords).join('; ');
+  throw new NotDone(400, issues.replace(/^cursor /, '--after '));
 }

@@ -1,26 +1,30 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import type { Pool } from 'pg';
 import { z } from 'zod';
+import { LIST, readList } from '../cli/print.ts';
+import { toCauseText } from '../core/domain/cause-text.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
-import { connectLocation } from '../core/locations/connect-location.ts';
+import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
+import { PausedLocation, findLocation, pauseLocation, resumeLocation } from '../core/locations/locations.ts';
 import {
-  PausedLocation,
-  WrongLocation,
-  findLocation,
-  pauseLocation,
+  ChangedLocation,
+  type LocationChange,
+  LocationDetails,
+  patchLocation,
   putLocation,
-  resumeLocation,
-  type DecryptSettings,
-} from '../core/locations/locations.ts';
+  type PutLocation,
+  type PutRefused,
+} from '../core/locations/put-location.ts';
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
-import { locationInWords, locationsTable, type SettingsShown } from './location-text.ts';
-import { NotDone, POS, SETTINGS, operation, type Operation } from './operation.ts';
-import { LocationParams } from './requests.ts';
+import type { Action } from '../core/operators/audit.ts';
+import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
+import { NotDone, POS, SETTINGS, operation, type Caller, type CommandOption, type Operation } from './operation.ts';
+import { LocationParams, group, groupOption, whether } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
@@ -29,7 +33,7 @@ const CHECK_MS = 8_000;
 
 const list = operation({
   id: 'listLocations',
-  role: 'viewer',
+  role: 'any',
   of: 'list',
   api: {
     tag,
@@ -39,59 +43,164 @@ const list = operation({
     output: ListedLocations,
     answer: 'The locations.',
   },
+  query: z.strictObject({ group }),
   async run({ pool, within }) {
-    const rows = await listSeenLocations(pool, within());
-    return { locations: rows.map((row) => ({ ...row, paused: row.pausedAt !== null })) };
+    return { locations: await listSeenLocations(pool, within()) };
   },
   print: ({ locations }) => locationsTable(locations),
   command: {
     name: 'location list',
     about: 'list all locations',
-    examples: ['expediter location list'],
+    options: [groupOption],
+    examples: ['expediter location list', 'expediter location list --group brand-nord'],
     rows: 'locations',
   },
 });
 
+/** Maximum body of a location in bytes: an item map may have thousands of entries. */
+const LOCATION_BYTES = 2 ** 20;
+const dryRun = whether('Change nothing, and answer with what would change.').optional();
+const { name, timeZone, country, contacts, groups } = LocationDetails.shape;
+const settings = z.record(z.string(), z.unknown()).meta({
+  description:
+    'As the schema of the integration says: see `GET /providers`. Secrets are stored encrypted and never shown.',
+});
+const Integration = Id.meta({ description: 'The name of an integration.', examples: ['standard'] });
+
+/** A location, without its id. */
+export const PutBody = z.strictObject({
+  integration: Integration,
+  settings,
+  name: name.default(null),
+  timeZone: timeZone.default(null),
+  country: country.default(null),
+  contacts: contacts.default([]),
+  groups: groups.default([]),
+});
+const PatchBody = z
+  .strictObject({
+    integration: Integration.optional(),
+    settings: settings.optional(),
+    name: name.optional(),
+    timeZone: timeZone.optional(),
+    country: country.optional(),
+    contacts: contacts.optional(),
+    groups: groups.optional(),
+  })
+  .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
+    error: 'must change something: integration, settings, name, timeZone, country, contacts or groups is required',
+  });
+
+type Wanted = Partial<LocationDetails> & { locationId: string; dryRun?: boolean | undefined };
+type PutInput = Wanted & { integration: string; settings: Readonly<Record<string, unknown>> };
+type PatchInput = Partial<PutInput> & Wanted;
+
+/** Stores a location, or what is given of it. `isDry` overrides the input, for the audit. */
+async function store(
+  { pool, settings: { registry, keys, publicUrl }, pos, headers, mayPlace, scope, service }: Caller,
+  { locationId, dryRun: isDry = false, integration, settings: given, ...details }: PatchInput,
+  isPatch: boolean,
+  isForAudit = false,
+): Promise<PutLocation | PutRefused | undefined> {
+  await refuseCountry(details.country);
+  const rules = { registry, keys, publicUrl: publicUrl || undefined, allowedHosts: pos.allowedHosts };
+  const options = {
+    ...headers,
+    dryRun: isDry || isForAudit,
+    mayPlace,
+    mayReuse: scope() === undefined,
+    mayMove: service === undefined,
+  };
+  if (isPatch) {
+    const patch = { ...details, ...(integration && { integration }), ...(given && { settings: given }) };
+    return patchLocation(pool, rules, locationId, patch, options);
+  }
+  return putLocation(pool, rules, { locationId, integration: integration ?? '', settings: given, ...details }, options);
+}
+
+async function refuseCountry(code: string | null | undefined): Promise<void> {
+  if (code === null || code === undefined) return;
+  // Imported here, because no other operation needs this library's tables.
+  const { isSupportedCountry } = await import('libphonenumber-js/min');
+  if (isSupportedCountry(code)) return;
+  const says = toCauseText('is not an ISO 3166-1 code such as DE');
+  throw new NotDone(400, `country ${says}`, { issues: [{ path: toCauseText('country'), received: 'string', says }] });
+}
+
+/** The audit's fields of a change. What cannot be stored has no `before`: the operation then refuses it. */
+async function aboutChange(caller: Caller, input: PatchInput, isPatch: boolean): Promise<Partial<Action>> {
+  const { locationId } = input;
+  const would = await store(caller, input, isPatch, true).catch(() => undefined);
+  return { locationId, before: would !== undefined && 'changes' in would ? sideOf(would, 'before') : '{}' };
+}
+
+/** One side of the changes, as JSON. A secret is `set`; if it changed, it is `changed`. */
+function sideOf({ changes }: PutLocation, side: 'before' | 'after'): string {
+  const isSecretChange = (change: LocationChange): boolean => change.before === 'set' && change.after === 'set';
+  return JSON.stringify(
+    Object.fromEntries(
+      changes.map((change) => [change.field, side === 'after' && isSecretChange(change) ? 'changed' : change[side]]),
+    ),
+  );
+}
+
+async function finish(
+  { pool, note, service }: Caller,
+  locationId: string,
+  done: PutLocation | PutRefused | undefined,
+): Promise<z.output<typeof ChangedLocation> | Refused | undefined> {
+  if (done === undefined) return undefined;
+  if ('refused' in done) return { ...done, ...(done.statusCode === 403 && { cause: NOT_INTEGRATOR }) };
+  note(sideOf(done, 'after'));
+  // Rights at a group include its locations.
+  if (done.changes.some(({ field }) => field === 'groups')) service?.identify.invalidateCache();
+  const [location, tokens] = await Promise.all([findLocation(pool, locationId), listTokens(pool, locationId)]);
+  const integration = done.changes.find(({ field }) => field === 'integration')?.after ?? location?.integration ?? '';
+  const isValid = (token: TokenRow): boolean => stateOfToken(token, integration, new Date()) === 'valid';
+  return { locationId, integration, ...done, validTokens: tokens.filter(isValid).length };
+}
+type Refused = PutRefused & { cause?: typeof NOT_INTEGRATOR };
+const NOT_INTEGRATOR = { code: 'role_missing', roles: ['integrator'] };
+
+const DETAILS: readonly CommandOption[] = [
+  { flags: '--name <text>', about: 'its name, for people' },
+  { flags: '--time-zone <name>', about: 'its IANA time zone, such as Europe/Berlin' },
+  { flags: '--country <code>', about: 'the country of telephone numbers in national form, such as DE' },
+  { flags: '--groups <names>', about: `its groups, such as its brand and its region; ${LIST}`, read: readList },
+  { flags: '--dry-run', about: 'change nothing, and print what would change' },
+];
+
 const put = operation({
   id: 'putLocation',
-  role: 'admin',
-  of: 'all',
+  role: 'integrator',
+  of: 'new',
   does: 'put',
-  body: z.strictObject({
-    locationId: Id,
-    integration: z.string(),
-    settings: z.unknown(),
-    country: z.string().toUpperCase().optional(),
-  }),
+  api: {
+    tag,
+    route: 'PUT /locations/:locationId',
+    summary: 'Create or replace a location',
+    description:
+      'Everything that the body leaves out is removed. Its held orders are tried immediately. The audit records what ' +
+      'changed, without secrets. An integrator of some groups creates locations only in these groups and only with ids ' +
+      'that have no orders or webhooks yet, and adds and removes no other group.',
+    output: ChangedLocation,
+    answer: 'It is stored.',
+    refuses: [412],
+    creates: true,
+    bodyLimit: LOCATION_BYTES,
+  },
+  takes: ['ifMatch'],
+  params: LocationParams,
+  query: z.strictObject({ dryRun }),
+  body: PutBody,
   reads: POS,
   wakes: true,
-  about: async ({ pool }, { locationId }) => ({
-    locationId,
-    before: (await findLocation(pool, locationId))?.integration,
-  }),
-  async run(
-    { pool, settings: { registry, keys, publicUrl }, pos, note },
-    { locationId, integration, settings, country },
-  ) {
-    // Imported here, because no other operation needs this library's tables.
-    const { isSupportedCountry } = await import('libphonenumber-js/min');
-    if (country !== undefined && !isSupportedCountry(country)) {
-      throw new NotDone(400, 'country: must be an ISO 3166-1 code such as DE');
-    }
-    const rules = { registry, keys, publicUrl: publicUrl || undefined, allowedHosts: pos.allowedHosts };
-    await putLocation(pool, rules, { locationId, integration, settings, country });
-    note(integration);
-    const tokens = await listTokens(pool, locationId);
-    const isValid = (token: TokenRow): boolean => stateOfToken(token, integration, new Date()) === 'valid';
-    return { locationId, integration, validTokens: tokens.filter(isValid).length };
-  },
-  print({ locationId, integration, validTokens }) {
-    const next = validTokens > 0 ? '' : `. For its webhooks, run: expediter token issue --location ${locationId}`;
-    return `${locationId} is served by ${integration}${next}`;
-  },
+  about: (caller, input: PutInput) => aboutChange(caller, input, false),
+  run: async (caller, input: PutInput) => finish(caller, input.locationId, await store(caller, input, false)),
+  print: (done, { dryRun: isDry }: Wanted) => changeInWords(done, isDry === true),
   command: {
     name: 'location put',
-    about: 'configure a location. All its previous settings are replaced, and its held orders are tried immediately',
+    about: 'create or replace a location. Everything that is not given is removed. Held orders are tried immediately',
     options: [
       { flags: '--location <id>', about: "the location's id on the platform", required: true },
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
@@ -100,54 +209,93 @@ const put = operation({
         about: 'a JSON file, or - for standard input; see: expediter provider schema',
         required: true,
       },
-      {
-        flags: '--country <code>',
-        about: 'the country of telephone numbers in national form, such as DE. By default the stored country stays',
-      },
+      ...DETAILS,
     ],
     more: `
-Settings are stored encrypted, and never printed. A URL in the settings with http or a private address is refused,
-unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
+Settings are stored encrypted, and secrets are never printed. A URL in the settings with http or a private address is
+refused, unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
 `,
     examples: [
-      'expediter location put --location club-1 --integration standard --settings club-1.json',
+      'expediter location put --location club-1 --integration standard --settings club-1.json --name "Club Nord"',
       'expediter location put --location club-2 --integration standard --settings - < club-1.json',
     ],
-    read: async ({ location, integration, settings, country }) => ({
+    read: async ({ location, settings: file, ...typed }) => ({
+      ...typed,
       locationId: location,
-      integration,
-      settings: await readSettings(String(settings)),
-      country,
+      settings: await readSettings(String(file)),
+    }),
+  },
+});
+
+const change = operation({
+  id: 'changeLocation',
+  role: 'integrator',
+  of: 'location',
+  does: 'change',
+  api: {
+    tag,
+    route: 'PATCH /locations/:locationId',
+    summary: 'Change a location',
+    description:
+      'Only the given fields change. Settings are merged by JSON Merge Patch (RFC 7396): null removes a field, and ' +
+      'secrets that are not given stay. If a URL changes to another host, all secrets must be given again. With another ' +
+      '`integration`, `settings` replaces all settings.',
+    output: ChangedLocation,
+    answer: 'It is changed.',
+    refuses: [412],
+    bodyLimit: LOCATION_BYTES,
+  },
+  takes: ['ifMatch'],
+  params: LocationParams,
+  query: z.strictObject({ dryRun }),
+  body: PatchBody,
+  reads: POS,
+  wakes: true,
+  about: (caller, input: PatchInput) => aboutChange(caller, input, true),
+  run: async (caller, input: PatchInput) => finish(caller, input.locationId, await store(caller, input, true)),
+  print: (done, { dryRun: isDry }: Wanted) => changeInWords(done, isDry === true),
+  command: {
+    name: 'location change',
+    about: 'change a location. What is not given stays',
+    argument,
+    options: [
+      { flags: '--settings <file>', about: 'a JSON file, or -, with the settings that change; null removes one' },
+      ...DETAILS,
+    ],
+    examples: [
+      'expediter location change club-1 --name "Club Nord" --groups brand-nord,berlin',
+      'expediter location change club-1 --settings - < club-1.json',
+    ],
+    read: async ({ settings: file, ...typed }) => ({
+      ...typed,
+      ...(typeof file === 'string' && { settings: await readSettings(file) }),
     }),
   },
 });
 
 const show = operation({
   id: 'showLocation',
-  role: 'viewer',
+  role: 'any',
   of: 'location',
   api: {
     tag,
     route: 'GET /locations/:locationId',
-    summary: 'One location with its tokens',
-    description: 'The settings are left out, and a token is shown by its id only.',
+    summary: 'One location with its settings and tokens',
+    description: 'A secret is shown by its fingerprint only, and a token by its id only.',
     output: ShownLocation,
     answer: 'The location.',
   },
   params: LocationParams,
   reads: SETTINGS,
-  async run({ pool, settings, service }, { locationId }) {
-    const shown = await showLocation({ ...settings, pool, now: service?.now ?? (() => new Date()) }, locationId);
-    if (shown === undefined || service !== undefined) return shown;
-    const validTokens = shown.tokens.filter(({ state }) => state === 'valid').length;
-    const fields = await settingsFields(pool, settings.decryptSettings, locationId);
-    return { ...shown, paused: shown.pausedAt !== null, validTokens, settings: fields };
-  },
-  print: (shown) => ('settings' in shown ? locationInWords(shown) : ''),
+  run: async ({ pool, settings, service, readsOrdersAt }, { locationId }) =>
+    showLocation(
+      { ...settings, pool, now: service?.now ?? (() => new Date()), readsOrders: readsOrdersAt(locationId) },
+      locationId,
+    ),
+  print: locationInWords,
   command: {
     name: 'location show',
-    about:
-      'show one location: integration, state, valid tokens, names of its settings without values, operator actions',
+    about: 'show one location: integration, state, valid tokens, settings without secrets, operator actions',
     argument,
     more: `
 It also says whether the POS uses an old token (docs/webhooks.md#an-old-token), and which command fixes that. If the POS
@@ -159,7 +307,7 @@ grants access for a limited time, it says when the access was last renewed, and 
 
 const check = operation({
   id: 'checkLocation',
-  role: 'operator',
+  role: 'operator or integrator',
   of: 'location',
   does: 'check',
   api: {
@@ -196,20 +344,38 @@ This also shows whether the tills take orders now, if the POS reports that.
 
 const connect = operation({
   id: 'connectLocation',
-  role: 'admin',
+  role: 'integrator',
   of: 'location',
   does: 'connect',
+  api: {
+    tag,
+    route: 'POST /locations/:locationId/connect',
+    summary: "Connect a location's POS to our webhook with a new token",
+    description:
+      "Registers the webhook if the POS's API allows it, and says what is left to do by hand. Earlier tokens stay " +
+      'valid until they are revoked. It takes up to 60 s.',
+    output: ConnectedLocation,
+    answer: 'What is done, and what is left to do. A step may contain the new token, which is not shown again.',
+    refuses: [409],
+  },
   params: LocationParams,
   reads: POS,
-  async run({ pool, settings: { registry, keys, publicUrl }, pos }, { locationId }) {
+  async run({ pool, settings: { registry, keys, publicUrl }, pos, note }, { locationId }) {
     if (publicUrl === '') {
       throw new NotDone(
-        400,
+        409,
         'PUBLIC_URL is not set, so no POS can call this service. Example: https://expediter.example.com',
       );
     }
     const rules = { registry, keys, publicUrl };
-    return { locationId, ...(await connectLocation({ ...pos, pool, rules }, locationId)) };
+    const { tokenId, done, todo } = await connectLocation({ ...pos, pool, rules }, locationId).catch(
+      (error: unknown) => {
+        if (!isOfPos(error)) throw error;
+        throw new NotDone(409, `The POS was not connected: ${error.message}`);
+      },
+    );
+    note(tokenId);
+    return { locationId, tokenId, done: [...done], todo: [...todo] };
   },
   print: ({ done, todo }) =>
     [...done, ...(todo.length > 0 ? ['Left to do:'] : []), ...todo.map((step) => `- ${step}`)].join('\n'),
@@ -285,24 +451,47 @@ const resume = operation({
 
 const remove = operation({
   id: 'removeLocation',
-  role: 'admin',
+  role: 'integrator',
   of: 'location',
   does: 'remove',
-  params: LocationParams,
-  async run({ pool }, { locationId }) {
-    const removed = await removeLocation(pool, locationId);
-    if (removed === undefined || 'refused' in removed) return removed;
-    return { locationId, removed: true, ...removed };
+  api: {
+    tag,
+    route: 'DELETE /locations/:locationId',
+    summary: 'Remove a location with its settings and tokens',
+    description:
+      'The location must be paused, and all its orders must have ended. Its orders and webhooks stay stored. After ' +
+      'five seconds its webhooks are answered 401. It also loses all roles that name it.',
+    output: z.object({ locationId: z.string(), removed: z.literal(true), tokens: z.int() }),
+    answer: 'It is removed.',
+    refuses: [409, 412],
   },
-  print: ({ locationId, tokens }) =>
-    `${locationId} is removed, with ${tokens} tokens; no token works after five seconds`,
+  takes: ['ifMatch'],
+  params: LocationParams,
+  query: z.strictObject({
+    dryRun,
+    unpaused: whether('Also remove a location that is not paused.').optional(),
+  }),
+  async run({ pool, headers, service }, { locationId, ...options }) {
+    const removed = await removeLocation(pool, locationId, { ...headers, ...options });
+    if (removed === undefined || 'refused' in removed) return removed;
+    service?.identify.invalidateCache();
+    return { locationId, removed: true as const, ...removed };
+  },
+  print: ({ locationId, tokens }, { dryRun: isDry }) =>
+    isDry === true
+      ? `${locationId} would be removed, with ${tokens} tokens`
+      : `${locationId} is removed, with ${tokens} tokens; no token works after five seconds`,
   command: {
     name: 'location remove',
     about: 'remove a paused location with its settings and tokens. Its orders and webhooks stay stored',
     argument,
+    options: [
+      { flags: '--unpaused', about: 'also if it is not paused' },
+      { flags: '--dry-run', about: 'change nothing, and print whether it can be removed' },
+    ],
     cannot: 'cannot be removed',
     more: `
-The location must be paused, and all its orders must have ended. Otherwise this prints the reason and exits 1.
+All orders of the location must have ended. Otherwise this prints the reason and exits 1.
 After five seconds its webhooks are answered 401. "order show" and "webhook show" still show its history.
 New orders of the platform for this location are held until "location put" configures it again. The location then has
 its old history again, but needs new tokens. Access tokens that the POS granted may be shared with other locations, so
@@ -312,7 +501,20 @@ they stay stored, encrypted, until 90 days after their last renewal. Revoke them
   },
 });
 
-export const LOCATION_OPERATIONS: readonly Operation[] = [put, list, show, check, connect, pause, resume, remove];
+/** The operations that `apply` and `export` consist of. */
+export const LOCATIONS = { put, list, show, remove };
+
+export const LOCATION_OPERATIONS: readonly Operation[] = [
+  put,
+  change,
+  list,
+  show,
+  check,
+  connect,
+  pause,
+  resume,
+  remove,
+];
 
 async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
   const stopped = Promise.withResolvers<never>();
@@ -327,19 +529,8 @@ async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal
   }
 }
 
-async function settingsFields(
-  pool: Pool,
-  decryptSettings: DecryptSettings,
-  locationId: string,
-): Promise<SettingsShown['settings']> {
-  try {
-    const found = await findLocation(pool, locationId);
-    const opened = found && (await decryptSettings(found));
-    return { fields: Object.keys(opened?.settings ?? {}) };
-  } catch (error) {
-    if (error instanceof WrongLocation) return { fields: [], problem: error.message };
-    throw error;
-  }
+function isOfPos(error: unknown): error is Error {
+  return error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp;
 }
 
 /** Reads settings for a command. No error message quotes them, because they contain credentials. */

@@ -1,6 +1,7 @@
 import { facts, sections, table, time, titled } from '../cli/print.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
+import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
 import { actsTable } from './reading-operations.ts';
 
@@ -8,7 +9,9 @@ export function locationsTable(rows: readonly LocationRow[]): string {
   return table(
     rows.map((row) => ({
       location: row.locationId,
+      name: row.name,
       integration: row.integration,
+      groups: row.groups.join(', '),
       paused: pausedInWords(row),
       updated: row.updatedAt,
     })),
@@ -16,26 +19,38 @@ export function locationsTable(rows: readonly LocationRow[]): string {
   );
 }
 
-/** A command shows only the field names of settings. If the settings cannot be used, `problem` says why. */
-export type SettingsShown = { validTokens: number; settings: { fields: string[]; problem?: string } };
-
-export function locationInWords(shown: ShownLocation & SettingsShown): string {
+export function locationInWords(shown: ShownLocation): string {
   const { locationId, settings, oldToken, knows, actions } = shown;
   return sections(
     facts({
       location: locationId,
+      name: shown.name,
       integration: shown.integration,
+      groups: shown.groups.join(', '),
       country: shown.country,
+      'time zone': shown.timeZone,
+      contacts: shown.contacts.map((each) => Object.values(each).join(' ')).join(', '),
       paused: pausedInWords(shown),
+      'reconnect needed since': shown.reconnectNeededAt,
       updated: shown.updatedAt,
       'valid tokens': shown.validTokens,
-      settings: settings.fields.join(', '),
       'connection renewed': shown.grant?.grantedAt,
       'connection lasts': grantInWords(shown.grant),
-      'cannot be used': settings.problem,
+      'cannot be used': shown.settingsProblem,
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last at ${time(oldToken.lastReceivedAt)}`,
       'fix it by': oldToken && fixOldToken(locationId, oldToken, knows.connect),
     }),
+    titled(
+      'Settings',
+      facts(
+        Object.fromEntries(
+          Object.entries(settings).map(([name, setting]) => [
+            name,
+            'value' in setting ? textOfValue(setting.value) : `secret, fingerprint ${setting.fingerprint}`,
+          ]),
+        ),
+      ),
+    ),
     titled('What operators did', actsTable(actions)),
   );
 }
@@ -59,4 +74,39 @@ function grantInWords(grant: ShownGrant | null): string | undefined {
   if (grant === null) return undefined;
   const { lastsUntil, daysLeft } = grant;
   return lastsUntil === null ? 'until it is revoked' : `until ${time(lastsUntil)}, ${daysLeft} days left`;
+}
+
+function textOfValue(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Describes what a change of a location did, or would do. */
+export function changeInWords(
+  {
+    locationId,
+    integration,
+    created,
+    changes,
+    validTokens,
+  }: PutLocation & { locationId: string; integration: string; validTokens: number },
+  isDry: boolean,
+): string {
+  const state = created ? `served by ${integration}` : 'changed';
+  const isSame = !created && changes.length === 0;
+  const first = isSame
+    ? `${locationId} ${isDry ? 'would stay as it is' : 'is unchanged'}`
+    : `${locationId} ${isDry ? 'would be' : 'is'} ${state}`;
+  const next =
+    isDry || validTokens > 0 ? '' : `. For its webhooks, run: expediter token issue --location ${locationId}`;
+  return sections(`${first}${next}`, created && !isDry ? '' : changesTable(changes));
+}
+
+export function changesTable(changes: readonly LocationChange[]): string {
+  return table(
+    changes.map(({ field, before, after }) => ({
+      field,
+      before: before === 'set' ? 'a secret' : before,
+      after: after === 'set' ? (before === 'set' ? 'another secret' : 'a secret') : after,
+    })),
+  );
 }

@@ -11,7 +11,23 @@ const erase = operation({
   of: 'all',
   // The member's id is not recorded, because the audit is stored for longer than the erased data.
   does: 'erase member',
-  body: z.strictObject({ memberId: Id, dryRun: z.boolean().default(false) }),
+  api: {
+    tag: 'Members',
+    route: 'POST /members/erase',
+    summary: 'Erase all data of one member now',
+    description:
+      'The orders stay, without member data. An order on its way to the POS is not erased, because its contents are ' +
+      'needed to place it: it is in `left`. Try again when it is sent or has ended. The audit does not name the member.',
+    output: z.object({
+      erased: z.array(z.string()).meta({ description: 'The ids of the orders that were erased.' }),
+      left: z.array(z.object({ serviceOrderId: z.string(), reason: z.string() })),
+    }),
+    answer: 'The orders of the member.',
+  },
+  body: z.strictObject({
+    memberId: Id.meta({ description: "The member's id on the platform." }),
+    dryRun: z.boolean().default(false).meta({ description: 'Only list the orders.' }),
+  }),
   async run({ pool, note }, { memberId, dryRun }) {
     const done = await eraseMember(pool, memberId, dryRun);
     note(`erased ${done.erased.length}, left ${done.left.length}`);

@@ -1,8 +1,10 @@
 import type { Pool } from 'pg';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Action } from '../core/operators/audit.ts';
+import { toCauseText } from '../core/domain/cause-text.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import type { Actor, Role } from '../core/operators/operator.ts';
+import type { ShapeIssue } from '../core/domain/shape-issues.ts';
+import type { Actor, NeededRole, Scope } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
@@ -13,17 +15,20 @@ import type { Config } from '../server/config.ts';
 
 /** The role that a route needs, and what the audit records about the route. */
 export type Access = {
-  role: Role;
+  role: NeededRole;
   /**
    * At which locations the caller needs the role:
    *
    * - `order`, `webhook`, `location`: at the location of the subject in the path. A caller with no role there gets 404
    * - `list`: at one location or more. The route leaves out all other locations with `within`
-   * - `given`: at each location in the body's `locations`, or at all locations if the body has none
+   * - `new`: like `location`, if it exists. If not, the groups in the body decide: see `Caller.mayPlace`. The answer does
+   *   not tell a caller with no role there whether the location exists
+   * - `given`: at each location in the body's `locations` and each group in its `locationGroups`, or at all locations if
+   *   the body has neither
    * - `all`: at all locations
    * - `none`: at one location or more
    */
-  of: 'order' | 'webhook' | 'location' | 'list' | 'given' | 'all' | 'none';
+  of: 'order' | 'webhook' | 'location' | 'new' | 'list' | 'given' | 'all' | 'none';
   /** True if the route sends no query to Postgres: cached permissions are enough while Postgres is unavailable. */
   whileAway?: true;
   /** The action's name in the audit. Every operation that changes something has one. */
@@ -45,8 +50,16 @@ export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 export type Caller = {
   pool: Pool;
   by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+  /** The headers that the operation takes and the request has. A command has none. */
+  headers: { readonly [name in keyof typeof HEADERS]?: string };
   /** Returns the locations that the answer may cover; undefined means all locations. */
   within(requested?: string): readonly string[] | undefined;
+  /** Returns where the caller has the operation's role. */
+  scope(): Scope;
+  /** Whether the caller may create a location with these groups (`before` is undefined), or change its groups. */
+  mayPlace(before: readonly string[] | undefined, after: readonly string[]): boolean;
+  /** Whether the caller may read orders at a location. */
+  readsOrdersAt(locationId: string): boolean;
   /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */
   note(after: string): void;
   /** Only for an operation with `reads: SETTINGS`. Other commands do not load them, so that they start faster. */
@@ -90,12 +103,15 @@ export type CommandAbout = {
   /** The argument's flags, its help text, and the input field that it sets. */
   argument?: { flags: string; about: string; field: string };
   options?: readonly CommandOption[];
-  /**
-   * Finds path parameters of the route that the user did not type.
-   * @returns the complete input; or a sentence that says why they were not found. It must not quote the typed text,
-   *   which may be a secret
-   */
-  complete?(pool: Pool, typed: Options): Promise<Options | string>;
+  /** Finds path parameters of the route that the user did not type, by another operation. */
+  complete?: {
+    by: Operation;
+    /**
+     * @returns the complete input; or a sentence that says why they were not found. It must not quote the typed text,
+     *   which may be a secret
+     */
+    find(ask: Ask, typed: Options): Promise<Options | string>;
+  };
   /** Words between the subject and the reason of a refusal, such as `cannot be removed`. */
   cannot?: string;
   /** Help text below the options. */
@@ -113,29 +129,60 @@ export type CommandAbout = {
 };
 type Typed = Options | { operation: Operation; input: Options };
 
+/** Request headers that an operation may take. An output field `etag` becomes the header ETag. */
+export const HEADERS = {
+  ifMatch: {
+    header: 'if-match',
+    schema: z
+      .string()
+      .max(500)
+      .regex(/^\s*(\*|"[\w-]{1,64}"(\s*,\s*"[\w-]{1,64}")*)\s*$/, { error: 'is not the ETag of an earlier answer' })
+      .optional()
+      .meta({
+        description: 'The ETag of an earlier answer. If the location has changed since then, the answer is 412.',
+      }),
+  },
+  idempotencyKey: {
+    header: 'idempotency-key',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]{8,255}$/, { error: 'is not 8 to 255 visible ASCII characters' })
+      .optional()
+      .meta({
+        description: 'A text of your choice, such as a UUID. The same request with the same key has the same answer.',
+      }),
+  },
+} as const;
+
 type Shapes = { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
 type Of<Shape> = Shape extends z.ZodType ? z.output<Shape> : unknown;
 type InputOf<S extends Shapes> = Of<S['params']> & Of<S['query']> & Of<S['body']>;
-type Refusal = { refused: string; cause?: unknown };
+type Refusal = { refused: string; statusCode?: NotDone['statusCode']; cause?: unknown };
 type Done<Result> = Exclude<Result, Refusal | undefined>;
 
 /** The part of an operation that only the API needs. */
 type Api<Output> = {
   /** Method and path in Fastify's form, without the prefix of the API. */
-  route: `${'GET' | 'POST'} /${string}`;
+  route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
   tag: string;
   summary: string;
   description: string;
   output: Output;
   /** A sentence that describes the output. */
   answer: string;
-  /** True if the current state may not allow the operation, which is then answered 409. */
-  refuses?: true;
+  /** Statuses of refusals. 409: the current state does not allow the operation. */
+  refuses?: readonly (409 | 412 | 422)[];
+  /** True if the operation may create its subject, which is then answered 201. Its output has `created`. */
+  creates?: true;
+  /** Set if the body may be larger than 64 KiB: the maximum in bytes. */
+  bodyLimit?: number;
 };
 
 type About<S extends Shapes, Input, Result> = Access &
   S & {
     id: string;
+    /** Headers that a request may have: see `Caller.headers`. */
+    takes?: readonly (keyof typeof HEADERS)[];
     /** The message if the subject does not exist. By default it is taken from `noSuch`. */
     missing?: string;
     /** Variables that a command needs in addition to DATABASE_URL. */
@@ -150,6 +197,8 @@ type About<S extends Shapes, Input, Result> = Access &
     fails?(done: Done<Result>, input: Input): string | boolean;
     /** Returns further fields of the action in the audit. */
     about?(caller: Caller, input: Input): Promise<Partial<Action>>;
+    /** Joins the outputs of a run that the API does in parts: each output but the last has a `next`. */
+    join?(parts: readonly object[]): object;
     command?: CommandAbout;
   };
 
@@ -164,11 +213,14 @@ export function operation<
   return about as unknown as Operation;
 }
 
+/** Performs an operation, in the database or by the API of a service. @throws NotDone, PartlyDone */
+export type Ask = (operation: Operation, input: Options) => Promise<object>;
+
 /** The operation was refused, and nothing was changed. */
 export class NotDone extends Error {
   override readonly name = 'NotDone';
-  readonly statusCode: 400 | 404 | 409;
-  constructor(statusCode: 400 | 404 | 409, message: string, cause?: unknown) {
+  readonly statusCode: 400 | 403 | 404 | 409 | 412 | 422;
+  constructor(statusCode: NotDone['statusCode'], message: string, cause?: unknown) {
     super(message, { cause });
     this.statusCode = statusCode;
   }
@@ -191,17 +243,25 @@ export const noSuch = {
   location: 'No location has this id.',
 } as const;
 
+/** The wrong settings of a location, with their paths in the body. */
+function issuesOf(cause: WrongLocation['cause']): { issues: ShapeIssue[] } | undefined {
+  if (cause?.code !== 'wrong_settings') return undefined;
+  const issues = cause.issues.map((issue) => ({ ...issue, path: toCauseText(`settings.${issue.path}`) }));
+  return { issues };
+}
+
 /** Runs an operation for a request or a command. @throws NotDone */
 export async function perform(operation: Operation, caller: Caller, input: Options): Promise<object> {
   const done = await operation.run(caller, input).catch((error: unknown) => {
     if (!(error instanceof WrongLocation)) throw error;
     if (error.cause?.code === 'no_location') return undefined;
-    throw new NotDone(400, error.message);
+    throw new NotDone(400, error.message, issuesOf(error.cause));
   });
   if (typeof done !== 'object' || done === null)
     throw new NotDone(404, operation.missing ?? noSuch[operation.of as keyof typeof noSuch]);
   if ('refused' in done && typeof done.refused === 'string') {
-    throw new NotDone(409, done.refused, 'cause' in done ? done.cause : undefined);
+    const { statusCode = 409, cause } = done as Refusal;
+    throw new NotDone(statusCode, done.refused, cause);
   }
   if (operation.wakes === true && input['dryRun'] !== true) caller.wake();
   return done;

@@ -22,6 +22,7 @@ import {
   OrderQuery,
   OrdersQuery,
   Resolve,
+  groupOption,
   pagingOptions,
   spanOptions,
 } from './requests.ts';
@@ -42,7 +43,7 @@ const list = operation({
     answer: 'A page of orders.',
   },
   query: OrdersQuery,
-  async run({ pool, within }, { location, needs, limit, cursor, ...filter }) {
+  async run({ pool, within }, { location, group: _group, needs, limit, cursor, ...filter }) {
     const found = await listOrders(
       pool,
       { ...filter, locations: within(location), needsOperator: needs === 'operator' || undefined },
@@ -57,6 +58,7 @@ const list = operation({
     about: 'list orders by their first signal, newest first, without member data',
     options: [
       { flags: '--location <id>', about: 'at this location' },
+      groupOption,
       { flags: '--integration <name>', about: 'last sent through this integration' },
       { flags: '--state <state>', about: 'state of the placement', choices: PLACEMENT_STATES },
       { flags: '--needs-operator', about: 'only orders in doubt that wait for an operator' },
@@ -138,7 +140,7 @@ const retry = operation({
       'failure is final: the platform must place a new order.',
     output: Retried,
     answer: 'The placement is tried now.',
-    refuses: true,
+    refuses: [409],
   },
   params: OrderParams,
   wakes: true,
@@ -167,7 +169,7 @@ const resolve = operation({
       'be cancelled.',
     output: Resolved,
     answer: 'The order continues.',
-    refuses: true,
+    refuses: [409],
   },
   params: OrderParams,
   body: Resolve,
@@ -227,7 +229,7 @@ const conclude = operation({
     description: 'If the restaurant cancelled the order, the member is notified. If not, the order continues.',
     output: CancellationConcluded,
     answer: 'The cancellation has ended.',
-    refuses: true,
+    refuses: [409],
   },
   params: OrderParams,
   body: ConcludeCancel,
@@ -257,7 +259,7 @@ const cancel = operation({
       '(`asks_pos`). The order is then cancelled only when the POS confirms.',
     output: CancellationRequested,
     answer: 'The order is being cancelled.',
-    refuses: true,
+    refuses: [409],
   },
   params: OrderParams,
   wakes: true,

@@ -6,7 +6,7 @@ import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
 import { operation, type Operation } from './operation.ts';
-import { When, oneOf, paging, pagingOptions, spanOptions } from './requests.ts';
+import { When, group, groupOption, oneOf, paging, pagingOptions, spanOptions } from './requests.ts';
 
 const audit = operation({
   id: 'readAudit',
@@ -20,8 +20,9 @@ const audit = operation({
       'The list has codes and ids, but no member data. An admin of some locations reads the actions at these ' +
       'locations. Only an admin of all locations reads the actions that belong to no location. An action is recorded ' +
       'before it is done. If it cannot be recorded, it is not done, and the answer is 503. Rows never change, and are ' +
-      'stored for `AUDIT_RETENTION_DAYS`. The only texts that staff typed in them are names of tokens, and addresses ' +
-      'and groups that have roles. At most a thousand refusals a minute are recorded for one operator.',
+      'stored for `AUDIT_RETENTION_DAYS`. The only texts that staff typed in them are names of tokens, addresses and ' +
+      'groups that have roles, and of locations all but secrets and contacts. At most a thousand refusals a minute are ' +
+      'recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },
@@ -29,6 +30,7 @@ const audit = operation({
     actor: Id.optional().meta({ description: "The operator's name in the audit, or the operator's id." }),
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
+    group,
     order: Id.optional().meta({
       description: 'About this order. Replays of its webhooks are shown with the order.',
     }),
@@ -40,7 +42,7 @@ const audit = operation({
     until: When.optional().describe('Only actions that began before this time.'),
     ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
   }),
-  run: ({ pool, within }, { location, order, limit, cursor, ...filter }) =>
+  run: ({ pool, within }, { location, group: _group, order, limit, cursor, ...filter }) =>
     readAudit(pool, { ...filter, locations: within(location), serviceOrderId: order }, { before: cursor, limit }),
   print: ({ actions }) => actsTable(actions, 'No actions match.'),
   command: {
@@ -50,6 +52,7 @@ const audit = operation({
       { flags: '--actor <name>', about: "the operator's name in the audit, or the operator's id" },
       { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
       { flags: '--location <id>', about: 'at this location' },
+      groupOption,
       { flags: '--order <id>', about: 'about this order; replays of its webhooks are in `order show`' },
       { flags: '--outcome <outcome>', about: 'how it ended', choices: FILTER_OUTCOMES },
       ...spanOptions('begun'),
@@ -92,6 +95,7 @@ const traffic = operation({
       .transform((hours) => HOURS[hours])
       .meta({ description: 'How many hours back.', examples: ['6'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
+    group,
     integration: Id.optional().meta({ description: 'Through this integration.' }),
   }),
   run: ({ pool, within }, { hours, location, integration }) =>
@@ -115,6 +119,7 @@ const scorecards = operation({
   },
   query: z.strictObject({
     location: Id.optional().meta({ description: 'Only this location.' }),
+    group,
     integration: Id.optional().meta({ description: 'Each location of this integration.' }),
   }),
   async run({ pool, within }, { location, integration }) {

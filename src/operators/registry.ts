@@ -1,8 +1,10 @@
 import type { Access, Operation } from './operation.ts';
+import { CONNECT_OPERATIONS } from './connect-operations.ts';
 import { LOCATION_OPERATIONS } from './location-operations.ts';
 import { MEMBER_OPERATIONS } from './member-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
 import { RIGHTS_OPERATIONS } from './rights-operations.ts';
+import { PROVIDER_OPERATIONS } from './provider-operations.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
@@ -11,7 +13,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...ORDER_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
+  ...CONNECT_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...PROVIDER_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...RIGHTS_OPERATIONS,
   ...READING_OPERATIONS,
@@ -57,10 +61,10 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   operator: {
     about: 'permissions: named tokens, the roles of people who sign in, and their sessions',
     more: `
-Roles: viewer reads everything except member data. Every other role includes viewer. operator retries, resolves,
-cancels, replays and pauses. member-data reads what a member ordered or wrote. admin manages permissions. operator,
-member-data and admin do not include each other. These commands need only DATABASE_URL and no role. The audit names the
-machine's user.
+Roles: viewer reads everything except member data. Every other role but integrator includes viewer. operator retries,
+resolves, cancels, replays and pauses. member-data reads what a member ordered or wrote. integrator configures
+locations, and reads only locations. admin manages permissions. operator, member-data, integrator and admin do not
+include each other. With DATABASE_URL, these commands need no role, and the audit names the machine's user.
 `,
     examples: [
       'expediter operator token issue --name nightly-report --role viewer --expires 90d',
@@ -98,7 +102,7 @@ export const API_PATH = '/v1';
 /** Routes for programs that are not below API_PATH. The console does not have them. */
 export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
   'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
-  'GET /openapi.json': { role: 'viewer', of: 'none', whileAway: true },
+  'GET /openapi.json': { role: 'any', of: 'none', whileAway: true },
 };
 
 /** @returns method and path of a route with the prefix that programs use */

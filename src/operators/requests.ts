@@ -36,6 +36,9 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
   cursor: cursor.optional().meta({ description: 'The `next` of the previous page.' }),
 });
 
+export const group = Id.optional().meta({ description: 'Only at locations of this group.', examples: ['brand-nord'] });
+export const groupOption: CommandOption = { flags: '--group <name>', about: 'only at locations of this group' };
+
 export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
@@ -71,6 +74,7 @@ export const OrderParams = z.strictObject({
 });
 
 export const OrdersQuery = z.strictObject({
+  group,
   location: Id.optional().meta({ description: 'Only orders at this location.' }),
   integration: Id.optional().meta({ description: 'Only orders last sent through this integration.' }),
   state: oneOf(PLACEMENT_STATES, 'State of the placement.').optional(),
@@ -110,6 +114,7 @@ const WebhookId = z
 export const WebhookParams = z.strictObject({ webhookId: WebhookId });
 
 const webhookFilter = {
+  group,
   outcome: oneOf(WEBHOOK_OUTCOMES, 'The outcome of the webhook.').optional(),
   location: Id.optional().meta({ description: 'Only webhooks at this location.' }),
   integration: Id.optional().meta({ description: 'Only webhooks through this integration.' }),

@@ -42,6 +42,7 @@ const RIGHT: readonly CommandOption[] = [
     about: `only at these locations; ${LIST}; by default at all locations`,
     read: readList,
   },
+  { flags: '--location-groups <names>', about: `also at all locations of these groups; ${LIST}`, read: readList },
 ];
 const withRight = ({ role, locations = null, ...typed }: Options): Options => ({ ...typed, roles: role, locations });
 
@@ -71,7 +72,7 @@ const listTokens = operation({
     output: z.object({ tokens: z.array(OperatorToken) }),
     answer: 'The named tokens.',
   },
-  run: async ({ pool, within }) => ({ tokens: await listOperatorTokens(pool, within()) }),
+  run: async ({ pool, scope }) => ({ tokens: await listOperatorTokens(pool, scope()) }),
   print: ({ tokens }) =>
     table(
       tokens.map((each) => ({
@@ -107,16 +108,16 @@ const issueToken = operation({
       'same name or a name that looks like it. An admin of some locations can make at most 100 tokens.',
     output: OperatorToken.extend({ token: z.string() }).meta({ id: 'IssuedOperatorToken' }),
     answer: 'The token.',
-    refuses: true,
+    refuses: [409],
   },
   body: IssueToken,
-  async run(caller, { name, roles, locations, expiresAt }) {
-    const wanted = { name, roles, locations, expiresAt };
+  async run(caller, { name, roles, locations, locationGroups, expiresAt }) {
+    const wanted = { name, roles, locations, locationGroups, expiresAt };
     caller.note(givenInWords(wanted));
     return recordGiven(
       caller,
       { action: 'issue token' },
-      await issueOperatorToken(caller.pool, wanted, caller.within()),
+      await issueOperatorToken(caller.pool, wanted, caller.scope()),
     );
   },
   print: ({ token, tokenId, name, expiresAt, ...right }) =>
@@ -161,7 +162,7 @@ const revokeToken = operation({
   },
   params: TokenParams,
   async run(caller, { tokenId }) {
-    const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.within());
+    const revoked = await revokeOperatorToken(caller.pool, tokenId, caller.scope());
     return recordGiven(caller, { action: 'revoke token', subject: tokenId }, revoked);
   },
   print: ({ tokenId }) => `${tokenId} is revoked; it no longer works after five seconds`,
@@ -185,7 +186,7 @@ const listGrants = operation({
     output: z.object({ grants: z.array(OperatorGrant) }),
     answer: 'The grants.',
   },
-  run: async ({ pool, within }) => ({ grants: await listOperatorGrants(pool, within()) }),
+  run: async ({ pool, scope }) => ({ grants: await listOperatorGrants(pool, scope()) }),
   print: ({ grants }) =>
     table(
       grants.map(({ grantId, email, group, createdAt, ...right }) => ({
@@ -217,11 +218,11 @@ const addGrant = operation({
     description: 'Giving the same roles again changes nothing.',
     output: OperatorGrant,
     answer: 'The grant.',
-    refuses: true,
+    refuses: [409],
   },
   body: AddGrant,
-  async run(caller, { email, group, roles, locations }) {
-    const wanted = { email, group, roles, locations };
+  async run(caller, { email, group, roles, locations, locationGroups }) {
+    const wanted = { email, group, roles, locations, locationGroups };
     caller.note(givenInWords(wanted));
     return recordGiven(caller, { action: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
   },
@@ -259,7 +260,7 @@ const removeGrant = operation({
   },
   params: GrantParams,
   async run(caller, { grantId }) {
-    const removed = await removeOperatorGrant(caller.pool, grantId, caller.within());
+    const removed = await removeOperatorGrant(caller.pool, grantId, caller.scope());
     return recordGiven(caller, { action: 'take roles', subject: grantId }, removed);
   },
   print: (removed) => `${givenInWords(removed)}: taken back after five seconds`,

@@ -1,27 +1,74 @@
 import { z } from 'zod';
 import { facts, readFuture, table } from '../cli/print.ts';
+import { isStorable } from '../core/domain/cause-text.ts';
 import { webhookUrl } from '../core/domain/make-token.ts';
 import { listLocations } from '../core/locations/locations.ts';
-import { RevokedToken, issueToken, listTokens, revokeToken, stateOfToken } from '../core/locations/webhook-tokens.ts';
+import { Id } from '../core/domain/order.ts';
+import {
+  IssuedToken,
+  KeyUsed,
+  RevokedToken,
+  TOKEN_STATES,
+  TokenRow,
+  issueToken,
+  listTokens,
+  revokeToken,
+  stateOfToken,
+} from '../core/locations/webhook-tokens.ts';
 import { NotDone, noSuch, operation, type Operation } from './operation.ts';
-import { EXAMPLE_ID, LocationParams, When, idOf } from './requests.ts';
+import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf } from './requests.ts';
+
+const Label = z
+  .string()
+  .max(200)
+  .refine(isStorable, { error: 'contains a NUL or a lone surrogate' })
+  .meta({ description: 'What the token is for.', examples: ['till, 2027'] });
 
 const issue = operation({
   id: 'issueToken',
-  role: 'admin',
+  role: 'integrator',
   of: 'location',
   does: 'issue',
+  api: {
+    tag: 'Locations',
+    route: 'POST /locations/:locationId/tokens',
+    summary: 'Make a webhook token for a location',
+    description:
+      'Only this answer contains the token, because only its SHA-256 is stored. Earlier tokens stay valid. If the ' +
+      'answer may have been lost, repeat the request with the same `Idempotency-Key`: you get the same token.',
+    output: IssuedToken,
+    answer: 'The token.',
+    refuses: [422],
+  },
+  takes: ['idempotencyKey'],
   params: LocationParams,
-  body: z.strictObject({ label: z.string().optional(), expiresAt: When.optional() }),
+  body: z.preprocess(
+    (body) => body ?? {},
+    z.strictObject({
+      label: Label.optional(),
+      expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
+    }),
+  ),
   reads: ['PUBLIC_URL', 'PORT'],
-  async run({ pool, config, note }, { locationId, label, expiresAt }) {
-    const { token, tokenId, integration } = await issueToken(pool, { locationId, label, expiresAt });
+  async run(caller, { locationId, label, expiresAt }) {
+    const { pool, by, config, service, note } = caller;
+    const { idempotencyKey } = caller.headers;
+    const repeatable =
+      idempotencyKey === undefined
+        ? undefined
+        : { keys: caller.settings.keys, by: `${by.kind} ${by.id}`, idempotencyKey };
+    const { token, tokenId, integration } = await issueToken(pool, { locationId, label, expiresAt, repeatable }).catch(
+      (error: unknown) => {
+        throw error instanceof KeyUsed ? new NotDone(422, error.message) : error;
+      },
+    );
     note(tokenId);
-    const origin = config.PUBLIC_URL ?? `http://localhost:${config.PORT}`;
-    return { token, url: webhookUrl(origin, { token, integration, locationId }), tokenId };
+    const origin =
+      service === undefined ? (config.PUBLIC_URL ?? `http://localhost:${config.PORT}`) : caller.settings.publicUrl;
+    return { token, url: origin === '' ? null : webhookUrl(origin, { token, integration, locationId }), tokenId };
   },
   print(issued) {
-    const isLocal = issued.url.startsWith('http://localhost:');
+    const isLocal = issued.url?.startsWith('http://localhost:') !== false;
     const note = '\n\nThis URL works only on this machine. Set PUBLIC_URL for one that a POS can call.';
     return `${facts(issued)}${isLocal ? note : ''}`;
   },
@@ -49,12 +96,22 @@ const issue = operation({
 
 const list = operation({
   id: 'listTokens',
-  role: 'viewer',
+  role: 'any',
   of: 'list',
-  query: z.strictObject({ location: z.string().optional() }),
-  async run({ pool, within }, { location }) {
+  api: {
+    tag: 'Locations',
+    route: 'GET /tokens',
+    summary: 'Webhook tokens, without the tokens themselves',
+    description: 'The list includes expired and revoked tokens.',
+    output: z.object({ tokens: z.array(TokenRow.extend({ state: z.enum(TOKEN_STATES) })) }),
+    answer: 'The tokens.',
+  },
+  query: z.strictObject({ location: Id.optional().meta({ description: 'At this location.' }), group }),
+  async run({ pool, within, service }, { location }) {
     const integrations = new Map((await listLocations(pool)).map((row) => [row.locationId, row.integration]));
-    if (location !== undefined && !integrations.has(location)) throw new NotDone(404, noSuch.location);
+    if (service === undefined && location !== undefined && !integrations.has(location)) {
+      throw new NotDone(404, noSuch.location);
+    }
     const [tokens, where] = [await listTokens(pool, location), within(location)];
     return {
       tokens: tokens
@@ -81,7 +138,7 @@ const list = operation({
     about:
       'list tokens with their state (valid, expired, revoked, or of a previous integration), their expiry, and when ' +
       'a webhook last used them. The token itself is never shown',
-    options: [{ flags: '--location <id>', about: 'only of this location' }],
+    options: [{ flags: '--location <id>', about: 'only of this location' }, groupOption],
     examples: ['expediter token list', 'expediter token list --location club-1 --json'],
     rows: 'tokens',
   },
@@ -89,13 +146,13 @@ const list = operation({
 
 const revoke = operation({
   id: 'revokeToken',
-  role: 'admin',
+  role: 'integrator',
   of: 'location',
   does: 'revoke',
   missing: 'The location has no token with this id.',
   api: {
     tag: 'Locations',
-    route: 'POST /locations/:locationId/tokens/:tokenId/revoke',
+    route: 'DELETE /locations/:locationId/tokens/:tokenId',
     summary: 'Revoke a token, within five seconds',
     description: 'This cannot be undone.',
     output: RevokedToken,
@@ -110,11 +167,15 @@ const revoke = operation({
     about: 'revoke a token, within five seconds',
     argument: { flags: '<tokenId>', about: 'its id, from the list; never the token itself', field: 'tokenId' },
     examples: [`expediter token revoke ${EXAMPLE_ID}`],
-    async complete(pool, { tokenId }) {
-      const known = (await listTokens(pool, undefined)).find((each) => each.tokenId === tokenId);
-      return known === undefined
-        ? 'No token has this id. See: expediter token list'
-        : { tokenId, locationId: known.locationId };
+    complete: {
+      by: list,
+      async find(ask, { tokenId }) {
+        const { tokens } = (await ask(list, {})) as { tokens: TokenRow[] };
+        const known = tokens.find((each) => each.tokenId === tokenId);
+        return known === undefined
+          ? 'No token has this id. See: expediter token list'
+          : { tokenId, locationId: known.locationId };
+      },
     },
   },
 });

@@ -23,6 +23,7 @@ import {
   WebhookParams,
   WebhookQuery,
   WebhooksQuery,
+  groupOption,
   pagingOptions,
   spanOptions,
 } from './requests.ts';
@@ -38,6 +39,7 @@ const COUNT_MAX = 10_000;
 const FILTERS: readonly CommandOption[] = [
   { flags: '--outcome <outcome>', about: 'its outcome', choices: WEBHOOK_OUTCOMES },
   { flags: '--location <id>', about: 'at this location' },
+  groupOption,
   { flags: '--integration <name>', about: 'through this integration' },
   ...spanOptions('received'),
   { flags: '--old-token', about: 'only webhooks refused for an old token' },
@@ -59,7 +61,7 @@ const list = operation({
     answer: 'A page of webhooks.',
   },
   query: WebhooksQuery,
-  async run(caller, { location, order, limit, cursor, ...filter }) {
+  async run(caller, { location, group: _group, order, limit, cursor, ...filter }) {
     // Only a command says that an order does not exist. In the API this would reveal orders of other locations.
     if (isCommand(caller.by) && order !== undefined) await mustBeThere(caller.pool, order);
     const locations = caller.within(location);
@@ -144,9 +146,9 @@ const replayMany = operation({
   body: ReplayMany,
   wakes: true,
   reads: SETTINGS,
-  about: ({ pool, within }, { location, again, ...filter }) =>
+  about: ({ pool, within }, { location, group: _group, again, ...filter }) =>
     runAsAction(pool, { ...filter, locations: within(location), replayable: again ? 'all' : 'open' }),
-  async run(caller, { dryRun, again, limit, location, cursor, ...filter }) {
+  async run(caller, { dryRun, again, limit, location, group: _group, cursor, ...filter }) {
     const { pool, by, note } = caller;
     const locations = caller.within(location);
     const after = await whereFrom(caller, cursor, locations);
@@ -190,6 +192,18 @@ const replayMany = operation({
     note(runInCounts(done));
     return done;
   },
+  join(parts) {
+    const runs = parts as readonly ReplayedMany[];
+    const joined = { ...(runs.at(-1) as ReplayedMany), outcomes: {}, replayed: [], refused: [] } as ReplayedMany;
+    for (const { replayed, refused, outcomes } of runs) {
+      joined.replayed.push(...replayed);
+      joined.refused.push(...refused);
+      for (const [outcome, count] of Object.entries(outcomes) as [WebhookOutcome, number][]) {
+        joined.outcomes[outcome] = (joined.outcomes[outcome] ?? 0) + count;
+      }
+    }
+    return joined;
+  },
   print: replaysInWords,
   fails: ({ refused }) => refused.length > 0,
 });
@@ -206,7 +220,7 @@ const replay = operation({
     description: "It is applied as a new webhook, with today's settings. A second replay changes nothing.",
     output: Replayed,
     answer: 'The outcome of the replay.',
-    refuses: true,
+    refuses: [409],
   },
   params: WebhookParams,
   body: Replay,

@@ -114,3 +114,15 @@ export async function oauthGrant<Granted>(
   if (!granted.success) throw new TryAgain(`${about.pos} answered without a readable token`, { sent: false });
   return granted.data;
 }
+
+/** Revokes access by OAuth. @throws NeedsOperator if the POS does not answer 2xx; TryAgain */
+export async function oauthRevoke(
+  { signal, fetch }: Pick<PosContext<unknown>, 'signal' | 'fetch'>,
+  { pos, ...request }: { pos: string; url: string; headers: Record<string, string>; body: string },
+): Promise<void> {
+  const { status } = await callPos({ method: 'POST', ...request, signal, fetch });
+  if (status < 300) return;
+  throw new NeedsOperator(`${pos} revoked nothing (${status}): check clientId and clientSecret`, {
+    httpStatus: status,
+  });
+}

@@ -6,15 +6,24 @@ function hasCredentials(text: string): boolean {
   return url !== null && url.username + url.password !== '';
 }
 
+/**
+ * Marks a setting that operators may see. Every text that has no mark is a secret, and is never shown. A number, a boolean
+ * and one of a few words need no mark.
+ */
+export const SHOWN = { shown: true } as const;
+
 /** An http or https URL. It contains no user name or password, because fetch refuses such a URL. */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
-  .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' });
+  .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' })
+  .meta(SHOWN);
 
 /** The base URL of an API, without a slash at its end. */
 export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {
   error: 'contains a query (?) or a fragment (#): remove it',
-}).transform((url) => url.replace(/(?<!\/)\/+$/, ''));
+})
+  .transform((url) => url.replace(/(?<!\/)\/+$/, ''))
+  .meta(SHOWN);
 
 /** A base URL whose default is the vendor's production host. */
 export function baseUrl(production: string) {
@@ -34,7 +43,7 @@ export const Secret = z
 export const DeliveredBy = z.enum(['restaurant', 'platform', 'vendor']);
 
 /** Maps our ids of items and modifiers to the POS's ids. An id without an entry is sent unchanged. */
-export const ItemMap = z.record(Id, Id).default({});
+export const ItemMap = z.record(Id, Id).default({}).meta(SHOWN);
 
 /** Returns a map's entry for our id. For the id "constructor", a plain look-up would find a function. */
 export function entryOf<Entry>(map: Readonly<Record<string, Entry>>, id: string): Entry | undefined {

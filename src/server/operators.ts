@@ -51,20 +51,32 @@ export async function operatorDeps(
   };
 }
 
-/** The operators' endpoint: the API for programs, and the console, which has the same API for people. */
+/**
+ * The operators' endpoint: the API for programs, the console, which has the same API for people, and the pages of connect
+ * links for restaurants.
+ */
 export async function operatorEndpoint(
   scope: FastifyInstance,
   { operator, authenticate }: { operator: OperatorDeps; authenticate: Authenticate },
 ): Promise<void> {
-  const [{ mountRoutes }, { bearerAuth }, { sessionAuth }] = await Promise.all([
-    import('../http/operator/mount-routes.ts'),
-    import('../http/operator/bearer-auth.ts'),
-    import('../http/console/session-auth.ts'),
-  ]);
+  const [{ mountRoutes, speakJson }, { bearerAuth }, { sessionAuth }, { deviceRoutes }, { connectRoutes }] =
+    await Promise.all([
+      import('../http/operator/mount-routes.ts'),
+      import('../http/operator/bearer-auth.ts'),
+      import('../http/console/session-auth.ts'),
+      import('../http/console/device-routes.ts'),
+      import('../http/connect/connect-routes.ts'),
+    ]);
   scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
   const mountApi = mountRoutes(scope, operator);
   await scope.register((endpoint) => bearerAuth(endpoint, operator, authenticate, mountApi));
+  await scope.register(async (endpoint) => {
+    speakJson(endpoint);
+    const { pool, now, identify, judge, oidc: settings, translating } = operator;
+    deviceRoutes(endpoint, { pool, now, identify, judge, keys: translating.keys, settings });
+  });
   await scope.register((endpoint) => sessionAuth(endpoint, operator, authenticate, mountApi), { prefix: '/console' });
+  await scope.register((pages) => connectRoutes(pages, operator), { prefix: '/connect' });
 }
 
 function oidcSettings(config: Config): OidcSettings | undefined {

@@ -1,5 +1,5 @@
 /** docs/cli.md, held to the commands there are; and all of its commands run, as they stand there. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -22,7 +22,14 @@ const sections: Section[] = text.split(/^(?=##+ )/m).map((part) => ({
 
 type Known = { path: string; command: Command };
 function all(command: Command, path: string): Known[] {
-  return [{ path, command }, ...command.commands.flatMap((each) => all(each, `${path} ${each.name()}`))];
+  return [
+    { path, command },
+    ...command
+      .createHelp()
+      .visibleCommands(command)
+      .filter((each) => each.name() !== 'help')
+      .flatMap((each) => all(each, `${path} ${each.name()}`)),
+  ];
 }
 const known = all(buildProgram(), 'expediter');
 const helpOf = (command: Command): string => {
@@ -86,6 +93,8 @@ describe('as docs/cli.md has it', () => {
   const FILES: Record<string, string> = {
     'club-1.json': '{"ordersUrl": "http://127.0.0.1:9/", "unsigned": true}',
     'member-id.txt': 'member-42\n',
+    'locations/club-1.yaml':
+      'id: club-1\nintegration: standard\nsettings: {ordersUrl: http://127.0.0.1:9/applied, unsigned: true}\n',
   };
   let system: System;
   let folder: string;
@@ -97,6 +106,7 @@ describe('as docs/cli.md has it', () => {
     await system.webhookUrl('club-1');
     await seed();
     folder = await mkdtemp(join(tmpdir(), 'expediter-docs-'));
+    await mkdir(join(folder, 'locations'));
     for (const [name, content] of Object.entries(FILES)) await writeFile(join(folder, name), content);
     env = { ...system.env, PUBLIC_URL: system.urls[0] ?? '' };
   });
@@ -159,8 +169,9 @@ describe('as docs/cli.md has it', () => {
     expect(sections.flatMap((section) => section.blocks).length).toBeGreaterThan(18);
   });
 
-  // A test order needs a POS, and an owner of the tables a role.
-  const isRun = (line: string): boolean => !/^OWNER_|^expediter certify/.test(line);
+  // A test order needs a POS, a login a service, a link a vendor, and an owner of the tables a role.
+  const isRun = (line: string): boolean =>
+    !/^OWNER_|^expediter (certify|login|logout|provider (connect-link|disconnect|test))/.test(line);
 
   it.each(sections.filter((section) => section.blocks.length > 0))('$title works', async ({ blocks }) => {
     for (const line of blocks.flatMap((block) =>
@@ -178,10 +189,11 @@ describe('as docs/cli.md has it', () => {
       const words = uses(line)
         .flat()
         .map((word) => word.replaceAll(/^["']|["']$/g, ''));
-      const args = words.map((word) => (word in FILES ? join(folder, word) : word));
+      const args = words.map((word) => (word in FILES || word.endsWith('/') ? join(folder, word) : word));
       const { code, out, error } = await runCli(env, args, input);
       // The tests' Postgres goes without fsync, which the doctor finds.
-      const wanted = out.includes('fsync') ? 1 : 0;
+      const isPlan = line.includes(' apply ') && !line.includes('--yes');
+      const wanted = out.includes('fsync') ? 1 : isPlan ? 2 : 0;
       expect({ line, code, error }).toEqual({ line, code: wanted, error: '' });
       expect(out).not.toMatch(/undefined|\[object/);
     }

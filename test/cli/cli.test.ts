@@ -78,7 +78,7 @@ describe('the command line', () => {
     env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY, ALLOW_PRIVATE_HOSTS };
   });
 
-  it('seals settings, and never prints them', async () => {
+  it('seals settings, and never prints a secret', async () => {
     const secrets = { ordersUrl: SETTINGS.ordersUrl, secret: SECRET };
     const said = [
       await put(env, 'sealed', secrets),
@@ -89,14 +89,17 @@ describe('the command line', () => {
     ];
     for (const { code, out, error } of said) {
       expect({ code, error }).toEqual({ code: 0, error: '' });
-      expect(out).not.toMatch(/whsec|127\.0\.0\.1|orders"|eyJ/);
+      expect(out).not.toMatch(/whsec|eyJ/);
     }
     expect(JSON.parse(said[2]?.out ?? '')).toMatchObject({
       locationId: 'sealed',
       integration: 'standard',
       paused: false,
       validTokens: 0,
-      settings: { fields: ['ordersUrl', 'secret'] },
+      settings: {
+        ordersUrl: { value: SETTINGS.ordersUrl },
+        secret: { fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) as string },
+      },
     });
     expect(said[4]?.out).toContain('SETTINGS_KEY has no key with id "test"');
 
@@ -114,7 +117,7 @@ describe('the command line', () => {
       const file = join(folder, 'club.json');
       await writeFile(file, JSON.stringify(SETTINGS));
       const args = ['location', 'put', '--location', 'filed', '--integration', 'standard', '--settings', file];
-      expect(await json(env, args)).toEqual({ locationId: 'filed', integration: 'standard', validTokens: 0 });
+      expect(await json(env, args)).toMatchObject({ locationId: 'filed', created: true, validTokens: 0 });
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -138,7 +141,7 @@ describe('the command line', () => {
       /settings: unsigned: contradicts secret/,
     ],
     ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
-    ['no object at all', 'hunter2', /settings: value: /],
+    ['no object at all', 'hunter2', /settings is a string; an object is required/],
     [
       'a URL without TLS',
       { ordersUrl: 'http://pos.example.com/hunter2', unsigned: true },
@@ -262,15 +265,13 @@ describe('the command line', () => {
   });
 
   it('knows its integrations without a database', async () => {
-    expect(await json({}, ['provider', 'list'])).toContainEqual({
-      integration: 'standard',
-      deduplicates: true,
-      canBeAsked: false,
-    });
+    expect(await json({}, ['provider', 'list'])).toContainEqual(
+      expect.objectContaining({ integration: 'standard', deduplicates: true, canBeAsked: false }),
+    );
     expect(await json({}, ['provider', 'schema', 'standard'])).toMatchObject({
       type: 'object',
       required: ['ordersUrl'],
-      properties: { ordersUrl: { type: 'string' }, secret: { type: 'string' } },
+      properties: { ordersUrl: { type: 'string' }, secret: { type: 'string', writeOnly: true } },
     });
   });
 });

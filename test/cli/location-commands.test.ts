@@ -28,9 +28,9 @@ describe('expediter location put', () => {
     const asking = 'new is served by standard. For its webhooks, run: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
     const { tokenId } = (await runJson(env, ['token', 'issue', '--location', 'new'])) as { tokenId: string };
-    expect(await said()).toBe('new is served by standard\n');
+    expect(await said()).toBe('new is unchanged\n');
     await runJson(env, ['token', 'revoke', tokenId]);
-    expect(await said()).toBe(asking);
+    expect(await said()).toBe(asking.replace('served by standard', 'unchanged'));
   });
 });
 

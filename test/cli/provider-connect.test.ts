@@ -98,7 +98,7 @@ it('takes a restaurant from the application alone to orders by a code that is co
   const { out } = await runCli(system.env, ['location', 'show', 'seller']);
   expect(out).toMatch(/^connection renewed {2,}\d{4}-.*Z$/m);
   expect(out).toMatch(/^connection lasts {2,}until \d{4}-.*Z, 29 days left$/m);
-  expect(out).toMatch(/^settings .*refreshToken/m);
+  expect(out).toMatch(/^refreshToken +secret, fingerprint/m);
   expect(out).not.toContain('authorizationCode');
 });
 
@@ -123,7 +123,7 @@ it('leaves no token that opens something when the POS refuses', async () => {
 
 it.each([
   ['no such location', 'nowhere', {}, 3, 'nowhere: No location has this id.'],
-  ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 2, 'PUBLIC_URL is not set'],
+  ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 1, 'PUBLIC_URL is not set'],
 ])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
   const ended = await connect(locationId, env);
   expect(ended).toMatchObject({ code, out: '' });

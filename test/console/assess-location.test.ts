@@ -20,6 +20,11 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   locationId,
   integration: 'standard',
   country: null,
+  name: null,
+  groups: [],
+  timeZone: null,
+  paused: false,
+  reconnectNeededAt: null,
   pausedAt: null,
   pausedUntil: null,
   updatedAt: ago(1_000),
@@ -48,12 +53,12 @@ const token = (tokenId: string, about: Partial<Token> = {}): Token => ({
 describe('the list of locations', () => {
   const all = [
     location('club-10', { lastSeenAt: null, integration: 'square' }),
-    location('Club-9', { pausedAt: ago(5), lastSeenAt: ago(90) }),
+    location('Club-9', { pausedAt: ago(5), lastSeenAt: ago(90), name: 'Trattoria', groups: ['brand'] }),
     location('bar', { errors: [1, ...Array.from({ length: 11 }, () => 0)] }),
     location('quiet', { webhooks: Array.from({ length: 12 }, () => 0), lastSeenAt: ago(3_000) }),
   ];
   const found = (filters: Partial<Parameters<typeof findLocations>[1]>): string[] =>
-    findLocations(all, { text: '', integration: '', paused: '', by: '', ...filters }, NOW).map(
+    findLocations(all, { text: '', group: '', integration: '', paused: '', by: '', ...filters }, NOW).map(
       (each) => each.locationId,
     );
 
@@ -67,6 +72,8 @@ describe('the list of locations', () => {
 
   it.each([
     [{ text: ' CLUB ' }, ['Club-9', 'club-10']],
+    [{ text: 'tratt' }, ['Club-9']],
+    [{ group: 'brand' }, ['Club-9']],
     [{ integration: 'square' }, ['club-10']],
     [{ paused: 'true' }, ['Club-9']],
     [{ paused: 'false', text: 'club' }, ['club-10']],

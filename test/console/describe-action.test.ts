@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ACT_CODES, describeAction } from '../../console/audit/describe-action.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
-import { rightOf } from '../../console/people/right-of.ts';
+import { rightInWords } from '../../console/people/right-in-words.ts';
+import { rightOf, type Draft } from '../../console/people/right-of.ts';
 import type { RecordedAction } from '../../console/wire.ts';
 import { ACCESS } from '../../src/operators/registry.ts';
 
@@ -93,19 +94,33 @@ describe('a browser', () => {
 });
 
 describe('roles to give', () => {
-  it('are not given before locations are chosen', () => {
-    expect(rightOf({ roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
-    expect(rightOf({ roles: ['admin'], where: 'some', ids: ' \n' })).toBeUndefined();
+  const draft: Draft = { roles: [], where: 'some', ids: '', groups: '' };
+
+  it('are not given before locations or groups are chosen', () => {
+    expect(rightOf({ ...draft, roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
+    expect(rightOf({ ...draft, roles: ['admin'], ids: ' \n' })).toBeUndefined();
   });
 
-  it('hold at the listed locations, each once', () => {
-    expect(rightOf({ roles: [], where: 'some', ids: ' club-1 \n\nclub, two\nclub-1' })).toEqual({
+  it('hold at the listed locations and groups, each once', () => {
+    expect(rightOf({ ...draft, roles: [], ids: ' club-1 \n\nclub, two\nclub-1', groups: 'brand\nbrand' })).toEqual({
       roles: ['viewer'],
       locations: ['club-1', 'club, two'],
+      locationGroups: ['brand'],
     });
-    expect(rightOf({ roles: ['operator'], where: 'all', ids: 'club-1' })).toEqual({
+    expect(rightOf({ ...draft, roles: ['operator'], where: 'all', ids: 'club-1', groups: 'brand' })).toEqual({
       roles: ['viewer', 'operator'],
       locations: null,
+      locationGroups: [],
     });
+  });
+
+  it('do not include viewer for an integrator alone, who reads no orders', () => {
+    expect(rightOf({ ...draft, roles: ['integrator'], ids: 'club-1' })?.roles).toEqual(['integrator']);
+    expect(rightOf({ ...draft, roles: ['integrator', 'admin'], ids: 'club-1' })?.roles).toContain('viewer');
+  });
+
+  it('are written with their groups', () => {
+    const right = { roles: ['viewer', 'integrator'] as const, locations: ['club-1'], locationGroups: ['brand'] };
+    expect(rightInWords({ ...right, roles: [...right.roles] })).toBe('integrator at club-1, all of group brand');
   });
 });

@@ -1,22 +1,34 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { adminOf, may } from '../../console/may.ts';
+import { may, onlyConfigures, scopeOf } from '../../console/may.ts';
 import { session } from '../../console/sign-in.ts';
-import { has, type Right, type Role } from '../../src/core/operators/operator.ts';
+import { has, type NeededRole, type Right } from '../../src/core/operators/operator.ts';
 
 afterEach(() => {
   session.value = { state: 'unknown' };
 });
 
-function signIn(...rights: Right[]): void {
+type Given = Omit<Right, 'locationGroups'> & Partial<Right>;
+
+function signIn(...given: Given[]): void {
+  const rights = given.map((right) => ({ locationGroups: [], ...right }));
   const at = '2027-01-31T18:00:00Z';
   session.value = { state: 'in', kind: 'person', name: 'Ada', rights, until: at, openedAt: at, version: '0.0.0' };
 }
 
-const ROLES: readonly Role[] = ['viewer', 'operator', 'member-data', 'admin'];
-const SETS: Right[][] = [
+const ROLES: readonly NeededRole[] = [
+  'any',
+  'viewer',
+  'operator',
+  'member-data',
+  'integrator',
+  'admin',
+  'operator or integrator',
+];
+const SETS: Given[][] = [
   [],
   [{ roles: ['viewer'], locations: ['club-1'] }],
   [{ roles: ['operator'], locations: ['club-1', 'club-2'] }],
+  [{ roles: ['integrator'], locations: ['club-1'], locationGroups: ['brand'] }],
   [
     { roles: ['viewer'], locations: null },
     { roles: ['admin', 'operator'], locations: ['club-2'] },
@@ -30,7 +42,8 @@ describe('what is offered', () => {
       signIn(...rights);
       for (const role of ROLES) {
         for (const at of ['club-1', 'club-2', 'club-3', null]) {
-          expect(may(role, at), `${JSON.stringify(rights)} ${role} ${at}`).toBe(has({ rights }, role, at));
+          const all = rights.map((right) => ({ locationGroups: [], ...right }));
+          expect(may(role, at), `${JSON.stringify(rights)} ${role} ${at}`).toBe(has({ rights: all }, role, at));
         }
       }
     }
@@ -45,10 +58,20 @@ describe('what is offered', () => {
     expect(may('viewer', 'club-1')).toBe(false);
   });
 
-  it('of roles to give are the locations of which the operator is an admin', () => {
-    signIn({ roles: ['viewer'], locations: null }, { roles: ['admin'], locations: ['club-2'] });
-    expect(adminOf()).toEqual(['club-2']);
+  it('of roles to give are the locations and groups of which the operator is an admin', () => {
+    signIn(
+      { roles: ['viewer'], locations: null },
+      { roles: ['admin'], locations: ['club-2', 'club-3'], locationGroups: ['brand'] },
+    );
+    expect(scopeOf('admin')).toEqual({ locations: ['club-2', 'club-3'], groups: ['brand'] });
     signIn({ roles: ['admin'], locations: null });
-    expect(adminOf()).toBeNull();
+    expect(scopeOf('admin')).toBeNull();
+  });
+
+  it('to an integrator alone is nothing about orders', () => {
+    signIn({ roles: ['integrator'], locations: null });
+    expect(onlyConfigures()).toBe(true);
+    signIn({ roles: ['integrator'], locations: ['club-1'] }, { roles: ['viewer'], locations: ['club-2'] });
+    expect([onlyConfigures(), onlyConfigures('club-1'), onlyConfigures('club-2')]).toEqual([false, true, false]);
   });
 });

@@ -57,7 +57,9 @@ it('an unknown code has no help', () => {
 });
 
 it('a refusal has the next step', () => {
-  const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), { code: 'needs_resolve' });
+  const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), {
+    reason: { code: 'needs_resolve' },
+  });
   expect(() => throwWithHelp(refused)).toThrow(
     /check the POS, then resolve the order\. Check the POS, then enter what you saw\.$/,
   );

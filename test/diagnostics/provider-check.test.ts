@@ -1,7 +1,7 @@
 /** `expediter provider check`, as an operator runs it. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { putLocation } from '../../src/core/locations/locations.ts';
+import { putLocation } from '../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { registry } from '../../src/providers/index.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';

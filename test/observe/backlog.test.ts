@@ -18,8 +18,8 @@ const LEASED = `lease_id, lease_until`;
 const LEASE = `gen_random_uuid(), now() + interval '1 h'`;
 
 const BACKLOG = `
-  INSERT INTO locations (location_id, integration, settings, paused_at)
-  VALUES ('club-1', 'standard', '', NULL), ('club-2', 'standard', '', now());
+  INSERT INTO locations (location_id, integration, settings, paused_at, groups)
+  VALUES ('club-1', 'standard', '', NULL, '{berlin,nord}'), ('club-2', 'standard', '', now(), '{nord}');
   INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, cause, ${LEASED})
   SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::jsonb, ${LEASE} FROM generate_series(1, 3) AS n
   UNION ALL SELECT 'waiting-for-tomorrow', 'club-1', 'waiting', now() - interval '5 h', now() + interval '12 h', now(), NULL, ${LEASE}
@@ -89,6 +89,8 @@ describe('what waits', () => {
     expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
     expect(read.value('expediter_placements_open', { state: 'paused' })).toBe(3);
     expect(read.value('expediter_placements_open', { state: 'in_doubt' })).toBe(4);
+    const ofGroup = (group: string) => read.value('expediter_group_placements_open', { group, state: 'held' });
+    expect([ofGroup('berlin'), ofGroup('nord'), ofGroup('south')]).toEqual([2, 5, undefined]);
     expect(read.value('expediter_placements_for_operator')).toBe(1);
     expect(read.value('expediter_cancellations_by_phone')).toBe(1);
     expect(read.value('expediter_reconnect_needed')).toBe(1);
@@ -202,6 +204,7 @@ describe('looking at it', () => {
       parked: 0,
       silent: {},
       lasts: {},
+      groups: [],
       actions: { memberData: 0, admin: 0, operatorToken: 0 },
     });
   });

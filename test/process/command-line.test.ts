@@ -7,7 +7,7 @@ it.each([
   [0, ['--version'], /^$/],
   [1, ['location', 'list'], /^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9; start Postgres/],
   [2, ['order'], /^Usage/],
-  [3, ['provider', 'schema', 'nowhere'], /^error: [^\n]*"nowhere"/],
+  [3, ['provider', 'schema', 'nowhere'], /^error: nowhere: No integration has this name\./],
 ] as const)('exits %i after %j', async (code, args, says) => {
   const { error, ...ended } = await runToEnd(CLI, { DATABASE_URL: 'postgres://127.0.0.1:9/expediter' }, args);
   expect(ended.code).toBe(code);

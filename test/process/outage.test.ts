@@ -2,7 +2,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { putLocation } from '../../src/core/locations/locations.ts';
+import { putLocation } from '../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../../src/database/migrate.ts';

@@ -459,7 +459,7 @@ describe('a first start without a database', () => {
     expect(main.output()).not.toContain('"stack"');
     await system.query(`CREATE DATABASE ${name}`);
     await main.exited;
-    expect(main.output()).toMatch(/^The schema lacks 0001-\w+\. Run: expediter migrate\n/m);
+    expect(main.output()).toMatch(/^The schema lacks 0001-\w+ and \d+ more\. Run: expediter migrate\n/m);
     await system.query(`DROP DATABASE ${name}`);
   });
 });

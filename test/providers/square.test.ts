@@ -7,10 +7,13 @@ import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { square } from '../../src/providers/square/index.ts';
 import { Settings } from '../../src/providers/square/payloads.ts';
 import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
+import { MERCHANT } from '../simulators/square-oauth.ts';
 import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
 import { providerContract } from './contract.ts';
+
+const EVENTS = ['order.fulfillment.updated', 'order.updated', 'oauth.authorization.revoked'];
 
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/square/club-1?token=t-1';
 const NOW = new Date('2026-01-31T18:30:00Z');
@@ -1191,7 +1194,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([
       {
         enabled: true,
-        event_types: ['order.fulfillment.updated', 'order.updated'],
+        event_types: EVENTS,
         notification_url: WEBHOOK_URL,
         api_version: '2026-05-20',
       },
@@ -1258,7 +1261,10 @@ describe('connect', () => {
     Object.assign(first(at.sim.subscriptions), { event_types: ['order.updated', 'payment.created'] });
     await at.connect(WEBHOOK_URL);
     expect(at.sim.subscriptions).toMatchObject([
-      { enabled: true, event_types: ['order.updated', 'payment.created', 'order.fulfillment.updated'] },
+      {
+        enabled: true,
+        event_types: ['order.updated', 'payment.created', ...EVENTS.filter((each) => each !== 'order.updated')],
+      },
     ]);
   });
 
@@ -1299,7 +1305,7 @@ describe('connect', () => {
     expect(done).toEqual([expect.stringContaining("seller's")]);
     expect(todo).toHaveLength(3);
     expect(todo[0]).toContain(`${WEBHOOK_URL} `);
-    expect(todo[0]).toContain('order.fulfillment.updated and order.updated');
+    expect(todo[0]).toContain(EVENTS.join(', '));
     expect(todo[1]).toContain('signatureKey');
     expect(todo[2]).toContain('3 locations');
     expectNoSecrets(at.sim, [...done, ...todo]);
@@ -1326,7 +1332,7 @@ describe('connect', () => {
     const authorizationCode = at.sim.oauth.authorise();
     const settings = { ...unauthorised, authorizationCode };
     const connected = await at.connect(WEBHOOK_URL, { settings });
-    expect(connected.settings).toEqual({ refreshToken, authorizationCode: undefined });
+    expect(connected.settings).toEqual({ refreshToken, merchantId: MERCHANT, authorizationCode: undefined });
     expect(connected.todo.join('\n')).toContain(WEBHOOK_URL);
     expect(connected.unused).toBeUndefined();
     expectNoSecrets(at.sim, [...connected.done, ...connected.todo]);
@@ -1343,7 +1349,7 @@ describe('connect', () => {
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
     const settings = { ...unauthorised, authorizationCode: at.sim.oauth.authorise() };
     const { todo, settings: kept, unused } = await at.connect(WEBHOOK_URL, { settings });
-    expect(kept).toEqual({ refreshToken, authorizationCode: undefined });
+    expect(kept).toEqual({ refreshToken, merchantId: MERCHANT, authorizationCode: undefined });
     expect(todo).toEqual([expect.stringMatching(/^The rest failed: .*500\. Run expediter provider connect again\.$/)]);
     expect(unused).toBe(false);
   });

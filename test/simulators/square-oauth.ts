@@ -1,10 +1,13 @@
 /**
  * Square's code flow: https://developer.squareup.com/docs/oauth-api/overview and the reference of ObtainToken, read in
  * November 2026. Access tokens live for 30 days and stay valid beside their successors; the refresh token stays the same
- * until the seller withdraws it; a code can be used once, within five minutes.
+ * until the seller withdraws it; a code can be used once, within five minutes. The page and the end of access:
+ * https://developer.squareup.com/reference/square/o-auth/authorize and …/revoke-token.
  */
 import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { sendConsent } from './send-consent.ts';
 import type { SquareAnswer, SquareCall } from './square-requests.ts';
 
 export const TOKEN_S = 30 * 86_400;
@@ -23,6 +26,20 @@ const ObtainToken = z.strictObject({
   code_verifier: text(43, 128).optional(),
 });
 
+const RevokeToken = z.strictObject({
+  client_id: text(1, 191).optional(),
+  access_token: text(2, 1024).optional(),
+  merchant_id: text(1, 255).optional(),
+  revoke_only_access_token: z.boolean().optional(),
+});
+
+/** Parameters of the page. `redirect_uri` is not one that the code flow needs: the registered one is used. */
+const PAGE = ['client_id', 'scope', 'locale', 'session', 'state'];
+
+/** The seller of the simulator's location, and one who has no location of ours. */
+export const MERCHANT = 'MLEFBHHSJGVHD';
+const OTHER_MERCHANT = 'MOTHERSELLER1';
+
 export type SquareOauth = ReturnType<typeof squareOauth>;
 
 export function squareOauth() {
@@ -31,9 +48,14 @@ export function squareOauth() {
     clientSecret: `sq0csp-${randomBytes(32).toString('base64url')}`,
   };
   const refreshToken = `EQAA${randomBytes(40).toString('base64url')}`;
+  const refreshTokens = new Map([
+    [refreshToken, MERCHANT],
+    [`EQAA${randomBytes(40).toString('base64url')}`, OTHER_MERCHANT],
+  ]);
   /** When each token expires. */
   const tokens = new Map<string, number>();
-  const codes = new Map<string, number>();
+  const ofOthers = new Set<string>();
+  const codes = new Map<string, { until: number; merchant: string }>();
   let grants = 0;
   let isWithdrawn = false;
 
@@ -42,25 +64,57 @@ export function squareOauth() {
     body: { errors: [{ category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail }] },
   });
 
-  function isProven({ grant_type, code = '', refresh_token }: z.infer<typeof ObtainToken>): boolean {
-    if (grant_type === 'refresh_token') return !isWithdrawn && refresh_token === refreshToken;
-    const until = codes.get(code) ?? 0;
+  /** @returns the seller; undefined if nothing proves who it is */
+  function provenBy({ grant_type, code = '', refresh_token = '' }: z.infer<typeof ObtainToken>): string | undefined {
+    if (grant_type === 'refresh_token') return isWithdrawn ? undefined : refreshTokens.get(refresh_token);
+    const { until = 0, merchant } = codes.get(code) ?? {};
     codes.delete(code);
-    return grant_type === 'authorization_code' && until > Date.now();
+    return grant_type === 'authorization_code' && until > Date.now() ? merchant : undefined;
   }
 
-  return {
+  const oauth = {
     ...application,
     refreshToken,
     get grants() {
       return grants;
     },
     /** The seller agrees. Returns the code in the redirect URL. */
-    authorise(): string {
+    authorise(merchant = MERCHANT): string {
       const code = `sq0cgb-${randomBytes(16).toString('base64url')}`;
-      codes.set(code, Date.now() + CODE_MS);
+      codes.set(code, { until: Date.now() + CODE_MS, merchant });
       isWithdrawn = false;
       return code;
+    },
+    /** The redirect URL in the application's registration. */
+    redirectUrl: 'https://not-registered.invalid/',
+    /** True if the browser is signed in as a seller who has no location of ours. */
+    signsInAsAnother: false,
+    /** `GET /oauth2/authorize` */
+    showPage(response: ServerResponse, query: URLSearchParams): void {
+      const unknown = [...query.keys()].filter((name) => !PAGE.includes(name));
+      if (unknown.length > 0 || query.get('client_id') !== application.clientId) {
+        response.writeHead(400, { 'content-type': 'text/html' }).end(`<p>not known: client_id, ${unknown.join()}`);
+        return;
+      }
+      const code = oauth.authorise(oauth.signsInAsAnother ? OTHER_MERCHANT : MERCHANT);
+      sendConsent(response, { vendor: 'Square', redirectUrl: oauth.redirectUrl, state: query.get('state'), code });
+    },
+    /** `POST /oauth2/revoke`, with `Authorization: Client` and the application's secret. */
+    revoke(call: SquareCall, authorization: string | undefined): SquareAnswer {
+      const body = call.read(RevokeToken);
+      if ('status' in body) return body;
+      const { client_id, access_token = '', merchant_id } = body.value;
+      if (authorization !== `Client ${application.clientSecret}` || client_id !== application.clientId) {
+        return unauthorized('The application is not known by this secret.');
+      }
+      if (isWithdrawn || (merchant_id !== MERCHANT && !tokens.has(access_token)))
+        return unauthorized('Not authorized.');
+      oauth.withdraw();
+      return { status: 200, body: { success: true } };
+    },
+    isOfAnother: (token: string): boolean => ofOthers.has(token),
+    get isWithdrawn() {
+      return isWithdrawn;
     },
     /** The seller revokes the authorisation. */
     withdraw(): void {
@@ -78,15 +132,18 @@ export function squareOauth() {
       if (client_id !== application.clientId || client_secret !== application.clientSecret) {
         return unauthorized('The application is not known by this secret.');
       }
-      if (!isProven(body.value)) return unauthorized('Not authorized.');
+      const merchant_id = provenBy(body.value);
+      if (merchant_id === undefined) return unauthorized('Not authorized.');
       grants += 1;
       const access_token = `EAAA${randomBytes(30).toString('base64url')}`;
       const until = Date.now() + TOKEN_S * 1_000;
       tokens.set(access_token, until);
       const expires_at = new Date(until).toISOString().replace(/\.\d+Z$/, 'Z');
-      const merchant_id = 'MLEFBHHSJGVHD';
-      const granted = { access_token, token_type: 'bearer', expires_at, merchant_id, refresh_token: refreshToken };
+      if (merchant_id !== MERCHANT) ofOthers.add(access_token);
+      const [refresh_token] = [...refreshTokens].find(([, merchant]) => merchant === merchant_id) ?? [];
+      const granted = { access_token, token_type: 'bearer', expires_at, merchant_id, refresh_token };
       return { status: 200, body: { ...granted, short_lived: false } };
     },
   };
+  return oauth;
 }

@@ -265,7 +265,15 @@ const subscription = z.strictObject({
   name: text(64).optional(),
   enabled: z.boolean().optional(),
   event_types: z
-    .array(z.enum(['order.created', 'order.updated', 'order.fulfillment.updated', 'payment.created']))
+    .array(
+      z.enum([
+        'order.created',
+        'order.updated',
+        'order.fulfillment.updated',
+        'payment.created',
+        'oauth.authorization.revoked',
+      ]),
+    )
     .min(1),
   notification_url: z.url(),
   api_version: z.iso.date().optional(),
@@ -277,7 +285,7 @@ export const UpdateSubscription = z.strictObject({ subscription: subscription.pa
 
 /** The requests with a body, each of which has its table above. */
 export const TAKES_BODY =
-  /^(POST \/oauth2\/token|POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/orders\/\w+|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
+  /^(POST \/oauth2\/(token|revoke)|POST \/v2\/(orders(\/search|\/\w+\/pay)?|payments|webhooks\/subscriptions)|PUT \/v2\/orders\/\w+|PUT \/v2\/webhooks\/subscriptions\/\w+)$/;
 
 /** The requests with a query: ListWebhookSubscriptions. */
 export const QUERIES: ReadonlyMap<string, readonly string[]> = new Map([

@@ -1,5 +1,6 @@
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { SignedWebhook, Ticket } from './simulator.ts';
+import { MERCHANT } from './square-oauth.ts';
 
 export const FULFILLMENT_UID = 'VWJ1N9leLqjSDLvF2hvYjD';
 
@@ -28,7 +29,6 @@ export type SquareEvents = {
 
 /** Makes events. It remembers each fulfillment's state, since an event also has the previous one. */
 export function squareEvents(locationId: string): SquareEvents {
-  const merchantId = randomBytes(8).toString('hex').toUpperCase();
   const states = new Map<Ticket, { now: string; before: string | undefined }>();
 
   function describe(ticket: Ticket, nativeStatus: string): Record<string, unknown> {
@@ -36,7 +36,7 @@ export function squareEvents(locationId: string): SquareEvents {
     const created_at = new Date().toISOString();
     const about = { order_id: orderId, location_id: locationId, version: 4, created_at, updated_at: created_at };
     const envelope = (type: string, id: string, data: object) => {
-      return { merchant_id: merchantId, type, event_id: randomUUID(), created_at, data: { id, ...data } };
+      return { merchant_id: MERCHANT, type, event_id: randomUUID(), created_at, data: { id, ...data } };
     };
     const ofOrder = (name: string, object: object) =>
       envelope(name, orderId, {

@@ -109,9 +109,11 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   }
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, searchParams } = url;
     const call = `${request.method} ${pathname}`;
     const body = await readBody(request);
+    if (call === 'GET /oauth2/v1/authorize') return oauth.showPage(response, url);
     const queries = QUERIES.get(call.replace(list.listId, '{id}')) ?? [];
     const unknown = [...searchParams.keys()].filter((name) => !queries.includes(name));
     if (unknown.length > 0) return refuse(response, 400, {}, `${unknown.join(', ')} of ${call} is not documented`);
@@ -129,6 +131,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const [, asked] = /^GET \/v1\/location\/orders\/(\w+)$/.exec(call) ?? [];
     if (asked !== undefined) return showOrder(request, response, asked);
     if (call === 'POST /oauth2/v1/token') return oauth.grant(request, response, body);
+    if (call === 'POST /oauth2/v1/revoke') return oauth.revoke(request, response, body);
     const isList = call === 'GET /v1/location/orders';
     const isHeavy = isList || call === `GET /v1/customer_lists/${list.listId}/customers`;
     if (!admit(request, response, LIMITS) || (isHeavy && !admit(request, response, HEAVY_LIMITS))) return;
@@ -153,7 +156,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
 
   /** Checks token and limits. A token is a connection; windows follow the clock. */
   function admit(request: IncomingMessage, response: ServerResponse, limits: typeof LIMITS): boolean {
-    if (request.headers['x-access-token'] !== accessToken) {
+    if (request.headers['x-access-token'] !== accessToken || oauth.isRevoked()) {
       const message = 'The access token is invalid or the connection has been revoked';
       refuse(response, 401, { message, error_type: 'unauthorized' }, 'the access token is unknown');
       return false;

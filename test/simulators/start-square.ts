@@ -14,7 +14,7 @@ import { sendFault } from './send-fault.ts';
 import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
 import { errorsIn, UpdateOrder, type SquareAnswer, type SquareCall, type SquareError } from './square-requests.ts';
-import { TOKEN_S, squareOauth, type SquareOauth } from './square-oauth.ts';
+import { MERCHANT, TOKEN_S, squareOauth, type SquareOauth } from './square-oauth.ts';
 import { squareSubscriptions, type SquareSubscription } from './square-subscriptions.ts';
 import { FULFILLMENT_UID, SQUARE_DELIVERY, squareEvents } from './square-webhooks.ts';
 
@@ -433,11 +433,15 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
 
   function answer(call: SquareCall, token: string): { answer: SquareAnswer; order?: Order | undefined } {
     const { route } = call;
+    if (oauth.isOfAnother(token) && !route.startsWith('POST /oauth2/')) {
+      const detail = 'The seller has no such location.';
+      return { answer: errorAnswer(403, 'FORBIDDEN', detail, undefined, 'AUTHENTICATION_ERROR') };
+    }
     if (route === 'POST /oauth2/token/status') {
       const scopes = isSellers(token) ? simulator.sellerScopes : [];
       const until = token === sellerToken ? sellerTokenUntil : oauth.expiryOf(token);
       const expires_at = until && new Date(until).toISOString();
-      const body = { scopes, expires_at, client_id: oauth.clientId, merchant_id: 'MLEFBHHSJGVHD' };
+      const body = { scopes, expires_at, client_id: oauth.clientId, merchant_id: MERCHANT };
       return { answer: { status: 200, body } };
     }
     if (route.includes('/v2/webhooks/') && isSellers(token)) {
@@ -480,10 +484,12 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
       sendJson(response, status, body);
     };
 
+    if (route === 'GET /oauth2/authorize') return oauth.showPage(response, url.searchParams);
     const isForToken = route === 'POST /oauth2/token';
+    const isRevocation = route === 'POST /oauth2/revoke';
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const isOurs = token === accessToken || token === sellerToken || (oauth.expiryOf(token) ?? 0) > Date.now();
-    if (!isForToken && !isOurs) {
+    if (!isForToken && !isRevocation && !isOurs) {
       const code = oauth.expiryOf(token) === undefined ? 'UNAUTHORIZED' : 'ACCESS_TOKEN_EXPIRED';
       refuse(errorAnswer(401, code, 'The token is not good.', undefined, 'AUTHENTICATION_ERROR'));
       return;
@@ -522,9 +528,11 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     };
     const { answer: answered, order } = isForToken
       ? { answer: oauth.obtainToken(call), order: undefined }
-      : isOrder
-        ? { answer: createOrder(call, ordered), order: undefined }
-        : answer(call, token);
+      : isRevocation
+        ? { answer: oauth.revoke(call, request.headers.authorization), order: undefined }
+        : isOrder
+          ? { answer: createOrder(call, ordered), order: undefined }
+          : answer(call, token);
     if (answered.status >= 400) refuse(answered);
     else if (fault === 'drop-answer' && !(isOrder && ordered === fault)) request.socket.destroy();
     else if (order?.dropsAnswer) request.socket.destroy();

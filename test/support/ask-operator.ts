@@ -21,7 +21,9 @@ type Operation = {
 export type Operator = {
   document: ApiDocument;
   get(path: string): Promise<OperatorAnswer>;
-  post(path: string, body?: unknown): Promise<OperatorAnswer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
+  /** Any method. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
 };
 
 /** Compiled once for all files of a worker: it takes longer than most tests. */
@@ -81,11 +83,11 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
     }
   };
 
-  const ask = async (method: string, below: string, body?: unknown): Promise<OperatorAnswer> => {
+  const send: Operator['send'] = async (method, below, body, headers) => {
     const path = UNVERSIONED.includes(below) ? below : `/v1${below}`;
     const answer = await sendAsIs(door, path, {
       method,
-      headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
     });
     hold(method, path, answer);
@@ -93,8 +95,9 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
   };
   return {
     document,
-    get: (path) => ask('GET', path),
-    post: (path, body) => ask('POST', path, body),
+    get: (path) => send('GET', path),
+    post: (path, body, headers) => send('POST', path, body, headers),
+    send,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../../src/server/config.ts';
 import { statusAt } from '../../src/core/domain/lifecycle.ts';
 import type { Provider, Registry } from '../../src/core/domain/provider.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
-import { putLocation } from '../../src/core/locations/locations.ts';
+import { putLocation } from '../../src/core/locations/put-location.ts';
 import { registry as ownProviders } from '../../src/providers/index.ts';
 import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 

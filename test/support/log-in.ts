@@ -27,17 +27,19 @@ export async function logIn(door: Door, token: string = OPERATOR_TOKEN): Promise
   return headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
-/** Makes a named token, of a viewer at all locations unless it says otherwise. @returns it */
+/** Makes a named token, of a viewer at all locations unless it says otherwise. @returns the token */
 export async function nameToken(
   at: Pick<Fixtures, 'query'>,
   name: string,
   roles: readonly string[] = ['viewer'],
   locations: readonly string[] | null = null,
+  groups: readonly string[] = [],
 ): Promise<string> {
   const token = makeToken('exo_');
   await at.query(
-    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations) VALUES (gen_random_uuid(), $1, $2, $3, $4)`,
-    [digest(token), name, roles, locations],
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations, location_groups)
+     VALUES (gen_random_uuid(), $1, $2, $3, $4, $5)`,
+    [digest(token), name, roles, locations, groups],
   );
   return token;
 }

@@ -236,7 +236,23 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'a location',
     async (page) => {
       await page.goto(`/console/locations/${friday.misconfigured}`);
-      await text(page, 'At the command line');
+      await text(page, 'Configuration');
+    },
+  ],
+  [
+    'a new location',
+    async (page) => {
+      await page.goto('/console/locations/new');
+      await press(page, /^Next/);
+      await text(page, 'Choose a POS.');
+    },
+  ],
+  [
+    'a change of a location',
+    async (page) => {
+      await page.goto(`/console/locations/${friday.misconfigured}`);
+      await press(page, /^Edit/);
+      await text(page, 'Contacts at the restaurant');
     },
   ],
   [

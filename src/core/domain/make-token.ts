@@ -13,17 +13,17 @@ export function webhookPath({ integration, locationId }: { integration: string; 
   return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
 }
 
-/** The prefix of a token for the webhook endpoint or for operators. Secret scanners detect our tokens by it. */
-type Prefix = 'exw_' | 'exo_';
+/** The prefix of a token for the webhook endpoint, operators or a connect link. Secret scanners detect our tokens by it. */
+type Prefix = 'exw_' | 'exo_' | 'exc_';
 /** Random bytes of a token. Their 256 bits cannot be guessed, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
-const TOKEN = /^(?<prefix>ex[wo]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
+const TOKEN = /^(?<prefix>ex[cow]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
 /** A webhook token that was issued before tokens had prefixes. It stays valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 
-/** Makes a token: a prefix, random bytes and a CRC-32 checksum. Bytes and checksum are in base64url. */
-export function makeToken(prefix: Prefix): string {
-  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+/** Makes a token: a prefix, 32 random bytes and a CRC-32 checksum. Bytes and checksum are in base64url. */
+export function makeToken(prefix: Prefix, bytes = randomBytes(SECRET_BYTES)): string {
+  const secret = bytes.toString('base64url');
   return prefix + secret + checksumOf(secret);
 }
 

@@ -82,6 +82,8 @@ export type Observed =
   /** A POS paused or resumed its location, or its pause ended. `by` is the integration. */
   | { what: 'POS pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
   | { what: 'POS pause'; action: 'resume'; by: string; locationId: string }
+  /** A restaurant withdrew our access to its POS. `by` is the integration. */
+  | { what: 'access revoked'; by: string; locationId: string; webhookId: string }
   | FollowObserved
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
@@ -109,7 +111,16 @@ export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
 /** The endpoints that take credentials. The last three refuse wrong credentials, but never throttle their source. */
-export const AUTH_ENDPOINTS = ['bearer', 'sign_in', 'session', 'oidc', 'webhook', 'push', 'follow'] as const;
+export const AUTH_ENDPOINTS = [
+  'bearer',
+  'sign_in',
+  'session',
+  'oidc',
+  'connect_link',
+  'webhook',
+  'push',
+  'follow',
+] as const;
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
 export const FAILED_AUTH_OUTCOMES = ['refused', 'slowed'] as const;
 
@@ -135,6 +146,7 @@ export const BACKGROUND_WORK = [
   'deletion of refused webhooks',
   'deletion of old traffic',
   'deletion of old sessions',
+  'deletion of old connect links',
   'deletion of old grants',
   'deletion of old audit',
   'scoring of vendors',

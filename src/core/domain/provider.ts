@@ -197,6 +197,8 @@ export type Provider<Settings = unknown> = {
    * @throws TryAgain, NeedsOperator or GiveUp
    */
   connect?(context: PosContext<Settings> & { webhookUrl: string; locations: number }): Promise<Connection>;
+  /** Omitted if the vendor has no page where the restaurant's owner grants us access. */
+  authorisation?: Authorisation<Settings>;
   /**
    * Uses a credential that expires if it is not used, such as a refresh token. Called once a day for each location.
    * @throws like `createOrder`
@@ -223,6 +225,39 @@ export type Provider<Settings = unknown> = {
     /** Suggests how to fix a webhook that changed nothing. Undefined if the cause is unclear. */
     suggestFix(webhook: Webhook, settings: Settings): string | undefined;
   };
+};
+
+/**
+ * How a restaurant's owner grants us access at the vendor's page, and how that ends. The page redirects the browser to
+ * our callback with `state` and a code, or with `error`: RFC 6749, section 4.1.
+ */
+export type Authorisation<Settings> = {
+  /** The vendor's name, which the owner reads. */
+  vendor: string;
+  /** The settings that `exchange` fills in. Without them, the location has no access. */
+  grants: readonly string[];
+  /**
+   * Returns the URL of the vendor's page. It must contain no secret but `state`.
+   * @param about.redirectUri our callback. Some vendors know it only from the registration of the application
+   * @throws NeedsOperator if these settings lack what the page needs
+   */
+  page(settings: Settings, about: { redirectUri: string; state: string }): string;
+  /**
+   * Exchanges the code for access.
+   * @returns settings that replace those of the same name (`undefined` removes one), and a message for the operator
+   * @throws NeedsOperator if the vendor refuses the code; TryAgain if it cannot be reached
+   */
+  exchange(context: PosContext<Settings>, code: string): Promise<{ settings: Partial<Settings>; did: string }>;
+  /** Ends the access at the vendor. @throws NeedsOperator if the vendor refuses that; TryAgain */
+  revoke(context: PosContext<Settings>): Promise<void>;
+  /** Identifies the access that `revoke` ends. Locations with the same one lose it together. Undefined if none. */
+  access(settings: Settings): string | undefined;
+  /**
+   * Reads when the restaurant withdrew this location's access, from a verified webhook in which `translateWebhook` found
+   * no event. Undefined if the webhook does not report that. Omitted if no webhook of this POS reports it.
+   * @throws Poison; the webhook is then stored as dropped
+   */
+  readRevoked?(webhook: Webhook, settings: Settings): Date | undefined;
 };
 
 /** Providers by integration. It is a `Map` because an object would find `constructor` in `/webhook/constructor/x`. */

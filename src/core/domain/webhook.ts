@@ -89,11 +89,11 @@ export type ArrivedWebhook = {
 /** Bytes that are stored of a body that is too large. They are enough for a person to identify the webhook. */
 export const BEGINNING = 64 * 1024;
 
-/** A webhook's contents: its events, or the kitchen's state, or why it cannot be used. */
+/** A webhook's contents: its events, or a report about the location, or why it cannot be used. */
 export type Translated =
-  | { events: readonly StatusEvent[]; busy?: undefined; dropped?: undefined }
-  | { events: readonly []; busy: Busy | undefined; dropped?: undefined }
-  | { events: readonly []; busy?: undefined; dropped: Drop };
+  | { events: readonly StatusEvent[]; busy?: undefined; revokedAt?: undefined; dropped?: undefined }
+  | { events: readonly []; busy?: Busy | undefined; revokedAt?: Date | undefined; dropped?: undefined }
+  | { events: readonly []; busy?: undefined; revokedAt?: undefined; dropped: Drop };
 
 /** An authenticated webhook, translated, as it is stored. */
 export type TranslatedWebhook = {
@@ -113,6 +113,8 @@ export type TranslatedWebhook = {
   truncated: boolean;
   events: readonly StatusEvent[];
   busy?: Busy | undefined;
+  /** When the restaurant withdrew our access to its POS, by the vendor's clock. */
+  revokedAt?: Date | undefined;
   dropped?: Drop | undefined;
   /** Set for a replay: the original webhook and its time of arrival. */
   replayOf?: { webhookId: string; receivedAt: Date } | undefined;

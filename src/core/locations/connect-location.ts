@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { perhapsTaken } from '../domain/classify-error.ts';
 import { credentialStore } from './credential-store.ts';
@@ -16,6 +17,14 @@ import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/make-token.ts';
 
+/** What is done, and what is left to do by hand. A step may contain the new token. */
+export const ConnectedLocation = z.object({
+  locationId: z.string(),
+  tokenId: z.string(),
+  done: z.array(z.string()),
+  todo: z.array(z.string()),
+});
+
 /** Time limit for all calls together that connect one location. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const LABEL = 'provider connect';
@@ -23,11 +32,13 @@ const LABEL = 'provider connect';
 /**
  * Makes a location's POS call its webhook with a new token. Earlier tokens stay valid. Settings that the POS returns
  * are merged into the location's settings. The new token is revoked if nothing uses it (`Connection.unused`).
+ * @param about.isSeen false if nobody sees `todo`. Then a URL in it is used by nothing
  * @throws WrongLocation, and what the provider throws. Then the new token is revoked only if the POS cannot have it
  */
 export async function connectLocation(
   deps: { pool: Pool; rules: SettingsRules & { publicUrl: string }; posFetch: typeof fetch; now: Now },
   locationId: string,
+  { isSeen = true }: { isSeen?: boolean } = {},
 ): Promise<Pick<Connection, 'done' | 'todo'> & { tokenId: string }> {
   const { pool, rules, posFetch, now } = deps;
   const location = await getLocation(pool, locationId);
@@ -37,6 +48,7 @@ export async function connectLocation(
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
   const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
   if (provider.connect === undefined) {
+    if (!isSeen) await revokeToken(pool, tokenId);
     return { tokenId, done: [], todo: [`Make the POS post its webhooks to ${url}`] };
   }
   let connection: Connection;
@@ -65,6 +77,7 @@ export async function connectLocation(
       );
     }
   }
-  if (connection.unused === true) await revokeToken(pool, tokenId);
+  const isLost = !isSeen && connection.todo.some((step) => step.includes(token));
+  if (connection.unused === true || isLost) await revokeToken(pool, tokenId);
   return { tokenId, done: connection.done, todo: connection.todo };
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
-import { Id, describeIssues } from '../domain/order.ts';
+import { describeIssues } from '../domain/order.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
@@ -30,10 +30,17 @@ export function posAccount({ integration, provider, settings }: Location): strin
 export const LocationRow = z.object({
   locationId: z.string(),
   integration: z.string(),
+  name: z.string().nullable(),
+  groups: z.array(z.string()).meta({ description: 'Such as its brand and its region.' }),
   country: z.string().nullable().meta({ description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.' }),
+  timeZone: z.string().nullable().meta({ description: 'An IANA name.' }),
   pausedAt: z.date().nullable(),
   pausedUntil: z.date().nullable().meta({
     description: 'When a pause by its POS ends and orders resume automatically. Null if an operator paused it.',
+  }),
+  reconnectNeededAt: z.date().nullable().meta({
+    description:
+      'Since when its restaurant has to grant us access again. Its orders wait. Null if it does not have to.',
   }),
   updatedAt: z.date(),
 });
@@ -42,8 +49,9 @@ export type LocationRow = z.infer<typeof LocationRow>;
 /** SQL of when a location `l` was paused, by an operator or by its POS, and of when the pause ends automatically. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
-export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.country, l.updated_at AS "updatedAt",
-  ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil"`;
+export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.name, l.groups, l.country,
+  l.time_zone AS "timeZone", l.updated_at AS "updatedAt",
+  ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil", l.reconnect_needed_at AS "reconnectNeededAt"`;
 
 /** The location cannot be used. The message names the fault and the correct form, but no value. */
 export class WrongLocation extends Error {
@@ -100,7 +108,8 @@ export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
 }
 
-function parseSettings(
+/** @throws WrongLocation */
+export function parseSettings(
   { registry, publicUrl }: SettingsRules,
   integration: string,
   settings: unknown,
@@ -130,43 +139,6 @@ function parseSettings(
 /** The provider's schema for settings that are about to be stored. It may be stricter than that for stored settings. */
 export const newSettingsOf = (provider: Provider): Provider['settings'] => provider.newSettings ?? provider.settings;
 
-/**
- * Creates or replaces a location. Its unfinished placements are retried at once, unless they wait for an operator.
- * @param location.country the country; if undefined, the stored country stays
- * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
- */
-export async function putLocation(
-  pool: Pool,
-  rules: SettingsRules & { allowedHosts: AllowedHosts },
-  location: { locationId: string; integration: string; settings: unknown; country?: string | undefined },
-): Promise<void> {
-  const locationId = Id.safeParse(location.locationId);
-  if (!locationId.success) throw new WrongLocation(`location: ${describeIssues(locationId.error)}`);
-  const { provider, settings } = parseSettings(rules, location.integration, location.settings, newSettingsOf);
-  refuseHosts(settings, provider, rules.allowedHosts);
-  await pool.query(
-    `WITH put AS (
-       INSERT INTO locations (location_id, integration, settings, country, grant_sha256)
-       VALUES ($1, $2, $3, $4, decode($5::text, 'hex'))
-       ON CONFLICT (location_id) DO UPDATE
-         SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
-             country = coalesce(excluded.country, locations.country), grant_sha256 = excluded.grant_sha256,
-             -- A pause by the previous POS ends now, because the new POS cannot end it.
-             pos_paused_until = CASE WHEN locations.integration <> excluded.integration AND locations.pos_paused_at IS NOT NULL
-                                     THEN now() ELSE locations.pos_paused_until END
-     )
-     UPDATE placements SET next_attempt_at = now()
-     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [
-      locationId.data,
-      location.integration,
-      await seal(rules.keys, location.settings, placeOfSettings(locationId.data)),
-      location.country ?? null,
-      grantKeyOf(location.integration, provider, settings) ?? null,
-    ],
-  );
-}
-
 /** The key of the grant that settings use; undefined if these settings need no grant that is renewed. */
 export function grantKeyOf(integration: string, provider: Provider, settings: unknown): string | undefined {
   const seed = provider.grantSeed?.(settings);
@@ -191,7 +163,7 @@ export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowe
 /**
  * Replaces settings, unless they changed since they were read.
  * @returns whether the new settings are stored
- * @throws WrongLocation like `putLocation`
+ * @throws WrongLocation if the settings do not match the integration's schema
  */
 export async function replaceSettings(
   pool: Pool,
@@ -205,13 +177,25 @@ export async function replaceSettings(
   const { rowCount } = await retryWrite(() =>
     // If a commit succeeds and its answer is lost, the repeated write finds its own settings ($3) and succeeds too.
     pool.query(
-      `UPDATE locations SET settings = $3, grant_sha256 = decode($4::text, 'hex'), updated_at = now()
+      `UPDATE locations l
+       SET settings = $3, grant_sha256 = decode($4::text, 'hex'), updated_at = now(),
+           ${reconnectedBy('$3', `decode($4::text, 'hex')`)}
        WHERE location_id = $1 AND settings IN ($2, $3)`,
       [location.locationId, sealedBefore, sealed, grantKey],
     ),
   );
   return rowCount === 1;
 }
+
+/**
+ * SQL that notes, for a location `l`, whether new settings give us access again: other credentials, or, if these settings
+ * need no grant that is renewed, any other settings.
+ */
+export const reconnectedBy = (settings: string, grant: string): string => {
+  const isOther = `l.settings <> ${settings} AND (${grant} IS NULL OR l.grant_sha256 IS DISTINCT FROM ${grant})`;
+  return `reconnect_needed_at = CASE WHEN NOT (${isOther}) THEN l.reconnect_needed_at END,
+    access_granted_at = CASE WHEN ${isOther} THEN now() ELSE l.access_granted_at END`;
+};
 
 /** A location as it is stored. Its settings are encrypted. */
 export type StoredLocation = {
@@ -221,12 +205,15 @@ export type StoredLocation = {
   paused: boolean;
   /** When a pause by its POS ends and orders resume automatically. Null if an operator paused it. */
   pausedUntil: Date | null;
+  /** True if its restaurant has to grant us access again. */
+  needsReconnect: boolean;
   country: string | null;
 };
 
 /** SQL of a `StoredLocation`, from a location `l`. */
 export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
-  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil"`;
+  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil",
+  l.reconnect_needed_at IS NOT NULL AS "needsReconnect"`;
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
@@ -249,6 +236,15 @@ export async function getLocation(pool: Pool, locationId: string): Promise<Store
 export async function listLocations(pool: Pool): Promise<LocationRow[]> {
   const { rows } = await pool.query<LocationRow>(`SELECT ${LOCATION_ROW} FROM locations l ORDER BY location_id`);
   return rows;
+}
+
+/** The locations of a group. Empty if there is no such group. */
+export async function membersOf(pool: Pool, group: string): Promise<string[]> {
+  const { rows } = await pool.query<{ locationId: string }>(
+    'SELECT location_id AS "locationId" FROM locations WHERE groups @> ARRAY[$1::text] ORDER BY location_id',
+    [group],
+  );
+  return rows.map(({ locationId }) => locationId);
 }
 
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });

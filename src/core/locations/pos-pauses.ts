@@ -2,27 +2,36 @@ import type { Pool } from 'pg';
 import { RELEASE_HELD } from './locations.ts';
 
 /**
- * SQL that starts or ends pauses of locations, as their POS systems report. Its query `heard` has the numbers of the
- * webhooks that changed something. The newest report counts. Its time is when it first arrived, so an older report that
- * arrives again, by a replay or from the spill, changes nothing. A pause that has already ended changes nothing either.
- * An operator's pause stays. `endPosPauses` resumes the orders.
+ * SQL that starts or ends pauses of locations, and marks a location whose restaurant withdrew our access, as their POS
+ * systems report. Its query `heard` has the numbers of the webhooks that changed something.
+ *
+ * The newest report of a pause counts. Its time is when it first arrived, so an older report that arrives again, by a
+ * replay or from the spill, changes nothing. A pause that has already ended changes nothing either. An operator's pause
+ * stays. `endPosPauses` resumes the orders. A withdrawal that is older than the present grant changes nothing.
  * @param words a function that returns SQL of the reports: rows with the given alias and the columns webhook_nth,
- *   location_id, integration, said_at, until; `until` is NULL if the kitchen takes orders
+ *   location_id, integration, said_at, until, revoked_at. Without `revoked_at` it is a report of a pause, whose `until`
+ *   is NULL if the kitchen takes orders
  */
-export const pausingByPos = (words: (alias: string) => string): string => `
+export const hearingReports = (words: (alias: string) => string): string => `
 word AS (
-  SELECT DISTINCT ON (w.location_id, w.integration) w.webhook_nth, w.location_id, w.integration, w.said_at, w.until
+  SELECT DISTINCT ON (w.location_id, w.integration)
+         w.webhook_nth, w.location_id, w.integration, w.said_at, w.until, w.revoked_at
   FROM ${words('w')}
   WHERE (w.until > now()) IS NOT FALSE
-  ORDER BY w.location_id, w.integration, w.said_at DESC, w.nth DESC
+  -- One report of a location per batch: a withdrawal, if there is one, because without access a pause does not matter.
+  ORDER BY w.location_id, w.integration, w.revoked_at IS NULL, w.said_at DESC, w.nth DESC
 ), heard AS (
   UPDATE locations l
-  SET pos_said_at = word.said_at,
+  SET pos_said_at = CASE WHEN word.revoked_at IS NULL THEN word.said_at ELSE l.pos_said_at END,
       pos_paused_at = CASE WHEN word.until IS NULL THEN l.pos_paused_at ELSE coalesce(l.pos_paused_at, now()) END,
-      pos_paused_until = CASE WHEN word.until IS NOT NULL THEN word.until WHEN l.pos_paused_at IS NOT NULL THEN now() END
+      pos_paused_until = CASE WHEN word.revoked_at IS NOT NULL THEN l.pos_paused_until
+                              WHEN word.until IS NOT NULL THEN word.until
+                              WHEN l.pos_paused_at IS NOT NULL THEN now() END,
+      reconnect_needed_at = coalesce(l.reconnect_needed_at, word.revoked_at)
   FROM word
   WHERE l.location_id = word.location_id AND l.integration = word.integration
-    AND (l.pos_said_at < word.said_at) IS NOT FALSE
+    AND CASE WHEN word.revoked_at IS NULL THEN (l.pos_said_at < word.said_at) IS NOT FALSE
+             ELSE (l.access_granted_at < word.revoked_at) IS NOT FALSE END
   RETURNING word.webhook_nth
 )`;
 

@@ -1,30 +1,33 @@
 import type { Pool, PoolClient } from 'pg';
 import type { PlacementState } from '../domain/placement.ts';
 import { inTransaction } from '../postgres/transactions.ts';
+import { CHANGED_MEANWHILE, matches, readConfigured } from './put-location.ts';
 
 const NAMED = 5;
+const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
  * refused within five seconds. Its orders, their history and its webhooks expire as usual, and the id can be configured
  * again. Grants of its POS may be shared with other locations, so they are deleted later, when nothing renews them.
+ * @param options.unpaused also removes a location that is not paused
  * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
  */
 export async function removeLocation(
   pool: Pool,
   locationId: string,
-): Promise<{ tokens: number } | { refused: string } | undefined> {
+  { unpaused = false, dryRun = false, ifMatch }: { unpaused?: boolean; dryRun?: boolean; ifMatch?: string } = {},
+): Promise<{ tokens: number } | { refused: string; statusCode?: 412 } | undefined> {
   return inTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ paused: boolean }>(
-      'SELECT paused_at IS NOT NULL AS paused FROM locations WHERE location_id = $1 FOR UPDATE',
-      [locationId],
-    );
-    const location = rows[0];
+    const location = await readConfigured(client, locationId, 'FOR UPDATE');
     if (location === undefined) return undefined;
-    if (!location.paused) return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
+    if (!matches(ifMatch, location)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
+    if (!unpaused && !location.isPaused)
+      return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
     const unfinished = await findUnfinished(client, locationId);
     if (unfinished !== undefined) return { refused: unfinished };
 
+    if (dryRun) return { tokens: (await client.query(TOKENS, [locationId])).rowCount ?? 0 };
     await client.query(`DELETE FROM removed_tokens WHERE removed_at < now() - interval '1 day'`);
     const tokens = await client.query(
       `WITH removed AS (DELETE FROM webhook_tokens WHERE location_id = $1 RETURNING sha256)
@@ -43,10 +46,12 @@ export async function removeLocation(
 /** Removes operators' rights at the location, because the id may be configured again for somebody else. */
 async function revokeRights(client: PoolClient, locationId: string): Promise<void> {
   for (const last of [
-    'DELETE FROM operator_grants WHERE locations = ARRAY[$1]',
-    'UPDATE operator_tokens SET revoked_at = coalesce(revoked_at, now()) WHERE locations = ARRAY[$1]',
+    `DELETE FROM operator_grants WHERE locations = ARRAY[$1] AND location_groups = '{}'`,
+    `UPDATE operator_tokens SET revoked_at = coalesce(revoked_at, now())
+     WHERE locations = ARRAY[$1] AND location_groups = '{}'`,
     'UPDATE operator_grants SET locations = array_remove(locations, $1) WHERE $1 = ANY (locations)',
-    'UPDATE operator_tokens SET locations = array_remove(locations, $1) WHERE $1 = ANY (locations) AND cardinality(locations) > 1',
+    `UPDATE operator_tokens SET locations = array_remove(locations, $1)
+     WHERE $1 = ANY (locations) AND (cardinality(locations) > 1 OR location_groups <> '{}')`,
   ]) {
     await client.query(last, [locationId]);
   }

@@ -32,7 +32,7 @@ export async function readGrant(pool: Pool, locationId: string): Promise<ShownGr
     `SELECT c.granted_at AS "grantedAt",
             ends.at AS "lastsUntil", floor(extract(epoch FROM ends.at - now()) / 86400)::int AS "daysLeft"
      FROM locations l JOIN credentials c ON c.seed_sha256 = l.grant_sha256
-     CROSS JOIN LATERAL (SELECT c.granted_at + make_interval(secs => c.lasts_s) AS at) AS ends
+     CROSS JOIN LATERAL (SELECT coalesce(l.reconnect_needed_at, c.granted_at + make_interval(secs => c.lasts_s)) AS at) AS ends
      WHERE l.location_id = $1::text AND c.granted_at IS NOT NULL`,
     [locationId],
   );

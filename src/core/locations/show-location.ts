@@ -1,7 +1,10 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
-import { LOCATION_ROW, LocationRow } from './locations.ts';
+import { describeSettings, ShownSetting } from './describe-settings.ts';
+import { LOCATION_ROW, LocationRow, parseSettings, placeOfSettings, WrongLocation } from './locations.ts';
+import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
+import { unseal, type SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
 import { readActionsAt, RecordedAction } from '../operators/read-audit.ts';
@@ -16,6 +19,7 @@ const REFUSED_READ = 1_000;
 const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
 export const SeenLocation = LocationRow.extend({
+  paused: z.boolean(),
   lastSeenAt: z
     .date()
     .nullable()
@@ -62,6 +66,7 @@ export async function listSeenLocations(pool: Pool, locations?: readonly string[
       Array.from({ length: STEPS }, (_, step) => steps.get(step)?.[of] ?? 0);
     return {
       ...row,
+      paused: row.pausedAt !== null,
       oldToken: oldToken && { ...oldToken, lastReceivedAt: new Date(oldToken.lastReceivedAt) },
       webhooks: list('webhooks'),
       errors: list('errors'),
@@ -69,7 +74,7 @@ export async function listSeenLocations(pool: Pool, locations?: readonly string[
   });
 }
 
-type Row = Omit<SeenLocation, 'oldToken' | 'webhooks' | 'errors'> & {
+type Row = Omit<SeenLocation, 'paused' | 'oldToken' | 'webhooks' | 'errors'> & {
   oldToken: (Omit<NonNullable<SeenLocation['oldToken']>, 'lastReceivedAt'> & { lastReceivedAt: string }) | null;
   traffic: Step[];
 };
@@ -106,8 +111,13 @@ const LIST = `
   WHERE $1::text[] IS NULL OR l.location_id = ANY ($1)
   ORDER BY l.location_id`;
 
-/** One location with its tokens, without its settings. */
+/** One location with its tokens and its settings, without secrets. */
 export const ShownLocation = SeenLocation.extend({
+  contacts: LocationDetails.shape.contacts,
+  settings: z.record(z.string(), ShownSetting).meta({ description: 'Values, and fingerprints of secrets.' }),
+  settingsProblem: z.string().nullable().meta({ description: 'Why orders cannot be sent with these settings.' }),
+  etag: z.string().meta({ description: 'For `If-Match`.' }),
+  validTokens: z.int(),
   webhookUrl: z
     .string()
     .nullable()
@@ -128,23 +138,35 @@ export const ShownLocation = SeenLocation.extend({
 
 export type ShownLocation = z.infer<typeof ShownLocation>;
 
-/** @returns undefined if there is no such location */
+type ShowDeps = SettingsRulesOf & { pool: Pool; now: Now; readsOrders: boolean };
+type SettingsRulesOf = { registry: Registry; publicUrl: string; keys: SettingsKeys };
+
+/**
+ * @param deps.readsOrders false if actions about orders and webhooks are left out
+ * @returns undefined if there is no such location
+ */
 export async function showLocation(
-  { pool, registry, publicUrl, now }: { pool: Pool; registry: Registry; publicUrl: string; now: Now },
+  { pool, registry, publicUrl, keys, now, readsOrders }: ShowDeps,
   locationId: string,
 ): Promise<ShownLocation | undefined> {
-  const [found, tokens, grant, actions] = await Promise.all([
+  const [found, configured, tokens, grant, actions] = await Promise.all([
     listSeenLocations(pool, [locationId]),
+    readConfigured(pool, locationId),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
     readActionsAt(pool, locationId),
   ]);
   const [location] = found;
-  if (location === undefined) return undefined;
+  if (location === undefined || configured === undefined) return undefined;
   const { integration } = location;
   const provider = registry.get(integration);
+  const shown = tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) }));
   return {
     ...location,
+    contacts: configured.contacts,
+    ...(await showSettings({ registry, publicUrl, keys }, locationId, configured)),
+    etag: etagOf(configured),
+    validTokens: shown.filter(({ state }) => state === 'valid').length,
     webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
     knows: {
       check: provider?.check !== undefined,
@@ -152,7 +174,34 @@ export async function showLocation(
       connect: provider?.connect !== undefined,
     },
     grant,
-    tokens: tokens.map((token) => ({ ...token, state: stateOfToken(token, integration, now()) })),
-    actions,
+    tokens: shown,
+    // guard: actions-at-orders
+    actions: actions.filter((each) => readsOrders || !isAboutOrders(each)),
   };
+}
+
+/** A replay of many webhooks names none of them, but says how many there were. */
+function isAboutOrders({ serviceOrderId, webhookId, action }: RecordedAction): boolean {
+  return serviceOrderId !== null || webhookId !== null || action === 'replay many';
+}
+
+async function showSettings(
+  { registry, publicUrl, keys }: SettingsRulesOf,
+  locationId: string,
+  { integration, sealedSettings }: ConfiguredRow,
+): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'>> {
+  let settings: unknown;
+  try {
+    settings = await unseal(keys, sealedSettings, placeOfSettings(locationId));
+  } catch (error) {
+    return { settings: {}, settingsProblem: `settings cannot be decrypted: ${(error as Error).message}` };
+  }
+  const shown = describeSettings(keys, registry.get(integration), { locationId, settings });
+  try {
+    parseSettings({ registry, keys, publicUrl: publicUrl || undefined }, integration, settings);
+    return { settings: shown, settingsProblem: null };
+  } catch (error) {
+    if (!(error instanceof WrongLocation)) throw error;
+    return { settings: shown, settingsProblem: error.message };
+  }
 }

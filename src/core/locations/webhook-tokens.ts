@@ -1,8 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
-import { WrongLocation, type DecryptSettings } from './locations.ts';
+import { deriveKey } from './describe-settings.ts';
+import { getLocation, type DecryptSettings } from './locations.ts';
+import type { SettingsKeys } from './settings-key.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
 import { withinShare } from '../domain/within-share.ts';
@@ -40,27 +42,74 @@ const LOOK_UP_MS = 60_000;
 const CACHE_SIZE = 50_000;
 const MAX_WAITING = 4_096;
 
+export class KeyUsed extends Error {
+  override readonly name = 'KeyUsed';
+}
+
+export type IssuedToken = { tokenId: string; token: string; integration: string };
+
 /**
  * Makes a token for a location's present integration. The token is returned only here, and only its hash is stored.
+ * @param about.repeatable if the same caller repeats the request with the same key, it gets the same token again, because
+ *   the token is derived from the key and from SETTINGS_KEY
  * @throws WrongLocation if there is no such location
+ * @throws KeyUsed if the key made a token with another label or expiry
  */
 export async function issueToken(
   pool: Pool,
-  about: { locationId: string; label?: string | undefined; expiresAt?: Date | undefined },
-): Promise<{ tokenId: string; token: string; integration: string }> {
-  const token = makeToken('exw_');
-  const tokenId = randomUUID();
-  const { rows } = await pool.query<{ integration: string }>(
+  about: {
+    locationId: string;
+    label?: string | undefined;
+    expiresAt?: Date | undefined;
+    repeatable?: { keys: SettingsKeys; by: string; idempotencyKey: string } | undefined;
+  },
+): Promise<IssuedToken> {
+  const { locationId, label = null, expiresAt = null, repeatable } = about;
+  const { integration } = await getLocation(pool, locationId);
+  const made = repeatable && deriveToken(repeatable, [locationId, integration, await readCreation(pool, locationId)]);
+  const { tokenId, token } = made ?? { tokenId: randomUUID(), token: makeToken('exw_') };
+  const { rowCount } = await pool.query(
     `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
-     SELECT $1, $2, integration, location_id, $4, $5 FROM locations WHERE location_id = $3
-     RETURNING integration`,
-    [tokenId, Buffer.from(digest(token), 'base64'), about.locationId, about.label ?? null, about.expiresAt ?? null],
+     VALUES ($1::uuid, $2, $3, $4, $5::text, $6::timestamptz) ON CONFLICT (token_id) DO NOTHING`,
+    [tokenId, Buffer.from(digest(token), 'base64'), integration, locationId, label, expiresAt],
   );
-  const row = rows[0];
-  if (row === undefined) {
-    throw new WrongLocation(`no location is called "${about.locationId}"`, { cause: { code: 'no_location' } });
+  if (rowCount === 0) {
+    const { rowCount: same } = await pool.query(
+      `SELECT FROM webhook_tokens
+       WHERE token_id = $1::uuid AND label IS NOT DISTINCT FROM $2::text AND expires_at IS NOT DISTINCT FROM $3::timestamptz`,
+      [tokenId, label, expiresAt],
+    );
+    if (same === 0) throw new KeyUsed('This Idempotency-Key was used for another token. Use a new key.');
   }
-  return { tokenId, token, integration: row.integration };
+  return { tokenId, token, integration };
+}
+
+async function readCreation(pool: Pool, locationId: string): Promise<string | undefined> {
+  const { rows } = await pool.query<{ at: string }>(
+    'SELECT extract(epoch FROM created_at)::text AS at FROM locations WHERE location_id = $1',
+    [locationId],
+  );
+  return rows[0]?.at;
+}
+
+/** @param scope includes when the location was created, so that a removed location's tokens never become valid again */
+function deriveToken(
+  { keys, by, idempotencyKey }: { keys: SettingsKeys; by: string; idempotencyKey: string },
+  scope: readonly (string | undefined)[],
+): { tokenId: string; token: string } {
+  const key = deriveKey(keys, 'webhook token');
+  const derive = (part: string): Buffer<ArrayBuffer> =>
+    Buffer.from(
+      createHmac('sha256', key)
+        .update(JSON.stringify([part, by, idempotencyKey, ...scope]))
+        .digest(),
+    );
+  const id = derive('id').subarray(0, 16);
+  // A UUID of version 8, whose other bits are our own: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
+  id.writeUInt8((id.readUInt8(6) & 0x0f) | 0x80, 6);
+  id.writeUInt8((id.readUInt8(8) & 0x3f) | 0x80, 8);
+  const tokenId = id.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  return { tokenId, token: makeToken('exw_', derive('token')) };
 }
 
 export async function listTokens(pool: Pool, locationId: string | undefined): Promise<TokenRow[]> {
@@ -79,6 +128,13 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
   if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
   return token.integration === integration ? 'valid' : 'of another integration';
 }
+
+/** A new token. It is not shown again. */
+export const IssuedToken = z.object({
+  token: z.string(),
+  url: z.string().nullable().meta({ description: 'The URL for the POS. Null while PUBLIC_URL is unset.' }),
+  tokenId: z.string(),
+});
 
 export const RevokedToken = z.object({ tokenId: z.string(), revoked: z.literal(true) });
 

@@ -2,7 +2,11 @@ import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { BY_OPERATOR_TOKEN, type Operator, type Right } from './operator.ts';
 
-const RIGHT = (of: string): string => `jsonb_build_object('roles', ${of}.roles, 'locations', ${of}.locations)`;
+/** SQL of a right. Its locations include those of its groups, in order, so that equal rights are equal arrays. */
+const RIGHT = (of: string): string => `jsonb_build_object(
+  'roles', ${of}.roles, 'locationGroups', ${of}.location_groups,
+  'locations', CASE WHEN ${of}.location_groups = '{}' THEN to_jsonb(${of}.locations) ELSE to_jsonb(ARRAY(
+    SELECT unnest(${of}.locations) UNION SELECT l.location_id FROM locations l WHERE l.groups && ${of}.location_groups ORDER BY 1)) END)`;
 
 const IS_VALID = `t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
 

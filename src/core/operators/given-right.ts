@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { Id } from '../domain/order.ts';
 import { recordAction, type Action } from './audit.ts';
 import { ROLES, Right, Role, type Actor } from './operator.ts';
 
@@ -10,17 +11,34 @@ export const GivenRight = z.strictObject({
     .min(1)
     .max(ROLES.length)
     .meta({ description: `One or more of ${ROLES.join(', ')}.` }),
-  locations: Right.shape.locations
-    .default(null)
-    .meta({ description: 'Where the roles apply. With null, they apply at all locations.' }),
+  locations: z.array(Id).min(1).max(500).nullable().default(null).meta({
+    description: 'Where the roles apply. With null and no groups, they apply at all locations.',
+  }),
+  locationGroups: z
+    .array(Id)
+    .max(100)
+    .default([])
+    .meta({
+      description: 'Groups of locations where the roles apply, also to locations that join a group later.',
+      examples: [['brand-nord']],
+    }),
 });
 
 /** Normalizes a right, so that equal rights are stored equally. */
-export function inOrder({ roles, locations }: Right): Right {
+export function inOrder({ roles, locations, locationGroups }: Right): Right {
   return {
     roles: ROLES.filter((role) => roles.includes(role)),
-    locations: locations && [...new Set(locations)].toSorted(),
+    locations: locationGroups.length > 0 || locations !== null ? [...new Set(locations)].toSorted() : null,
+    locationGroups: [...new Set(locationGroups)].toSorted(),
   };
+}
+
+/**
+ * SQL for whether a stored right is limited to a `Scope`. False or NULL for a right at all locations.
+ * @param parameter the number of the parameter with the scope's locations. The next one has its groups
+ */
+export function isWithin(parameter: number): string {
+  return `($${parameter}::text[] IS NULL OR (locations <@ $${parameter} AND location_groups <@ $${parameter + 1}::text[]))`;
 }
 
 /** Returns why a right cannot be granted: it names a location that does not exist. Undefined if it can. */
@@ -32,14 +50,16 @@ export async function refuseUnknown(pool: Pool, { locations }: Right): Promise<s
   return rows.length === 0 ? undefined : `no location is called ${rows.map(({ id }) => `"${id}"`).join(', ')}`;
 }
 
-export function rightInWords({ roles, locations }: Right): string {
-  return `${roles.join(',')} at ${locations?.join(',') ?? 'all locations'}`;
+export function rightInWords({ roles, locations, locationGroups }: Right): string {
+  const groups = locationGroups.length === 0 ? [] : [`the groups ${locationGroups.join(',')}`];
+  const named = locations !== null && locations.length > 0 ? [locations.join(',')] : [];
+  return `${roles.join(',')} at ${[...named, ...groups].join(' and ') || 'all locations'}`;
 }
 
 /** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
 export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
   for (const locationId of given.locations ?? []) {
-    const after = givenInWords({ ...given, locations: [locationId] });
+    const after = givenInWords({ ...given, locations: [locationId], locationGroups: [] });
     await recordAction(pool, by, { ...action, locationId }, { outcome: 'done', after });
   }
 }

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 import { inTransaction } from '../postgres/transactions.ts';
-import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
-import { Right } from './operator.ts';
+import { GivenRight, inOrder, isWithin, refuseUnknown } from './given-right.ts';
+import { Right, type Scope } from './operator.ts';
 
 export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
   const { rowCount } = await pool.query(
@@ -41,7 +41,8 @@ export const OperatorGrant = Right.extend({
 }).meta({ id: 'OperatorGrant' });
 export type OperatorGrant = z.infer<typeof OperatorGrant>;
 
-const SHOWN = 'grant_id AS "grantId", email, group_name AS "group", roles, locations, created_at AS "createdAt"';
+const SHOWN =
+  'grant_id AS "grantId", email, group_name AS "group", roles, locations, location_groups AS "locationGroups", created_at AS "createdAt"';
 
 /** Grants roles to an address or a group. An existing equal grant is returned instead. */
 export async function addOperatorGrant(
@@ -58,24 +59,24 @@ export async function addOperatorGrant(
       `WITH same AS (
        SELECT * FROM operator_grants
        WHERE email IS NOT DISTINCT FROM $2::text AND group_name IS NOT DISTINCT FROM $3::text
-         AND roles = $4::text[] AND locations IS NOT DISTINCT FROM $5::text[]
+         AND roles = $4::text[] AND locations IS NOT DISTINCT FROM $5::text[] AND location_groups = $6::text[]
      ), added AS (
-       INSERT INTO operator_grants (grant_id, email, group_name, roles, locations)
-       SELECT $1::uuid, $2::text, $3::text, $4::text[], $5::text[] WHERE NOT EXISTS (SELECT FROM same) RETURNING *
+       INSERT INTO operator_grants (grant_id, email, group_name, roles, locations, location_groups)
+       SELECT $1::uuid, $2::text, $3::text, $4::text[], $5::text[], $6::text[] WHERE NOT EXISTS (SELECT FROM same) RETURNING *
      )
      SELECT ${SHOWN} FROM (SELECT * FROM same UNION ALL SELECT * FROM added) AS grants LIMIT 1`,
-      [randomUUID(), email ?? null, group ?? null, right.roles, right.locations],
+      [randomUUID(), email ?? null, group ?? null, right.roles, right.locations, right.locationGroups],
     );
   });
   if (rows[0] === undefined) throw new Error('a grant was not stored');
   return rows[0];
 }
 
-/** @param within the locations to which a listed grant must be limited; undefined for all grants */
-export async function listOperatorGrants(pool: Pool, within?: readonly string[]): Promise<OperatorGrant[]> {
+/** @param within the scope to which a listed grant must be limited; undefined for all grants */
+export async function listOperatorGrants(pool: Pool, within?: Scope): Promise<OperatorGrant[]> {
   const { rows } = await pool.query<OperatorGrant>(
-    `SELECT ${SHOWN} FROM operator_grants WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, grant_id`,
-    [within ?? null],
+    `SELECT ${SHOWN} FROM operator_grants WHERE ${isWithin(1)} ORDER BY created_at, grant_id`,
+    [within?.locations ?? null, within?.groups ?? null],
   );
   return rows;
 }
@@ -89,13 +90,13 @@ export async function listOperatorGrants(pool: Pool, within?: readonly string[])
 export async function removeOperatorGrant(
   pool: Pool,
   grantId: string,
-  within?: readonly string[],
+  within?: Scope,
 ): Promise<OperatorGrant | undefined> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<OperatorGrant>(
-      `DELETE FROM operator_grants WHERE grant_id::text = $1::text AND ($2::text[] IS NULL OR locations <@ $2)
+      `DELETE FROM operator_grants WHERE grant_id::text = $1::text AND ${isWithin(2)}
        RETURNING ${SHOWN}`,
-      [grantId, within ?? null],
+      [grantId, within?.locations ?? null, within?.groups ?? null],
     );
     await client.query(
       `UPDATE operator_sessions s SET ended_at = now()

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { makeToken } from '../domain/make-token.ts';
 import { digest } from './find-operator.ts';
-import { GivenRight, inOrder, refuseUnknown } from './given-right.ts';
-import { BY_OPERATOR_TOKEN, Right } from './operator.ts';
+import { GivenRight, inOrder, isWithin, refuseUnknown } from './given-right.ts';
+import { BY_OPERATOR_TOKEN, Right, type Scope } from './operator.ts';
 
 /** Limits of the number of valid tokens. `ofSome` is for those at only one admin's locations, `ofAll` for all. */
 const MOST = { ofSome: 100, ofAll: 1_000 };
@@ -57,27 +57,27 @@ export const OperatorToken = Right.extend({
 export type OperatorToken = z.infer<typeof OperatorToken>;
 
 const SHOWN = `
-  token_id AS "tokenId", name, roles, locations, created_at AS "createdAt", expires_at AS "expiresAt",
+  token_id AS "tokenId", name, roles, locations, location_groups AS "locationGroups", created_at AS "createdAt", expires_at AS "expiresAt",
   revoked_at AS "revokedAt", last_used_at AS "lastUsedAt",
   CASE WHEN expires_at <= coalesce(revoked_at, now()) THEN 'expired'
        WHEN revoked_at IS NOT NULL THEN 'revoked' ELSE 'valid' END AS state`;
 
 /**
  * Makes a named token. It is returned once, and only its hash is stored.
- * @param within the locations of the issuing admin, which the token may not exceed. Undefined for an admin of all locations
+ * @param within the scope of the issuing admin, which the token may not exceed. Undefined for an admin of all locations
  */
 export async function issueOperatorToken(
   pool: Pool,
   { name, expiresAt, ...given }: NewOperatorToken,
-  within?: readonly string[],
+  within?: Scope,
 ): Promise<(OperatorToken & { token: string }) | { refused: string }> {
   const right = inOrder(given);
   const refused = await refuseUnknown(pool, right);
   if (refused !== undefined) return { refused };
   const { rows: valid } = await pool.query<{ name: string; counts: boolean }>(
-    `SELECT name, $1::text[] IS NULL OR coalesce(locations <@ $1, false) AS counts FROM operator_tokens
+    `SELECT name, coalesce(${isWithin(1)}, false) AS counts FROM operator_tokens
      WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-    [within ?? null],
+    [within?.locations ?? null, within?.groups ?? null],
   );
   const most = within === undefined ? MOST.ofAll : MOST.ofSome;
   if (valid.filter(({ counts }) => counts).length >= most) {
@@ -92,9 +92,9 @@ export async function issueOperatorToken(
   );
   const token = makeToken('exo_');
   const { rows } = await pool.query<OperatorToken>(
-    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations, expires_at)
-     VALUES ($1::uuid, $2::bytea, $3::text, $4::text[], $5::text[],
-             coalesce($6::timestamptz, now() + make_interval(days => $7)))
+    `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations, location_groups, expires_at)
+     VALUES ($1::uuid, $2::bytea, $3::text, $4::text[], $5::text[], $6::text[],
+             coalesce($7::timestamptz, now() + make_interval(days => $8)))
      ON CONFLICT (name) WHERE revoked_at IS NULL DO NOTHING RETURNING ${SHOWN}`,
     [
       randomUUID(),
@@ -102,6 +102,7 @@ export async function issueOperatorToken(
       name,
       right.roles,
       right.locations,
+      right.locationGroups,
       expiresAt ?? null,
       expiresAt === null ? null : DEFAULT_DAYS,
     ],
@@ -114,11 +115,11 @@ function alreadyCalled(name: string): { refused: string } {
   return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
 }
 
-/** @param within the locations to which a listed token must be limited; undefined for all tokens */
-export async function listOperatorTokens(pool: Pool, within?: readonly string[]): Promise<OperatorToken[]> {
+/** @param within the scope to which a listed token must be limited; undefined for all tokens */
+export async function listOperatorTokens(pool: Pool, within?: Scope): Promise<OperatorToken[]> {
   const { rows } = await pool.query<OperatorToken>(
-    `SELECT ${SHOWN} FROM operator_tokens WHERE $1::text[] IS NULL OR locations <@ $1 ORDER BY created_at, token_id`,
-    [within ?? null],
+    `SELECT ${SHOWN} FROM operator_tokens WHERE ${isWithin(1)} ORDER BY created_at, token_id`,
+    [within?.locations ?? null, within?.groups ?? null],
   );
   return rows;
 }
@@ -131,12 +132,12 @@ export async function listOperatorTokens(pool: Pool, within?: readonly string[])
 export async function revokeOperatorToken(
   pool: Pool,
   tokenId: string,
-  within?: readonly string[],
+  within?: Scope,
 ): Promise<OperatorToken | undefined> {
   const { rows } = await pool.query<OperatorToken>(
     `UPDATE operator_tokens SET revoked_at = coalesce(revoked_at, now())
-     WHERE token_id::text = $1::text AND ($2::text[] IS NULL OR locations <@ $2) RETURNING ${SHOWN}`,
-    [tokenId, within ?? null],
+     WHERE token_id::text = $1::text AND ${isWithin(2)} RETURNING ${SHOWN}`,
+    [tokenId, within?.locations ?? null, within?.groups ?? null],
   );
   return rows[0];
 }

@@ -2,21 +2,27 @@ import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 
 /**
- * The roles of operators. Every role may read everything except member data.
+ * The roles of operators. Every role except `integrator` may read everything except member data.
  *
  * - `viewer` may do nothing else
  * - `operator` may retry, resolve, cancel, replay, pause, test
  * - `member-data` may read the texts and orders of members
- * - `admin` manages rights: tokens, grants, sessions, locations' tokens, the audit
+ * - `integrator` configures locations and their webhook tokens, and may read only locations: no orders, no webhooks
+ * - `admin` manages rights: tokens, grants, sessions, the audit
  */
-export const ROLES = ['viewer', 'operator', 'member-data', 'admin'] as const;
+export const ROLES = ['viewer', 'operator', 'member-data', 'integrator', 'admin'] as const;
 export const Role = z.enum(ROLES, { error: `is none of ${ROLES.join(', ')}` });
 export type Role = z.infer<typeof Role>;
+/** The role that a route needs. `any`: one role or more, also `integrator` alone. */
+export type NeededRole = Role | 'operator or integrator' | 'any';
 
 /** Roles at some locations. */
 export const Right = z.object({
-  roles: z.array(Role).min(1).meta({ description: 'Each role includes viewer.' }),
-  locations: z.array(Id).min(1).max(500).nullable().meta({ description: 'Null means all locations.' }),
+  roles: z.array(Role).min(1).meta({ description: 'Each role except integrator includes viewer.' }),
+  locations: z.array(Id).nullable().meta({
+    description: 'Null means all locations. For a signed-in operator, the list includes those of the groups.',
+  }),
+  locationGroups: z.array(Id).meta({ description: 'The roles also apply at all locations of these groups.' }),
 });
 export type Right = z.infer<typeof Right>;
 
@@ -52,18 +58,77 @@ export const BY_OPERATOR_TOKEN: Operator = {
   kind: 'operator_token',
   id: 'operator_token',
   name: 'OPERATOR_TOKEN',
-  rights: [{ roles: [...ROLES], locations: null }],
+  rights: [{ roles: [...ROLES], locations: null, locationGroups: [] }],
 };
 
 /** The locations at which an operator has a role. Null means all locations, an empty list means none. */
-export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: Role): readonly string[] | null {
-  const having = rights.filter(({ roles }) => role === 'viewer' || roles.includes(role));
+export function locationsOf({ rights }: Pick<Operator, 'rights'>, role: NeededRole): readonly string[] | null {
+  const having = rights.filter((right) => gives(right, role));
   if (having.some(({ locations }) => locations === null)) return null;
   return [...new Set(having.flatMap(({ locations }) => locations ?? []))];
 }
 
-/** @param locationId null if the action is about no location, or about one that does not exist yet */
-export function has(operator: Pick<Operator, 'rights'>, role: Role, locationId: string | null): boolean {
+/**
+ * @param locationId null if the action is about no location, or about one that does not exist yet
+ * @param groups the location's groups as they are now, if they were read: it may have joined one since the rights were read
+ */
+export function has(
+  { rights }: Pick<Operator, 'rights'>,
+  role: NeededRole,
+  locationId: string | null,
+  groups: readonly string[] = [],
+): boolean {
+  return rights.some(
+    (right) =>
+      gives(right, role) &&
+      (right.locations === null ||
+        (locationId !== null && right.locations.includes(locationId)) ||
+        groups.some((group) => right.locationGroups.includes(group))),
+  );
+}
+
+/** Whether an operator has a role at a location, or at a group, which may have no location yet. */
+export function hasAnywhere({ rights }: Pick<Operator, 'rights'>, role: NeededRole): boolean {
+  return rights.some(
+    (right) => gives(right, role) && (right.locations?.length !== 0 || right.locationGroups.length > 0),
+  );
+}
+
+/** The locations and the groups at which an operator has a role. Undefined means all locations. */
+export type Scope = { locations: readonly string[]; groups: readonly string[] } | undefined;
+
+export function scopeOf(operator: Pick<Operator, 'rights'>, role: NeededRole): Scope {
   const locations = locationsOf(operator, role);
-  return locations === null || (locationId !== null && locations.includes(locationId));
+  return locations === null ? undefined : { locations, groups: groupsOf(operator, role) };
+}
+
+/** The groups at whose locations an operator has a role. */
+export function groupsOf({ rights }: Pick<Operator, 'rights'>, role: NeededRole): readonly string[] {
+  return rights.filter((right) => gives(right, role)).flatMap(({ locationGroups }) => locationGroups);
+}
+
+/**
+ * Whether an integrator may create a location with these groups (`before` is undefined), or change its groups. With a
+ * group, a location gets the people who have roles at that group. So an integrator of some groups may add and remove only
+ * these groups, and creates locations only in them.
+ */
+export function mayPlace(
+  operator: Pick<Operator, 'rights'>,
+  before: { locationId: string; groups: readonly string[] } | undefined,
+  after: readonly string[],
+): boolean {
+  if (locationsOf(operator, 'integrator') === null) return true;
+  if (before === undefined ? after.length === 0 : !has(operator, 'integrator', before.locationId, before.groups))
+    return false;
+  const own = new Set(groupsOf(operator, 'integrator'));
+  const [old, now] = [new Set(before?.groups), new Set(after)];
+  const changed = [...old, ...now].filter((group) => old.has(group) !== now.has(group));
+  return changed.every((group) => own.has(group));
+}
+
+function gives({ roles }: Right, role: NeededRole): boolean {
+  if (role === 'any') return true;
+  // guard: integrator-reads-no-orders
+  if (role === 'viewer') return roles.some((each) => each !== 'integrator');
+  return roles.some((each) => role.split(' or ').includes(each));
 }

@@ -26,8 +26,13 @@ export type Backlog = {
   parked: number;
   /** By integration, the seconds since the last webhook of any location. */
   silent: Record<string, number>;
-  /** By integration, the seconds until the first location loses its connection to the POS, if nobody renews it. */
+  /**
+   * By integration, the seconds until the first location loses its connection to the POS, if nobody renews it. Negative if
+   * a location has lost it.
+   */
   lasts: Record<string, number>;
+  /** Unfinished placements by group of locations and by state: at most GROUPED. */
+  groups: { group: string; state: string; count: number }[];
   /** In the last hour: the most reads of member data by one operator, new admin roles, actions with OPERATOR_TOKEN. */
   actions: { memberData: number; admin: number; operatorToken: number };
 };
@@ -37,6 +42,7 @@ const OPEN = 10_000;
 const SENT = 5_000;
 const PARKED = 10_000;
 const ACTS = 10_000;
+const GROUPED = 1_000;
 
 /**
  * Samples the backlog with index scans that read a limited number of rows.
@@ -62,6 +68,12 @@ export const SAMPLE_BACKLOG = `
                  count(*) FILTER (WHERE actor_kind = 'operator_token') AS by_token
           FROM (SELECT actor_kind, actor_id, action FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
           GROUP BY actor_kind, actor_id) AS a
+  ), unfinished AS (
+    SELECT location_id, state, next_attempt_at, cause, deadline_at,
+           location_id = ANY (ARRAY(SELECT location_id FROM locations l WHERE ${PAUSED_AT} IS NOT NULL)) IS TRUE AS paused
+    FROM placements
+    WHERE finished_at IS NULL
+    ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}
   ), open AS (
     SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",
            count(*) FILTER (WHERE state = 'held' AND NOT paused)::int AS "held",
@@ -72,11 +84,7 @@ export const SAMPLE_BACKLOG = `
            -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $1::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
-    FROM (SELECT state, next_attempt_at, cause, deadline_at,
-                 location_id = ANY (ARRAY(SELECT location_id FROM locations l WHERE ${PAUSED_AT} IS NOT NULL)) IS TRUE AS paused
-          FROM placements
-          WHERE finished_at IS NULL
-          ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}) AS p
+    FROM unfinished
   )
   SELECT open.*,
          (SELECT count(*)::int
@@ -104,10 +112,19 @@ export const SAMPLE_BACKLOG = `
           FROM (SELECT integration, extract(epoch FROM now() - max(last_seen_at))::float8 AS seconds
                 FROM location_last_seen GROUP BY integration) AS h) AS "silent",
          (SELECT coalesce(jsonb_object_agg(integration, seconds), '{}')
-          FROM (SELECT c.integration,
-                       extract(epoch FROM min(c.granted_at + make_interval(secs => c.lasts_s)) - now())::float8 AS seconds
-                FROM locations l JOIN credentials c ON c.seed_sha256 = l.grant_sha256
-                WHERE c.lasts_s IS NOT NULL GROUP BY c.integration) AS g) AS "lasts",
+          FROM (SELECT integration, extract(epoch FROM min(ends_at) - now())::float8 AS seconds
+                FROM (SELECT c.integration, c.granted_at + make_interval(secs => c.lasts_s) AS ends_at
+                      FROM locations l JOIN credentials c ON c.seed_sha256 = l.grant_sha256
+                      WHERE c.lasts_s IS NOT NULL
+                      UNION ALL
+                      -- An operator who disconnects a location on purpose pauses it too.
+                      SELECT integration, reconnect_needed_at FROM locations
+                      WHERE reconnect_needed_at IS NOT NULL AND paused_at IS NULL) AS g
+                GROUP BY integration) AS g) AS "lasts",
+         (SELECT coalesce(jsonb_agg(g), '[]')
+          FROM (SELECT "group", state, count(*)::int AS count
+                FROM unfinished JOIN locations l USING (location_id) CROSS JOIN LATERAL unnest(l.groups) AS "group"
+                GROUP BY "group", state ORDER BY "group", state LIMIT ${GROUPED}) AS g) AS "groups",
          jsonb_build_object('memberData', looks, 'operatorToken', by_token, 'admin',
            (SELECT count(*) FROM (SELECT roles, created_at FROM operator_tokens UNION ALL
                                   SELECT roles, created_at FROM operator_grants) AS given

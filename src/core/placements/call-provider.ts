@@ -106,6 +106,7 @@ export async function findUsableLocation(
       : { do: 'hold', ...problemOf({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
   }
   if (job.late && job.doubt === undefined) return FAIL_LATE;
+  if (found?.needsReconnect === true && !cancelled) return { do: 'hold', ...problemOf({ code: 'reconnect_needed' }) };
   if (found === undefined) return { do: 'hold', ...problemOf({ code: 'no_location' }) };
   const { integration } = found;
   try {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
 import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import { type Claim, LEASE_S } from '../domain/placement.ts';
 import { recordOrder } from './record-order.ts';
@@ -9,6 +10,23 @@ import { failPlacement } from './placement-outcomes.ts';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { withClient } from '../postgres/transactions.ts';
+
+/** The result of one test order. */
+export const PlacedTest = z
+  .discriminatedUnion('state', [
+    z.object({
+      state: z.literal('placed'),
+      serviceOrderId: z.string(),
+      providerOrderId: z
+        .string()
+        .nullable()
+        .meta({ description: "The POS's id of the ticket, if its answer has one." }),
+      callOutCode: z.string().nullable().meta({ description: 'The code on the ticket, such as K472.' }),
+    }),
+    z.object({ state: z.literal('failed'), problem: z.string(), toDo: z.string() }),
+  ])
+  .meta({ id: 'PlacedTest' });
+export type PlacedTest = z.infer<typeof PlacedTest>;
 
 export type TestClaim = Pick<Claim, 'serviceOrderId' | 'leaseId'>;
 

@@ -73,6 +73,9 @@ export const LOCK_POLL = 7_313;
 export const LOCK_DELETE_SESSIONS = 7_314;
 export const LOCK_DELETE_GRANTS = 7_315;
 export const LOCK_DELETE_AUDIT = 7_316;
+export const LOCK_DELETE_LINKS = 7_318;
+/** Taken together with the id of a location that is about to be created. */
+export const LOCK_CREATE_LOCATION = 7_317;
 
 /** Takes a lock until the transaction ends. @returns false if another process has it */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {

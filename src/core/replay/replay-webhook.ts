@@ -95,7 +95,11 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
 
 type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['replayOf']> };
 
-function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Translated, receivedAt: Date): Replay {
+function translateRequest(
+  stored: StoredWebhook,
+  { events, busy, revokedAt, dropped }: Translated,
+  receivedAt: Date,
+): Replay {
   const webhook = {
     id: uuidV7(),
     locationId: stored.locationId,
@@ -107,6 +111,7 @@ function translateRequest(stored: StoredWebhook, { events, busy, dropped }: Tran
     ...(stored.polled && { polled: true as const }),
     events,
     busy,
+    revokedAt,
     replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },
   };
   return dropped === undefined ? webhook : asDropped(webhook, dropped);
@@ -122,7 +127,8 @@ async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: 
 
 /** Drops the contents too: without a known order an erasure would not find them. The original webhook has them. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
-  return { ...webhook, headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined, dropped };
+  const empty = { headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined };
+  return { ...webhook, ...empty, revokedAt: undefined, dropped };
 }
 
 /** Applies the replay in one commit. If Postgres refuses its values, it is dropped, as at the endpoint. */

@@ -5,6 +5,7 @@ import {
   inTransaction,
   LOCK_DELETE_AUDIT,
   LOCK_DELETE_GRANTS,
+  LOCK_DELETE_LINKS,
   LOCK_DELETE_REFUSED,
   LOCK_DELETE_SESSIONS,
   LOCK_DELETE_TRAFFIC,
@@ -74,6 +75,11 @@ const RULES = {
     lock: LOCK_DELETE_SESSIONS,
     batch: BATCH,
     sql: [oldest('operator_sessions', 'expires_at')],
+  },
+  'deletion of old connect links': {
+    lock: LOCK_DELETE_LINKS,
+    batch: BATCH,
+    sql: [oldest('connect_links', 'expires_at')],
   },
   // A grant without a recent renewal is not used: its location has other settings now or is deleted.
   'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },

@@ -1,7 +1,6 @@
 import type { ClientBase, DatabaseError } from 'pg';
 import type {
   ArrivedEvent,
-  Busy,
   Conflict,
   Drop,
   EventOutcome,
@@ -11,7 +10,7 @@ import type {
 } from '../domain/webhook.ts';
 import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
-import { pausingByPos } from '../locations/pos-pauses.ts';
+import { hearingReports } from '../locations/pos-pauses.ts';
 import { unnestRows, type Column } from '../postgres/sql-rows.ts';
 import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from './apply-events.ts';
 import { isAwaited } from './redrive-parked.ts';
@@ -86,16 +85,23 @@ const EVENTS = unnestRows<PlacedEvent>(
   WEBHOOKS.next,
 );
 
-/** A POS's report that its kitchen takes orders or does not, and its webhook's number in the batch. */
-type BusyReport = { nth: number; webhook: TranslatedWebhook; busy: Busy };
+/** A POS's report about its location (`busy` or `revokedAt`), and its webhook's number in the batch. */
+type LocationReport = { nth: number; webhook: TranslatedWebhook };
 
-const BUSY_REPORTS = unnestRows<BusyReport>(
+const REPORTS = unnestRows<LocationReport>(
   [
     ['webhook_nth', 'integer', (report) => report.nth],
     ['location_id', 'text', (report) => report.webhook.locationId],
     ['integration', 'text', (report) => report.webhook.integration],
     ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
-    ['until', 'timestamptz', (report) => report.busy.pausedUntil],
+    ['until', 'timestamptz', ({ webhook }) => webhook.busy?.pausedUntil],
+    // A vendor's clock may be fast, and must not withdraw a later grant.
+    [
+      'revoked_at',
+      'timestamptz',
+      ({ webhook: { revokedAt, replayOf, receivedAt } }) =>
+        revokedAt && earlier(revokedAt, replayOf?.receivedAt ?? receivedAt),
+    ],
   ],
   EVENTS.next,
 );
@@ -106,18 +112,18 @@ const FIRST_RECEIVED_AT = `${WEBHOOKS.array('first_received_at')}[webhook_nth]`;
 const isNewer = (row: string, than: string): string =>
   `${asCompared(`${row}.estimate`)} > coalesce(${asCompared(`${than}.estimate`)}, '{}')`;
 
-/** SQL of a kitchen report's outcome. A report is stale if a newer one exists, or if its pause had already ended. */
-const BUSY_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
+/** SQL of a report's outcome. A report is stale if a newer one exists, or if its pause had already ended. */
+const REPORT_OUTCOME = `CASE WHEN d.nth IN (SELECT webhook_nth FROM heard) THEN 'applied' ELSE 'stale' END`;
 
 /**
  * Stores webhooks and applies their events in one statement, so both are in one commit. `parked_events` has one row for
  * each POS id and status. The first such event makes the row. A repeated event adds only values that the row lacks, or
  * a newer estimate or link.
- * @param about see `applyingEvents` for `linksIds` and `hasDetails`; `busy` is true if the batch has a kitchen report
+ * @param about see `applyingEvents` for `linksIds` and `hasDetails`; `reports` is true if the batch has a report about a location
  */
-const applyStatement = ({ linksIds = false, hasDetails = false, busy = false }): string => `
+const applyStatement = ({ linksIds = false, hasDetails = false, reports = false }): string => `
 -- guard: outbox-in-commit
-WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
+WITH ${reports ? `${hearingReports(REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.as, FIRST_RECEIVED_AT, { linksIds, hasDetails })}, waiting AS (
   INSERT INTO parked_events AS w (location_id, integration, provider_order_id, rank, webhook_day, webhook_id,
                                   native_status, reason, occurred_at, ${hasDetails ? 'reason_details, estimate, tracking, ' : ''}parked_at)
   SELECT location_id, integration, provider_order_id, rank,
@@ -149,7 +155,7 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
   INSERT INTO webhooks (day, outcome, ${STORED.map(([name]) => name).join(', ')})
   SELECT (d.received_at AT TIME ZONE 'UTC')::date,
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
-              ${busy ? `WHEN d.nth = ANY (${BUSY_REPORTS.array('webhook_nth')}) THEN ${BUSY_OUTCOME}` : ''}
+              ${reports ? `WHEN d.nth = ANY (${REPORTS.array('webhook_nth')}) THEN ${REPORT_OUTCOME}` : ''}
               WHEN d.events = 0 THEN 'ignored'
               ELSE ${OUTCOME_BY_CODE}[(SELECT outcomes FROM best)[d.nth]] END,
          ${STORED.map(([name, , , stored]) => stored ?? `d.${name}`).join(', ')}
@@ -157,7 +163,7 @@ WITH ${busy ? `${pausingByPos(BUSY_REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
   CROSS JOIN LATERAL (SELECT coalesce((SELECT erased FROM best)[d.nth], false) AS erased) AS about
 )
 SELECT (SELECT outcomes FROM best) AS best,
-       ${busy ? 'ARRAY(SELECT webhook_nth FROM heard) AS heard,' : ''}
+       ${reports ? 'ARRAY(SELECT webhook_nth FROM heard) AS heard,' : ''}
        array_agg(outcome ORDER BY nth) AS outcomes,
        array_agg(nth::int ORDER BY nth) FILTER (WHERE conflict) AS conflicts,
        jsonb_object_agg(nth, target) FILTER (WHERE ours AND by_pos_id) AS found,
@@ -186,9 +192,9 @@ export function refusedByPostgres({ code: sqlstate = '' }: DatabaseError): Drop 
 
 const APPLY = applyStatement({});
 const APPLY_DETAILED = applyStatement({ hasDetails: true });
-/** Batches that link ids or have a kitchen report are rare, so their statements always include the SQL for details. */
+/** Batches that link ids or have a report about a location are rare, so their statements always include the SQL for details. */
 const APPLY_LINKING = applyStatement({ linksIds: true, hasDetails: true });
-const APPLY_BUSY = applyStatement({ linksIds: true, hasDetails: true, busy: true });
+const APPLY_REPORTS = applyStatement({ linksIds: true, hasDetails: true, reports: true });
 
 export async function applyWebhooks(client: ClientBase, webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
   // Webhooks with events come first, so that the array of their outcomes, by webhook number, has no gaps.
@@ -204,8 +210,8 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
       return { nth: index + 1, webhookId: id, locationId, integration, event, rank, reasonDetails, ...about };
     }),
   );
-  const busyReports = without.flatMap((webhook, index): BusyReport[] =>
-    webhook.busy === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook, busy: webhook.busy }],
+  const reports = without.flatMap((webhook, index): LocationReport[] =>
+    (webhook.busy ?? webhook.revokedAt) === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook }],
   );
   const { rows } = await client.query<{
     best: number[] | null;
@@ -216,8 +222,8 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     heard?: number[];
   }>({
     // guard: linked-in-batch
-    ...(busyReports.length > 0
-      ? { name: 'apply-busy-webhooks', text: APPLY_BUSY }
+    ...(reports.length > 0
+      ? { name: 'apply-reporting-webhooks', text: APPLY_REPORTS }
       : mayLinkIds(arrived)
         ? { name: 'apply-linking-webhooks', text: APPLY_LINKING }
         : arrived.some(({ reasonDetails, estimate, tracking }) => (reasonDetails ?? estimate ?? tracking) !== null)
@@ -226,7 +232,7 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     values: [
       ...WEBHOOKS.values(stored),
       ...EVENTS.values(arrived),
-      ...(busyReports.length > 0 ? BUSY_REPORTS.values(busyReports) : []),
+      ...(reports.length > 0 ? REPORTS.values(reports) : []),
     ],
   });
   // guard: outbox-later
@@ -234,8 +240,7 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
   const best = new Map<TranslatedWebhook, WebhookOutcome>(
     withEvents.map((webhook, i) => [webhook, outcomeOf(row?.best?.[i])]),
   );
-  for (const { nth, webhook } of busyReports)
-    best.set(webhook, row?.heard?.includes(nth) === true ? 'applied' : 'stale');
+  for (const { nth, webhook } of reports) best.set(webhook, row?.heard?.includes(nth) === true ? 'applied' : 'stale');
   const events = (row?.outcomes ?? []).map(outcomeOf);
   const serviceOrderIds = events.map((outcome, i) =>
     outcome === 'parked' || outcome === 'unmatched'
@@ -252,6 +257,10 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     }),
     awaited: row?.awaited ?? [],
   };
+}
+
+function earlier(one: Date, other: Date): Date {
+  return one < other ? one : other;
 }
 
 function reasonDetailsOf({ reasonCode, itemIds }: StatusEvent): string | null {

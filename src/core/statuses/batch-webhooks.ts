@@ -103,7 +103,8 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
         if (only !== undefined) undecided.refuse(only, 'cannot be stored', error);
         return undefined;
       }
-      only.webhook = { ...only.webhook, events: [], busy: undefined, dropped: refusedByPostgres(error) };
+      const dropped = refusedByPostgres(error);
+      only.webhook = { ...only.webhook, events: [], busy: undefined, revokedAt: undefined, dropped };
       return flush(batch);
     }
     const { serviceOrderIds } = applied;
@@ -116,6 +117,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
       const outcome = applied.webhooks[index] ?? 'ignored';
       const until = outcome === 'applied' ? webhook.busy?.pausedUntil : undefined;
       if (until instanceof Date) deps.observe(pausedBy(webhook, until));
+      if (outcome === 'applied' && webhook.revokedAt !== undefined) deps.observe(revokedBy(webhook));
       undecided.resolve(waiting, { outcome, serviceOrderIds: distinct(about) });
       known.remove(webhook);
     }
@@ -294,6 +296,10 @@ function writersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round:
 
 function pausedBy({ integration, locationId, id: webhookId }: TranslatedWebhook, until: Date): Observed {
   return { what: 'POS pause', action: 'pause', by: integration, locationId, until, webhookId };
+}
+
+function revokedBy({ integration, locationId, id: webhookId }: TranslatedWebhook): Observed {
+  return { what: 'access revoked', by: integration, locationId, webhookId };
 }
 
 function isInTime({ deadline }: Waiting): boolean {

@@ -81,7 +81,7 @@ export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 export async function storeArrived(
   arrived: ArrivedWebhook,
   provider: WebhookHeaders,
-  { events, busy, dropped }: Translated,
+  { events, busy, revokedAt, dropped }: Translated,
   deadline: number,
   { keys, quota }: StoreDeps,
 ): Promise<TranslatedWebhook | NotStored> {
@@ -111,6 +111,7 @@ export async function storeArrived(
     truncated: arrived.truncated || body.length < arrived.body.length,
     events,
     busy,
+    revokedAt,
     dropped,
   };
   if (dropped === undefined && !isSealed) return compressBody(webhook);

@@ -25,8 +25,13 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
       throw new TypeError('translateWebhook must not be async');
     }
     const translated = checkEvents(events);
-    if (translated.length > 0 || provider.readBusy === undefined) return { events: translated };
-    return { events: [], busy: checkBusy(provider.readBusy({ ...webhook, verified: true }, settings)) };
+    if (translated.length > 0) return { events: translated };
+    const verified = { ...webhook, verified: true };
+    return {
+      events: [],
+      busy: checkBusy(provider.readBusy?.(verified, settings)),
+      revokedAt: provider.authorisation?.readRevoked?.(verified, settings),
+    };
   } catch (error) {
     return { events: [], dropped: explainDrop(error) };
   }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited, recordAction } from '../../core/operators/audit.ts';
 import { hasGrant } from '../../core/operators/operator-grants.ts';
-import { SESSION_S, startSession, type SignedIn } from '../../core/operators/operator-sessions.ts';
+import { SESSION_S, startSession } from '../../core/operators/operator-sessions.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { Identify } from '../operator/identify.ts';
 import { TooManyFailures, type JudgeSlowly } from '../throttle-failures.ts';
@@ -46,17 +46,18 @@ type Refusal =
   | 'used'
   | Problem;
 
-type Deps = {
+/** What a sign-in at the issuer needs. */
+export type SignInDeps = {
   pool: Pool;
   now: Now;
   identify: Identify;
   judge: JudgeSlowly;
   keys: SettingsKeys;
-  settings: OidcSettings;
 };
+type Deps = SignInDeps & { settings: OidcSettings };
 
 /** At most this many refused sign-ins of one person are recorded in the audit per hour. */
-const MOST_REFUSALS = 30;
+export const MOST_REFUSALS = 30;
 
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
@@ -140,47 +141,55 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
           if (person.id !== flow.again) return refuse(request, reply, 'failed', 'other_person', person);
           if (!isRecent(said[0]?.['auth_time'], flow)) return refuse(request, reply, 'failed', 'not_recent', person);
         }
-        if (!person.isAllowed) return refuse(request, reply, 'not_allowed', 'not_allowed', person);
-        if (!(await hasGrant(pool, person.email, person.groups))) {
-          return refuse(request, reply, 'no_role', 'no_role', person);
+        const { opens, replaces } = flow;
+        const about = { claims: said, opens, replaces: replaces === undefined ? [] : [replaces] };
+        const opened = await openSessionOf(request, about, { pool, identify, settings });
+        if ('problem' in opened) {
+          const { problem } = opened;
+          return refuse(request, reply, problem === 'used' ? 'expired' : problem, problem, person);
         }
-        const cookie = await signIn(
-          request,
-          { ...person, provedAt: timeOf(said[0]?.['auth_time']) ?? LONG_AGO },
-          flow,
-          { pool, identify },
-        );
-        if (cookie === undefined) return refuse(request, reply, 'expired', 'used', person);
         return reply
-          .setCookie(session.name, cookie, { ...session.attributes, maxAge: SESSION_S })
+          .setCookie(session.name, opened.cookie, { ...session.attributes, maxAge: SESSION_S })
           .redirect(flow.to, 303);
       });
     },
   };
 }
 
-/** Opens the session. @returns its cookie; undefined if this sign-in has opened a session before */
-async function signIn(
+/**
+ * Opens a session for the person whom the issuer names.
+ * @param about.opens the session's id: one sign-in opens one session
+ * @param about.replaces the sessions that end
+ * @returns the cookie; or why there is no session
+ */
+export async function openSessionOf(
   request: FastifyRequest,
-  person: OidcPerson & Required<Pick<SignedIn, 'provedAt'>>,
-  flow: Flow,
-  { pool, identify }: Pick<Deps, 'pool' | 'identify'>,
-): Promise<string | undefined> {
-  const { isAllowed: _isAllowed, ...who } = person;
-  const replaced = flow.replaces === undefined ? [] : [flow.replaces];
-  const about = { sessionId: flow.opens, source: addressOf(request), userAgent: request.headers['user-agent'] };
+  about: {
+    claims: Awaited<ReturnType<ReturnType<typeof oidcClient>['finish']>>;
+    opens: string;
+    replaces: readonly string[];
+  },
+  { pool, identify, settings }: Pick<Deps, 'pool' | 'identify' | 'settings'>,
+): Promise<{ cookie: string } | { problem: 'not_allowed' | 'no_role' | 'used' }> {
+  const { claims, opens, replaces } = about;
+  const { isAllowed, ...person } = readPerson(claims, settings);
+  if (!isAllowed) return { problem: 'not_allowed' };
+  if (!(await hasGrant(pool, person.email, person.groups))) return { problem: 'no_role' };
+  const signedIn = {
+    ...person,
+    provedAt: timeOf(claims[0]?.['auth_time']) ?? LONG_AGO,
+    sessionId: opens,
+    source: addressOf(request),
+    userAgent: request.headers['user-agent'],
+  };
   try {
-    const open = (): Promise<string> => startSession(pool, { ...who, ...about }, replaced);
-    const cookie = await audited(
-      pool,
-      person,
-      { action: 'sign in', subject: flow.opens, ...actionFrom(request) },
-      open,
+    const cookie = await audited(pool, person, { action: 'sign in', subject: opens, ...actionFrom(request) }, () =>
+      startSession(pool, signedIn, replaces),
     );
     identify.invalidateCache();
-    return cookie;
+    return { cookie };
   } catch (error) {
-    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return undefined;
+    if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return { problem: 'used' };
     throw error;
   }
 }

@@ -42,7 +42,13 @@ export function sessionRoutes(
     }
     const { token } = request.body;
     const operator = await judge(request, 'sign_in', [token], () => identify.byToken(token));
-    if (operator === undefined || operator.kind === 'nobody' || operator.kind === 'command_line') {
+    // A session does not open another one: it would last longer than the sign-in allows.
+    if (
+      operator === undefined ||
+      operator.session !== undefined ||
+      operator.kind === 'nobody' ||
+      operator.kind === 'command_line'
+    ) {
       return unauthorized(reply, 'Cookie');
     }
     const { kind, id, name } = operator;

@@ -46,7 +46,7 @@ export function takeJson(scope: FastifyInstance): void {
 const SENTENCES: Record<string, string> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from its Content-Length.',
-  FST_ERR_CTP_BODY_TOO_LARGE: `The body is larger than ${BODY_LIMIT} bytes. Send a smaller one.`,
+  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. Send a smaller one.',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
 };
 
@@ -99,7 +99,9 @@ export function answerErrors(scope: FastifyInstance): void {
       request.log.error({ err: error }, 'operator request failed');
       return sendProblem(reply, 500, 'The request failed because of an error in the service. Its log has the details.');
     }
-    const more = (status === 403 || status === 409) && error.cause !== undefined ? { cause: error.cause } : {};
+    const { issues } = (error.cause ?? {}) as { issues?: ShapeIssue[] };
+    const isRefusal = (status === 403 || status === 409) && error.cause !== undefined;
+    const more = isRefusal ? { cause: error.cause } : status === 400 && issues !== undefined ? { issues } : {};
     return sendProblem(reply, isProblem(status) ? status : 400, SENTENCES[error.code] ?? error.message, more);
   });
 }

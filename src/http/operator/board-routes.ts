@@ -1,16 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
+import { membersOf } from '../../core/locations/locations.ts';
 import { BoardComplete, BoardOrders, BoardReset } from '../../core/orders/board-feed.ts';
 import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream, type Shared, writeBoardEvents } from './event-stream.ts';
+import { group } from '../../operators/requests.ts';
+import { openStream, RECHECK_MS, writeBoardEvents, type EventStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 
 const LiveQuery = z.strictObject({
   location: Id.optional().meta({ description: 'At this location.' }),
+  group,
   integration: Id.optional().meta({ description: 'Sent through this integration last.' }),
 });
 
@@ -50,8 +55,9 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
       },
     },
     async (request, reply) => {
-      const { location, integration } = request.query;
+      const { location, group, integration } = request.query;
       const stream = openStream(scope, request, shared);
+      if (group !== undefined) stream.onClose(endIfChanged(stream, deps.pool, group, request.ofGroup));
       stream.onClose(
         deps.watch(
           { locations: locationsWithin(request), locationId: location, integration },
@@ -64,6 +70,16 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
         .send(stream.body as never);
     },
   );
+}
+
+/** Ends the stream when the locations of its group have changed. Its reader then gets the new ones. */
+function endIfChanged(stream: EventStream, pool: Pool, group: string, before: readonly string[] = []): () => void {
+  const check = async (): Promise<void> => {
+    const now = await membersOf(pool, group).catch(() => before);
+    if (!isDeepStrictEqual(now, before)) stream.end();
+  };
+  const checking = setInterval(() => void check(), RECHECK_MS).unref();
+  return () => clearInterval(checking);
 }
 
 function asEvent<Name extends string, Data extends z.ZodType>(event: Name, data: Data) {

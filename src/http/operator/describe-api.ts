@@ -38,6 +38,7 @@ const WORDS: Record<string, z.ZodType> = {
 export const TAGS = [
   { name: 'Orders', description: 'Orders on their way to a POS and back.' },
   { name: 'Webhooks', description: 'Webhooks as they arrived, and replaying them.' },
+  { name: 'Members', description: "What is stored about the platform's members." },
   { name: 'Operators', description: 'Permissions of operators, and their sessions.' },
   { name: 'Audit', description: 'What operators did and read, and which requests were refused.' },
   { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
@@ -56,8 +57,9 @@ const WHERE: Record<Access['of'], string> = {
   order: "at the order's location",
   webhook: "at the webhook's location",
   location: 'at the location',
+  new: 'at the location; to create one, at all locations or at all groups that the body gives it',
   list: 'at one location or more. The answer covers only the locations where you have this role',
-  given: 'at each location in `locations`, or at all locations if the request names none',
+  given: 'at each location in `locations` and each group in `locationGroups`, or at all locations if both are missing',
   all: 'at all locations',
   none: 'at one location or more',
 };
@@ -68,7 +70,8 @@ function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
   if (access === undefined) return schema;
   const { role, of, reveals } = access;
   const also = reveals === undefined ? '' : ' To get member data you also need the role `member-data` there.';
-  const description = `${schema.description ?? ''} Needs the role \`${role}\` ${WHERE[of]}.${also}`.trim();
+  const needs = role === 'any' ? 'a role' : `the role \`${role.replace(' or ', '` or `')}\``;
+  const description = `${schema.description ?? ''} Needs ${needs} ${WHERE[of]}.${also}`.trim();
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 

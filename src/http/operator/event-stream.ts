@@ -86,7 +86,7 @@ const OF_SOME_MAX = STREAMS_MAX / 2;
 const OF_ONE_MAX = 40;
 
 /** Interval of checking a reader's permissions. A reader who lost them is cut off within five seconds. */
-const RECHECK_MS = 2_000;
+export const RECHECK_MS = 2_000;
 
 /**
  * Opens a stream for the operator of the request. It ends when their permissions change, or when their session expires.

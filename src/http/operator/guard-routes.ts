@@ -1,8 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
+import type { z } from 'zod';
+import type { GivenRight } from '../../core/operators/given-right.ts';
 import { beginAction, endAction, recordAction, type Action } from '../../core/operators/audit.ts';
-import { has, locationsOf, type Operator, type Right, type Role } from '../../core/operators/operator.ts';
+import {
+  groupsOf,
+  has,
+  hasAnywhere,
+  locationsOf,
+  mayPlace,
+  Role,
+  type NeededRole,
+  type Operator,
+} from '../../core/operators/operator.ts';
+import { membersOf } from '../../core/locations/locations.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { actOf, findThing, idsOf, isThing } from '../../operators/action-of.ts';
 import { noSuch, type Access, type Options } from '../../operators/operation.ts';
@@ -18,6 +30,8 @@ declare module 'fastify' {
     identifyAgain: () => Promise<Operator | undefined>;
     /** The action in progress, which is already recorded in the audit. A route may set `after`, the action's result. */
     action: (Action & { id: string; after?: string }) | undefined;
+    /** The locations of the `group` in the query of a `list` route. Undefined if there is none. */
+    ofGroup: readonly string[] | undefined;
   }
   interface FastifyContextConfig {
     /** The permission that the route needs. Undefined for unknown paths, which need no permission. */
@@ -52,47 +66,26 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         'Permissions cannot be checked because the database is unavailable. Try again later.',
       );
     }
-    const roles = rolesFor(access, request);
-    const { of } = access;
-    if (isThing(of)) {
-      if (roles.every((role) => locationsOf(operator, role) === null)) {
-        await refuseUnless(true, request, roles);
-        return;
-      }
-      const found = await findThing(pool, of, request.params as Options);
-      if (found === undefined || !has(operator, 'viewer', found.locationId)) {
-        throw scope.httpErrors.notFound(noSuch[of]);
-      }
-      const { locationId } = found;
-      await refuseUnless(
-        roles.every((role) => has(operator, role, locationId)),
-        request,
-        roles,
-        locationId,
-      );
-      return;
-    }
-    const may = (role: Role): boolean => (of === 'all' ? has(operator, role, null) : isAnywhere(operator, role));
-    await refuseUnless(roles.every(may), request, roles);
+    await checkPath(request, access);
   });
 
   scope.addHook('preHandler', async (request) => {
     const { access } = request.routeOptions.config;
-    if (access?.of === 'list' || access?.of === 'given') {
-      const roles = rolesFor(access, request);
-      const requested = requestedLocations(access.of, request);
-      await refuseUnless(
-        requested.every((at) => roles.every((role) => has(operatorOf(request), role, at))),
-        request,
-        roles,
-      );
-    }
-    const action = await actionOfRequest(pool, request);
+    if (access === undefined) return;
+    await checkInput(request, access);
+    let action = await actionOfRequest(pool, request);
     if (action === undefined) return;
     // The permissions are read again, because the body may have taken long to arrive.
     const again = await request.identifyAgain();
-    if (again?.isStale === true || !isDeepStrictEqual(again?.rights, operatorOf(request).rights)) {
+    if (again === undefined || again.isStale === true) {
       throw scope.httpErrors.forbidden('Your permissions changed while this request was running. Try again.');
+    }
+    if (!isDeepStrictEqual(again.rights, operatorOf(request).rights)) {
+      request.operator = again;
+      await checkPath(request, access);
+      await checkInput(request, access);
+      action = await actionOfRequest(pool, request);
+      if (action === undefined) return;
     }
     request.action = { ...action, id: await beginAction(pool, operatorOf(request), action) };
   });
@@ -109,10 +102,59 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
 
   const isWritten = withinBound(MOST_REFUSALS, 60_000);
 
+  /** Checks what the path alone decides. The body has not arrived yet. */
+  async function checkPath(request: FastifyRequest, access: Access): Promise<void> {
+    const operator = operatorOf(request);
+    const roles = rolesFor(access, request);
+    const { of } = access;
+    if (!isThing(of) || roles.every((role) => locationsOf(operator, role) === null)) {
+      const may = (role: NeededRole): boolean =>
+        of === 'all' ? has(operator, role, null) : hasAnywhere(operator, role);
+      await refuseUnless(roles.every(may), request, roles);
+      return;
+    }
+    const found = await findThing(pool, of, request.params as Options);
+    const hasThere = (role: NeededRole): boolean =>
+      found !== undefined && has(operator, role, found.locationId, found.groups);
+    if (!hasThere(of === 'location' ? 'any' : 'viewer')) throw scope.httpErrors.notFound(noSuch[of]);
+    await refuseUnless(roles.every(hasThere), request, roles, found?.locationId);
+  }
+
+  /** Checks what the query or the body decides. */
+  async function checkInput(request: FastifyRequest, access: Access): Promise<void> {
+    const { of } = access;
+    const operator = operatorOf(request);
+    const roles = rolesFor(access, request);
+    if (of === 'list' || of === 'given') {
+      const { locations, groups } = requestedScope(of, request);
+      await refuseUnless(
+        roles.every(
+          (role) =>
+            locations.every((at) => has(operator, role, at)) &&
+            (locationsOf(operator, role) === null ||
+              groups.every((group) => groupsOf(operator, role as Role).includes(group))),
+        ),
+        request,
+        roles,
+      );
+      const { group } = validatedInput(request) as { group?: string };
+      if (of === 'list' && group !== undefined) request.ofGroup = await membersOf(pool, group);
+    }
+    if (of === 'new') {
+      const found = await findThing(pool, 'location', request.params as Options);
+      const { groups = [] } = validatedInput(request) as { groups?: readonly string[] };
+      const may =
+        found === undefined
+          ? mayPlace(operator, undefined, groups)
+          : roles.every((role) => has(operator, role, found.locationId, found.groups));
+      await refuseUnless(may, request, roles);
+    }
+  }
+
   async function refuseUnless(
     may: boolean,
     request: FastifyRequest,
-    roles: readonly Role[],
+    roles: readonly NeededRole[],
     /** Location of the order or webhook in the path; undefined if it was not found or the path names none. */
     locationId?: string | null,
   ): Promise<void> {
@@ -134,8 +176,12 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
       });
     }
-    throw Object.assign(scope.httpErrors.forbidden(`You need the role ${roles.join(' and ')} for this request.`), {
-      cause: { code: 'role_missing', roles: [...roles] } satisfies AccessCause,
+    const needed = roles.map((role) => (role === 'any' ? 'a role' : `the role ${role}`)).join(' and ');
+    throw Object.assign(scope.httpErrors.forbidden(`You need ${needed} for this request.`), {
+      cause: {
+        code: 'role_missing',
+        roles: roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []),
+      } satisfies AccessCause,
     });
   }
 }
@@ -160,22 +206,31 @@ export function operatorOf({ operator }: FastifyRequest): Operator {
 }
 
 /**
- * Returns the locations that an answer may cover; undefined means all locations.
+ * Returns the locations that an answer may cover; undefined means all locations. They are limited to the `group` in the
+ * query, if it has one.
  * @param requested the `location` in the query or the body of a `list` route; undefined if there is none
  */
 export function locationsWithin(request: FastifyRequest, requested?: string): readonly string[] | undefined {
   const operator = operatorOf(request);
   const role = request.routeOptions.config.access?.role ?? 'admin';
-  if (requested === undefined) return locationsOf(operator, role) ?? undefined;
-  // This is a second check: guardRoutes has already refused a location where the operator lacks the role.
-  return has(operator, role, requested) ? [requested] : [];
+  const { ofGroup } = request;
+  // For a requested location this is a second check: guardRoutes has already refused one where the role is missing.
+  const may = requested === undefined ? locationsOf(operator, role) : has(operator, role, requested) ? [requested] : [];
+  if (ofGroup === undefined) return may ?? undefined;
+  return may === null ? ofGroup : may.filter((each) => ofGroup.includes(each));
 }
 
-/** The requested location of a list, or the locations of a new permission. null means all locations. */
-function requestedLocations(of: 'list' | 'given', { query, body }: FastifyRequest): readonly (string | null)[] {
-  if (of === 'given') return (body as { locations: Right['locations'] }).locations ?? [null];
+/** The requested location of a list, or the scope of a new permission. null means all locations. */
+function requestedScope(
+  of: 'list' | 'given',
+  { query, body }: FastifyRequest,
+): { locations: readonly (string | null)[]; groups: readonly string[] } {
+  if (of === 'given') {
+    const { locations, locationGroups: groups } = body as z.output<typeof GivenRight>;
+    return { locations: locations ?? (groups.length > 0 ? [] : [null]), groups };
+  }
   const requested = [query, body].map((each) => (each as { location?: string } | null | undefined)?.location);
-  return requested.filter((location) => location !== undefined);
+  return { locations: requested.filter((location) => location !== undefined), groups: [] };
 }
 
 function accessOf({
@@ -193,20 +248,23 @@ function accessOf({
   return { ...access, route };
 }
 
-function rolesFor({ role, reveals }: Access, { query }: FastifyRequest): Role[] {
+function rolesFor({ role, reveals }: Access, { query }: FastifyRequest): NeededRole[] {
   return reveals?.when(query as Record<string, unknown>) ? [role, 'member-data'] : [role];
 }
 
-function isAnywhere(operator: Operator, role: Role): boolean {
-  return locationsOf(operator, role)?.length !== 0;
+/** The query and the body, as far as the route has a schema for them. */
+function validatedInput({ routeOptions: { schema }, query, body }: FastifyRequest): Options {
+  return {
+    ...(schema?.body !== undefined && (body as Options)),
+    ...(schema?.querystring !== undefined && (query as Options)),
+  };
 }
 
 /** Returns the action that the audit must record for a request; undefined if it records none. */
 async function actionOfRequest(pool: Pool, request: FastifyRequest): Promise<Action | undefined> {
   const { access, about } = request.routeOptions.config;
   if (access === undefined) return undefined;
-  // A body counts only if the route takes one.
-  const { dryRun } = (request.routeOptions.schema?.body === undefined ? {} : (request.body ?? {})) as Options;
+  const { dryRun } = validatedInput(request);
   const action = await actOf(
     pool,
     access,

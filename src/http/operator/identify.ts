@@ -8,9 +8,12 @@ import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './answer-errors.ts';
 
+/** The prefix of a session's secret that a command uses as a token: see device-routes.ts. */
+export const SESSION_TOKEN = 'exs_';
+
 /** Authenticates an operator by a credential. The result is undefined if the credential is not valid for any reason. */
 export type Identify = {
-  /** Accepts OPERATOR_TOKEN or a named token. */
+  /** Accepts OPERATOR_TOKEN, a named token, or the session of a command. */
   byToken(given: string | undefined): Promise<Operator | undefined>;
   /** Accepts a session's cookie. A request may have several cookies with this name. The first valid one counts. */
   bySession(cookies: readonly string[]): Promise<Operator | undefined>;
@@ -79,6 +82,7 @@ export function identifier(pool: Pool, operatorToken: string | undefined, now: N
           hasIssuer && (await isAnyoneAdmin(pool)) ? undefined : BY_OPERATOR_TOKEN,
         );
       }
+      if (given.startsWith(SESSION_TOKEN)) return this.bySession([given.slice(SESSION_TOKEN.length)]);
       return mayBeToken('exo_', given) ? identify(keyOf(given), () => findByToken(pool, given)) : undefined;
     },
     async bySession(cookies) {

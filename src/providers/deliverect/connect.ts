@@ -22,11 +22,11 @@ export function connect({ settings, webhookUrl }: PosContext<Settings> & { webho
   const answer = JSON.stringify(Object.fromEntries(URLS.map((name) => [name, webhookUrl])));
   const todo = [
     `Deliverect calls your platform's registration URL with POST and status "register", "active" or ` +
-      `"inactive". Answer 200 with this JSON if channelLinkId is ${channelLinkId}: ${answer}`,
+      `"inactive". Answer 200 with this JSON if channelLinkId is that of the settings: ${answer}`,
     'Expediter accepts menus, snoozed items and payments, and ignores them. If your platform uses them, put its own URL ' +
       'into menuUpdateURL, snoozeUnsnoozeURL or paymentUpdateURL.',
-    `Deactivate and activate the channel link in Deliverect, so that it calls that URL. Or ask Deliverect's support to set ` +
-      `these URLs on channel link ${channelLinkId}.`,
+    "Deactivate and activate the channel link in Deliverect, so that it calls that URL. Or ask Deliverect's support to set " +
+      'these URLs on the channel link.',
   ];
   if (hmacSecret === channelLinkId) {
     todo.push(

@@ -1,36 +1,45 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { baseUrl, DeliveredBy, ItemMap, Secret } from '../shared-settings.ts';
+import { baseUrl, DeliveredBy, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
 import { timeIfAny } from '../read-json.ts';
 
 /** The settings of one location, which Deliverect calls a channel link. */
-export const Settings = z.strictObject({
-  /** The platform's client at Deliverect, shared by all of its locations. */
-  clientId: Secret,
-  clientSecret: Secret,
-  /** The scope that Deliverect assigns to the client. The URL of every order contains it. */
-  channelName: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one lower-case word, as Deliverect assigns it' }),
-  channelLinkId: z
-    .string()
-    .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
-  /** The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging. */
-  hmacSecret: Secret,
-  /** The API's URL, which is also the token's audience. On staging it is `https://api.staging.deliverect.com`. */
-  baseUrl: baseUrl('https://api.deliverect.com'),
-  /** Maps our ids of items and modifiers to Deliverect's PLUs (product codes). */
-  itemMap: ItemMap,
-  /** `vendor` is Deliverect's delivery service, Dispatch. */
-  deliveredBy: DeliveredBy.default('restaurant'),
-  /** True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food. */
-  closedMeansCompleted: z.boolean().default(true),
-  /**
-   * Minutes after which a pause by busy mode ends. Deliverect sends no end time and never repeats a webhook, so
-   * after a lost webhook the location would stay paused. The default covers a meal service and ends before the next.
-   */
-  pauseMinutes: z.int().min(1).max(1440).default(240),
-});
+export const Settings = z
+  .strictObject({
+    clientId: Secret.meta({ description: "The platform's client at Deliverect, shared by all of its locations." }),
+    clientSecret: Secret,
+    channelName: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one lower-case word, as Deliverect assigns it' })
+      .meta({
+        ...SHOWN,
+        description: 'The scope that Deliverect assigns to the client. The URL of every order contains it.',
+      }),
+    channelLinkId: z
+      .string()
+      .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
+    hmacSecret: Secret.meta({
+      description:
+        "The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging.",
+    }),
+    baseUrl: baseUrl('https://api.deliverect.com').meta({
+      description:
+        "The API's URL, which is also the token's audience. On staging it is https://api.staging.deliverect.com.",
+    }),
+    itemMap: ItemMap.meta({ description: "Maps our ids of items and modifiers to Deliverect's PLUs (product codes)." }),
+    deliveredBy: DeliveredBy.default('restaurant').meta({
+      description: "vendor is Deliverect's delivery service, Dispatch.",
+    }),
+    closedMeansCompleted: z.boolean().default(true).meta({
+      description:
+        'True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food.',
+    }),
+    pauseMinutes: z.int().min(1).max(1440).default(240).meta({
+      description:
+        'Minutes after which a pause by busy mode ends. Deliverect sends no end time and never repeats a webhook, so after a lost webhook the location would stay paused. The default covers a meal service and ends before the next.',
+    }),
+  })
+  .meta({ title: 'Deliverect', description: 'Every POS that is connected to Deliverect.' });
 export type Settings = z.infer<typeof Settings>;
 
 const Seconds = z.number().positive();

@@ -1,5 +1,5 @@
-import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import { connectByCode, oauthGrant } from '../oauth.ts';
+import type { Authorisation, Connection, PosContext } from '../../core/domain/provider.ts';
+import { connectByCode, oauthGrant, oauthRevoke } from '../oauth.ts';
 import { Callback, Location, type Settings, TokenGranted } from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
@@ -7,15 +7,20 @@ import { quoteRefusal } from '../call-pos.ts';
 import { listRefused } from './create-order.ts';
 
 /**
- * The URL of the page where the restaurant agrees. The page then shows the code:
- * https://www.hubrise.com/developers/api/authentication, "Installed App Workflow" (read in November 2026). The scope is
- * the one in HubRise's integration guide. It includes the customer list only if `customers` is `attach`.
+ * The URL of the page where the restaurant agrees. Without `about`, the page then shows the code:
+ * https://www.hubrise.com/developers/api/authentication, "Web Application Workflow" and "Installed App Workflow" (read in
+ * November 2026). It documents no PKCE. The scope is the one in HubRise's integration guide. It includes the customer
+ * list only if `customers` is `attach`.
  */
-function authorisePage({ oauthUrl, clientId = '', customers }: Settings): string {
+function authorisePage(
+  { oauthUrl, clientId = '', customers }: Settings,
+  about?: { redirectUri: string; state: string },
+): string {
   const query = new URLSearchParams({
-    redirect_uri: 'urn:ietf:wg:oauth:2.0:oob',
+    redirect_uri: about?.redirectUri ?? 'urn:ietf:wg:oauth:2.0:oob',
     client_id: clientId,
     scope: customers === 'attach' ? 'location[orders.write,customer_list.write]' : 'location[orders.write]',
+    ...(about && { state: about.state }),
   });
   return `${oauthUrl}/authorize?${query.toString()}`;
 }
@@ -45,9 +50,48 @@ async function exchangeCode(
   });
   const list = customer_list_name ? `, with the customer list ${customer_list_name}` : '';
   return {
-    settings: { accessToken: access_token, ...(customer_list_id && { customerListId: customer_list_id }) },
+    settings: {
+      accessToken: access_token,
+      ...(customer_list_id && { customerListId: customer_list_id }),
+      authorizationCode: undefined,
+    },
     did: `HubRise granted a token for authorizationCode${list}. It is now in the settings.`,
   };
+}
+
+export const authorisation: Authorisation<Settings> = {
+  vendor: 'HubRise',
+  grants: ['accessToken', 'customerListId'],
+  page(settings, about) {
+    refuseNoClient(settings);
+    return authorisePage(settings, about);
+  },
+  exchange: exchangeCode,
+  revoke,
+  access: ({ baseUrl, accessToken }) => accessToken && `${baseUrl} ${accessToken}`,
+};
+
+function refuseNoClient({ clientId }: Settings): void {
+  if (clientId !== undefined) return;
+  throw new NeedsOperator('clientId is missing: put the id of the OAuth client into the settings');
+}
+
+/**
+ * Revokes the connection's token: https://www.hubrise.com/developers/api/authentication, "Revoke an Access Token" (read in
+ * November 2026). HubRise documents no answer for a token that is revoked already.
+ */
+async function revoke(context: PosContext<Settings>): Promise<void> {
+  refuseNoClient(context.settings);
+  const { oauthUrl, clientId, clientSecret, accessToken = '' } = context.settings;
+  await oauthRevoke(context, {
+    pos: 'HubRise',
+    url: `${oauthUrl}/revoke`,
+    headers: {
+      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: new URLSearchParams({ token: accessToken }).toString(),
+  });
 }
 
 /**

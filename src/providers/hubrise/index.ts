@@ -1,6 +1,6 @@
 import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder } from './cancel-order.ts';
-import { check, connect } from './connect.ts';
+import { authorisation, check, connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder, readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
@@ -24,6 +24,7 @@ export const hubrise: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
+  authorisation,
   // The account has the token: a connection sees only its own private refs, so another could not find our orders.
   account: ({ baseUrl, accessToken = '' }) => `${baseUrl} ${accessToken}`,
 };

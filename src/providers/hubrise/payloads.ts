@@ -1,32 +1,47 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { Secret, baseUrl } from '../shared-settings.ts';
+import { Secret, baseUrl, SHOWN } from '../shared-settings.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
 /** The settings of one location. A HubRise connection belongs to one client and one location. */
 const Fields = z.strictObject({
-  /** The connection's token. It does not expire. `connect` fills it in. */
-  accessToken: Secret.optional(),
-  /** The id of the connection's OAuth client. */
-  clientId: Secret.optional(),
-  /** The secret of the connection's OAuth client. HubRise signs webhooks with it. */
-  clientSecret: Secret,
-  /** True if `completed` means that the member has the food. Many POS systems send it when they close the check. */
-  closedMeansCompleted: z.boolean().default(true),
-  /** An authorisation code, which `connect` exchanges. */
-  authorizationCode: Secret.optional(),
-  /** `attach`: writes every order's member into the restaurant's customer list, which some tills require. */
-  customers: z.enum(['guest', 'attach']).default('guest'),
-  /** The list that the connection may write to. `connect` fills it in. */
-  customerListId: Id.optional(),
+  accessToken: Secret.optional().meta({
+    description: "The connection's token. It does not expire. Connect fills it in.",
+  }),
+  clientId: Secret.optional().meta({
+    ...SHOWN,
+    description: "The id of the connection's OAuth client. It is in the URL of the page where the restaurant agrees.",
+  }),
+  clientSecret: Secret.meta({
+    description: "The secret of the connection's OAuth client. HubRise signs webhooks with it.",
+  }),
+  closedMeansCompleted: z.boolean().default(true).meta({
+    description:
+      'True if completed means that the member has the food. Many POS systems send it when they close the check.',
+  }),
+  authorizationCode: Secret.optional().meta({ description: 'An authorisation code, which Connect exchanges.' }),
+  customers: z.enum(['guest', 'attach']).default('guest').meta({
+    description: "attach: writes every order's member into the restaurant's customer list, which some tills require.",
+  }),
+  customerListId: Id.optional().meta({
+    ...SHOWN,
+    description: 'The list that the connection may write to. Connect fills it in.',
+  }),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
-  /** The URL for authorisations and code exchanges. */
-  oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1'),
-  /** Maps our ids to ref codes of skus, options, charges, discounts and payments. An unmapped id is the ref code. */
-  itemMap: z.record(Id, PosItem).default({}),
+  oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1').meta({
+    description: 'The URL for authorisations and code exchanges.',
+  }),
+  itemMap: z
+    .record(Id, PosItem)
+    .default({})
+    .meta({
+      ...SHOWN,
+      description:
+        'Maps our ids to ref codes of skus, options, charges, discounts and payments. An unmapped id is the ref code.',
+    }),
 });
 
 /** The settings of one location. They contain a token, or the OAuth client that can obtain a token. */
@@ -36,7 +51,7 @@ export const Settings = Fields.superRefine((settings, { addIssue }) => {
   if (accessToken === undefined && clientId === undefined) isMissing('accessToken');
   if (authorizationCode !== undefined && clientId === undefined) isMissing('clientId');
   if (customers === 'attach' && customerListId === undefined && clientId === undefined) isMissing('customerListId');
-});
+}).meta({ title: 'HubRise', description: 'Every POS that is connected to HubRise.' });
 export type Settings = z.infer<typeof Settings>;
 
 export const OrderTaken = z.object({ id: Id });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { baseUrl, HttpUrl, ItemMap, Secret } from '../shared-settings.ts';
+import { baseUrl, HttpUrl, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
@@ -14,54 +14,63 @@ const BusinessLocationId = z
   .transform(String)
   .refine((id) => /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= INT64_MAX, {
     error: 'is not the digits of a business location id, such as 45454565682155',
-  });
+  })
+  .meta(SHOWN);
 
 /** A user name or password for HTTP Basic. Only ASCII is allowed, because it has the same bytes in every encoding. */
 const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other than printable ASCII' });
 
-const Sku = z.string().min(1).max(SKU_MAX);
-const Code = z.string().min(1);
+const Sku = z.string().min(1).max(SKU_MAX).meta(SHOWN);
+const Code = z.string().min(1).meta(SHOWN);
 
 /** The settings of one location, which Lightspeed calls a business location. */
-export const Settings = z.strictObject({
-  /** The platform's API client at Lightspeed. */
-  clientId: Secret,
-  clientSecret: Secret,
-  /** The token of the restaurant's authorisation, for the scope orders-api. It can be used once. */
-  refreshToken: Secret,
-  businessLocationId: BusinessLocationId,
-  /** The name of the webhook's registration. The operator chooses a different one for each location. */
-  endpointId: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
-    error: 'is not a name of letters, digits, dots, hyphens and underscores, such as expediter-club-1',
-  }),
-  /** The user name and password that Lightspeed sends with each webhook. The operator chooses both. */
-  webhookUsername: BasicWord.refine((name) => !name.includes(':'), {
-    error: 'has a colon, which Basic does not allow',
-  }),
-  webhookPassword: BasicWord,
-  /** The code of the payment method for amounts paid on the platform. */
-  paymentMethod: Code,
-  /** Codes of the order profiles for takeaway and delivery. The default is the location's profile for online orders. */
-  accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
-  /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
-  baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-  /** The token URL for API clients of the second version. Its host is not the host of `baseUrl`. */
-  tokenUrl: HttpUrl.optional(),
-  /** Maps our item id to the item's SKU, and our modifier id to the id of a production instruction. */
-  itemMap: ItemMap,
-  /** Maps our modifier id to a SKU, for a modifier that has a SKU at Lightspeed. Such a modifier may have a price. */
-  subItemMap: z.record(Id, Sku).default({}),
-  /** The SKU of an item with an open price, which stands for the order's fee. Without it the check has no fee. */
-  feeSku: Sku.optional(),
-  /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
-  discountCode: Code.optional(),
-  /** The kitchen gets an order this number of minutes before the requested time. */
-  preparationMinutes: z.int().min(0).max(1440).default(0),
-  /** True to store the member's e-mail address in the restaurant's customer file. */
-  sendCustomerEmail: z.boolean().default(false),
-  /** True if a closed check means that the member has the order. A prepaid check may close before the food is ready. */
-  closedMeansCompleted: z.boolean().default(false),
-});
+export const Settings = z
+  .strictObject({
+    clientId: Secret.meta({ description: "The platform's API client at Lightspeed." }),
+    clientSecret: Secret,
+    refreshToken: Secret.meta({
+      description: "The token of the restaurant's authorisation, for the scope orders-api. It can be used once.",
+    }),
+    businessLocationId: BusinessLocationId,
+    endpointId: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, {
+        error: 'is not a name of letters, digits, dots, hyphens and underscores, such as expediter-club-1',
+      })
+      .meta({
+        ...SHOWN,
+        description: "The name of the webhook's registration. The operator chooses a different one for each location.",
+      }),
+    webhookUsername: BasicWord.refine((name) => !name.includes(':'), {
+      error: 'has a colon, which Basic does not allow',
+    }).meta({
+      description: 'The user name and password that Lightspeed sends with each webhook. The operator chooses both.',
+    }),
+    webhookPassword: BasicWord,
+    /** The code of the payment method for amounts paid on the platform. */
+    paymentMethod: Code,
+    /** Codes of the order profiles for takeaway and delivery. The default is the location's profile for online orders. */
+    accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
+    /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
+    baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
+    /** The token URL for API clients of the second version. Its host is not the host of `baseUrl`. */
+    tokenUrl: HttpUrl.optional(),
+    /** Maps our item id to the item's SKU, and our modifier id to the id of a production instruction. */
+    itemMap: ItemMap,
+    /** Maps our modifier id to a SKU, for a modifier that has a SKU at Lightspeed. Such a modifier may have a price. */
+    subItemMap: z.record(Id, Sku).default({}),
+    /** The SKU of an item with an open price, which stands for the order's fee. Without it the check has no fee. */
+    feeSku: Sku.optional(),
+    /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
+    discountCode: Code.optional(),
+    /** The kitchen gets an order this number of minutes before the requested time. */
+    preparationMinutes: z.int().min(0).max(1440).default(0),
+    /** True to store the member's e-mail address in the restaurant's customer file. */
+    sendCustomerEmail: z.boolean().default(false),
+    /** True if a closed check means that the member has the order. A prepaid check may close before the food is ready. */
+    closedMeansCompleted: z.boolean().default(false),
+  })
+  .meta({ title: 'Lightspeed K', description: 'Lightspeed Restaurant, K series.' });
 export type Settings = z.infer<typeof Settings>;
 
 /** The answer with a token: https://api-portal.lsk.lightspeed.app/guides/best-practices/managing-access-tokens */

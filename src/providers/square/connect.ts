@@ -14,10 +14,8 @@ import {
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { connectByCode } from '../oauth.ts';
+import { authorisePage, NEEDED_SCOPES } from './authorisation.ts';
 import { exchangeCode, grantSeed, secondsUntil, tokenOf } from './obtain-token.ts';
-
-/** The scopes that a seller's token needs for orders, payments and webhooks. */
-const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 
 /**
  * Reads a token's scopes and expiry: https://developer.squareup.com/reference/square/oauth-api/retrieve-token-status
@@ -40,29 +38,22 @@ async function tokenScopes(
   return { granted, missing, expiresAt: expiresAt ?? undefined };
 }
 
-const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated'];
+const EVENT_TYPES = ['order.fulfillment.updated', 'order.updated', 'oauth.authorization.revoked'];
 const PATH = '/v2/webhooks/subscriptions';
 const PAGES = 20;
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string; locations: number };
 
-/**
- * Lets the seller authorise the application if no token is given, then subscribes the webhook.
- * https://developer.squareup.com/docs/oauth-api/create-urls-for-square-authorization
- */
+/** Lets the seller authorise the application if no token is given, then subscribes the webhook. */
 export async function connect(context: ConnectContext): Promise<Connection> {
-  const { baseUrl, accessToken, clientId, refreshToken, authorizationCode } = context.settings;
+  const { accessToken, refreshToken, authorizationCode } = context.settings;
   const isAuthorised = accessToken !== undefined || refreshToken !== undefined;
   if (isAuthorised && authorizationCode === undefined) return connectWebhook(context);
-  // A `state` against forged requests is not needed: the code returns only to the person who opens this printed URL.
-  const query = new URLSearchParams({ client_id: clientId ?? '', scope: NEEDED_SCOPES.join(' '), session: 'false' });
   return connectByCode(context, {
-    url: `${baseUrl}/oauth2/authorize?${query.toString()}`,
+    // A `state` against forged requests is not needed: the code returns only to the person who opens this printed URL.
+    url: authorisePage(context.settings),
     shown: 'after code= in the address of the next page',
-    exchange: async (code) => ({
-      settings: { refreshToken: await exchangeCode(context, code) },
-      did: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
-    }),
+    exchange: (code) => exchangeCode(context, code),
     connect: connectWebhook,
   });
 }
@@ -167,7 +158,7 @@ async function byHand(context: ConnectContext): Promise<Connection> {
     done: ["The seller's token is valid, but only the application's own token can make subscriptions."],
     todo: [
       ...(missing.length > 0 ? [`Let the seller also authorise the application for ${missing.join(', ')}`] : []),
-      `In Square's Developer Console, open the application, choose Webhooks, Subscriptions, Add subscription: notification URL ${webhookUrl} , API version ${API_VERSION}, events ${EVENT_TYPES.join(' and ')}`,
+      `In Square's Developer Console, open the application, choose Webhooks, Subscriptions, Add subscription: notification URL ${webhookUrl} , API version ${API_VERSION}, events ${EVENT_TYPES.join(', ')}`,
       `Show the subscription's signature key there, and put it into the location's settings as signatureKey, with notificationUrl ${webhookUrl}`,
       ...(locations > 1 ? [`Do the same for each of our ${locations} locations: each needs its own subscription`] : []),
     ],

@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/domain/provider.ts';
+import { authorisation } from './authorisation.ts';
 import { cancelOrder } from './cancel-order.ts';
 import { check, connect, renewConnection } from './connect.ts';
 import { createOrder } from './create-order.ts';
@@ -25,6 +26,7 @@ export const square: Provider<Settings> = {
   webhookAuth,
   check,
   connect,
+  authorisation,
   renewConnection,
   grantSeed,
   needsPublicUrl: ({ notificationUrl }) => notificationUrl === undefined,

@@ -39,13 +39,20 @@ export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>
  * Exchanges an authorisation code, which lives for five minutes, for the seller's refresh token.
  * @throws NeedsOperator if the code is used or too old, or the application's secret is wrong
  */
-export async function exchangeCode(context: Asking, code: string): Promise<string> {
+export async function exchangeCode(
+  context: Asking,
+  code: string,
+): Promise<{ settings: Partial<Settings>; did: string }> {
   const proof = { grant_type: 'authorization_code', code };
-  const { refreshToken } = await obtainToken(context, proof, (httpStatus) =>
+  const { refreshToken, merchantId } = await obtainToken(context, proof, (httpStatus) =>
     refused(httpStatus, 'and that authorizationCode is unused and under five minutes old'),
   );
-  if (refreshToken !== undefined) return refreshToken;
-  throw new NeedsOperator('Square granted no refresh token for authorizationCode: let the seller authorise again');
+  if (refreshToken === undefined)
+    throw new NeedsOperator('Square granted no refresh token for authorizationCode: let the seller authorise again');
+  return {
+    settings: { refreshToken, merchantId, authorizationCode: undefined },
+    did: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
+  };
 }
 
 /**
@@ -58,9 +65,9 @@ async function obtainToken(
   context: Asking,
   proof: Readonly<Record<string, string>>,
   refused: (httpStatus: number) => NeedsOperator,
-): Promise<Grant> {
+): Promise<Grant & { merchantId: string | undefined }> {
   const { baseUrl, clientId, clientSecret } = context.settings;
-  const { access_token, refresh_token, expires_at } = await oauthGrant(context, {
+  const { access_token, refresh_token, expires_at, merchant_id } = await oauthGrant(context, {
     pos: 'Square',
     url: `${baseUrl}/oauth2/token`,
     headers: { 'square-version': API_VERSION },
@@ -69,7 +76,13 @@ async function obtainToken(
     refused,
   });
   const expiresIn = secondsUntil(expires_at, context.now);
-  return { accessToken: access_token, refreshToken: refresh_token, expiresIn, lastsS: expiresIn };
+  return {
+    accessToken: access_token,
+    refreshToken: refresh_token,
+    expiresIn,
+    lastsS: expiresIn,
+    merchantId: merchant_id,
+  };
 }
 
 /** Seconds until a time in Square's format; 0 if it has passed. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl } from '../shared-settings.ts';
+import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl, SHOWN } from '../shared-settings.ts';
 
 /** Minutes, up to a day. */
 const Minutes = z.int().min(1).max(1440);
@@ -10,35 +10,51 @@ const Minutes = z.int().min(1).max(1440);
 export const API_VERSION = '2026-05-20';
 
 const Fields = z.strictObject({
-  /** The application's own token, or a seller's token that we do not renew. */
-  accessToken: Secret.optional(),
-  /** Instead of accessToken: the application's id and secret, and the seller's refreshToken, which renews tokens. */
-  clientId: Secret.optional(),
+  accessToken: Secret.optional().meta({
+    description: "The application's own token, or a seller's token that we do not renew.",
+  }),
+  clientId: Secret.optional().meta({
+    ...SHOWN,
+    description:
+      "Instead of accessToken: the application's id and secret, and the seller's refreshToken, which renews tokens. " +
+      'The id is in the URL of the page where the seller agrees.',
+  }),
   clientSecret: Secret.optional(),
-  /** The refresh token of the code flow. `connect` fills it in. */
-  refreshToken: Secret.optional(),
-  /** An authorisation code, which `connect` exchanges. */
-  authorizationCode: Secret.optional(),
-  locationId: z.string().regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' }),
-  /** The key of the webhook subscription. `connect` fills it in. */
-  signatureKey: Secret.optional(),
-  /** The subscription's exact URL, which the signature covers. By default it is made from `PUBLIC_URL`. */
-  notificationUrl: HttpUrl.optional(),
+  refreshToken: Secret.optional().meta({ description: 'The refresh token of the code flow. Connect fills it in.' }),
+  authorizationCode: Secret.optional().meta({ description: 'An authorisation code, which Connect exchanges.' }),
+  merchantId: z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .meta({ ...SHOWN, description: 'The id of the seller who granted the access. Filled in with the refreshToken.' }),
+  locationId: z
+    .string()
+    .regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' })
+    .meta(SHOWN),
+  signatureKey: Secret.optional().meta({ description: 'The key of the webhook subscription. Connect fills it in.' }),
+  notificationUrl: HttpUrl.optional().meta({
+    description: "The subscription's exact URL, which the signature covers. By default it is made from PUBLIC_URL.",
+  }),
   itemMap: ItemMap,
-  /**
-   * True if a fulfillment completed at the till means that the member has the food. The state COMPLETED of an order
-   * never means that: it means paid, and our orders are paid from the start.
-   */
-  closedMeansCompleted: z.boolean().default(true),
-  /**
-   * Preparation times of ASAP orders. A delivery's time includes the way to the member. No API reports these times.
-   * Square requires one for a delivery, and does not document how it treats an ASAP pickup without one.
-   */
-  prepMinutes: z.strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) }).prefault({}),
-  /** `restaurant`, the default, is the seller's own staff, whose tips Square pools. */
-  deliveredBy: DeliveredBy.optional(),
-  /** Older settings have this instead of `deliveredBy`: false means `platform`. */
-  ownCouriers: z.boolean().optional(),
+  closedMeansCompleted: z.boolean().default(true).meta({
+    description:
+      'True if a fulfillment completed at the till means that the member has the food. The state COMPLETED of an order never means that: it means paid, and our orders are paid from the start.',
+  }),
+  prepMinutes: z
+    .strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) })
+    .prefault({})
+    .meta({
+      description:
+        "Preparation times of ASAP orders. A delivery's time includes the way to the member. No API reports these times. Square requires one for a delivery, and does not document how it treats an ASAP pickup without one.",
+    }),
+  deliveredBy: DeliveredBy.optional().meta({
+    description: "restaurant, the default, is the seller's own staff, whose tips Square pools.",
+  }),
+  ownCouriers: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Older settings have this instead of deliveredBy: false means platform.' }),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 
@@ -58,7 +74,7 @@ export const Settings = Fields.superRefine((settings, { addIssue }) => {
   }
   if (accessToken === undefined && isByOAuth && clientId === undefined) isMissing('clientId');
   if (accessToken === undefined && isByOAuth && clientSecret === undefined) isMissing('clientSecret');
-});
+}).meta({ title: 'Square', description: 'Square POS and Square for Restaurants.' });
 export type Settings = z.infer<typeof Settings>;
 
 /** An amount in minor units, like ours. */
@@ -170,9 +186,16 @@ export const TokenGranted = z.object({
   access_token: z.string().min(1),
   expires_at: Time,
   refresh_token: z.string().min(1).optional(),
+  merchant_id: absentable(z.string().min(1).max(255)),
 });
 
 export const AnyEvent = z.object({ type: z.string(), created_at: timeIfAny });
+
+/** https://developer.squareup.com/reference/square/webhooks/oauth.authorization.revoked */
+export const AuthorizationRevoked = z.object({
+  merchant_id: z.string(),
+  data: z.object({ object: z.object({ revocation: z.object({ revoked_at: Time }) }) }),
+});
 
 const about = { order_id: Id, location_id: z.string(), updated_at: timeIfAny };
 

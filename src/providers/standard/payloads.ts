@@ -12,18 +12,21 @@ const Secret = z
 /** One location's settings. Without a secret nothing is signed: only the token in the URL protects the webhook. */
 export const Settings = z
   .strictObject({
-    /** Orders are posted to this URL. */
-    ordersUrl: HttpUrl,
-    /** If no webhook reports an order's status, Expediter polls the status at this URL. */
-    statusUrl: HttpUrl.optional(),
-    /** Cancels are posted to this URL. Without it, a person cancels by telephone. */
-    cancelUrl: HttpUrl.optional(),
-    /** The secret that signs orders and verifies webhooks. */
-    secret: Secret.optional(),
-    /** The old secret, which stays valid while the POS changes to the new one. */
-    previousSecret: Secret.optional(),
-    /** Declares that the location has no secret on purpose. */
-    unsigned: z.literal(true, { error: 'must be true or left out' }).optional(),
+    ordersUrl: HttpUrl.meta({ description: 'Orders are posted to this URL.' }),
+    statusUrl: HttpUrl.optional().meta({
+      description: "If no webhook reports an order's status, Expediter polls the status at this URL.",
+    }),
+    cancelUrl: HttpUrl.optional().meta({
+      description: 'Cancels are posted to this URL. Without it, a person cancels by telephone.',
+    }),
+    secret: Secret.optional().meta({ description: 'The secret that signs orders and verifies webhooks.' }),
+    previousSecret: Secret.optional().meta({
+      description: 'The old secret, which stays valid while the POS changes to the new one.',
+    }),
+    unsigned: z
+      .literal(true, { error: 'must be true or left out' })
+      .optional()
+      .meta({ description: 'Declares that the location has no secret on purpose.' }),
   })
   .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
     path: ['previousSecret'],
@@ -32,7 +35,8 @@ export const Settings = z
   .refine(({ secret, unsigned }) => secret === undefined || unsigned === undefined, {
     path: ['unsigned'],
     error: 'contradicts secret: remove unsigned or secret',
-  });
+  })
+  .meta({ title: 'Our own API', description: 'A POS or a bridge that speaks our own format.' });
 export type Settings = z.infer<typeof Settings>;
 
 /** New locations must have a secret or declare `unsigned`. Existing locations continue to work without either. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { BaseUrl, DeliveredBy, Secret } from '../shared-settings.ts';
+import { BaseUrl, DeliveredBy, Secret, SHOWN } from '../shared-settings.ts';
 
-const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' });
+const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' }).meta(SHOWN);
 
 /** An id in a menu: a GUID, or a multiLocationId, which names the same entry in all restaurants of a group. */
 export const MENU_ID = String.raw`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{1,20}`;
@@ -20,45 +20,52 @@ const MenuEntry = z
 export type MenuEntry = z.infer<typeof MenuEntry>;
 
 /** The settings of one restaurant. Restaurants of the same client share its tokens. */
-export const Settings = z.strictObject({
-  /** The API's host. Toast gives each partner its own: https://doc.toasttab.com/doc/devguide/apiEnvironments.html */
-  baseUrl: BaseUrl,
-  clientId: Secret,
-  clientSecret: Secret,
-  restaurantGuid: Guid,
-  /** One secret per subscription. Each event category has a subscription of its own. */
-  webhookSecret: z.union([Secret, z.array(Secret).min(1)], {
-    error: 'is neither the secret of a webhook subscription nor a list of secrets',
-  }),
-  diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
-  /** The alternate payment type, of type OTHER, that marks orders as paid. Without it orders arrive unpaid. */
-  alternatePaymentGuid: Guid.optional(),
-  /** A service charge with an open amount, for the order's fee. Without it the check has no fee. */
-  feeServiceChargeGuid: Guid.optional(),
-  /** A check discount with an open amount, for discounts of orders. Without it a note tells staff to subtract them. */
-  discountGuid: Guid.optional(),
-  /** The name that Toast assigned to us. It is the prefix of our ids. */
-  namingAuthority: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
-    .optional(),
-  /** The US state for an address that names none. */
-  defaultState: z
-    .string()
-    .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
-    .optional(),
-  /** Maps our ids to places in Toast's menu. An id without an entry must itself be `<group's id>/<item's id>`. */
-  itemMap: z.record(Id, MenuEntry).default({}),
-  /**
-   * A free menu item for special requests, in a menu group and in a modifier group. Toast's schema requires an item in
-   * each selection, but the guide's example has none. Without this setting our special requests have no item.
-   */
-  specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional(),
-  /** If the platform's couriers deliver, the tip is not sent to Toast. */
-  deliveredBy: DeliveredBy.default('restaurant'),
-  /** True if a closed order means that the member has the food. */
-  closedMeansCompleted: z.boolean().default(true),
-});
+export const Settings = z
+  .strictObject({
+    baseUrl: BaseUrl.meta({
+      description:
+        "The API's host. Toast gives each partner its own: https://doc.toasttab.com/doc/devguide/apiEnvironments.html",
+    }),
+    clientId: Secret,
+    clientSecret: Secret,
+    restaurantGuid: Guid,
+    webhookSecret: z
+      .union([Secret, z.array(Secret).min(1)], {
+        error: 'is neither the secret of a webhook subscription nor a list of secrets',
+      })
+      .meta({ description: 'One secret per subscription. Each event category has a subscription of its own.' }),
+    diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
+    /** The alternate payment type, of type OTHER, that marks orders as paid. Without it orders arrive unpaid. */
+    alternatePaymentGuid: Guid.optional(),
+    /** A service charge with an open amount, for the order's fee. Without it the check has no fee. */
+    feeServiceChargeGuid: Guid.optional(),
+    /** A check discount with an open amount, for discounts of orders. Without it a note tells staff to subtract them. */
+    discountGuid: Guid.optional(),
+    /** The name that Toast assigned to us. It is the prefix of our ids. */
+    namingAuthority: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
+      .optional()
+      .meta(SHOWN),
+    /** The US state for an address that names none. */
+    defaultState: z
+      .string()
+      .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
+      .optional()
+      .meta(SHOWN),
+    /** Maps our ids to places in Toast's menu. An id without an entry must itself be `<group's id>/<item's id>`. */
+    itemMap: z.record(Id, MenuEntry).default({}).meta(SHOWN),
+    /**
+     * A free menu item for special requests, in a menu group and in a modifier group. Toast's schema requires an item in
+     * each selection, but the guide's example has none. Without this setting our special requests have no item.
+     */
+    specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional().meta(SHOWN),
+    /** If the platform's couriers deliver, the tip is not sent to Toast. */
+    deliveredBy: DeliveredBy.default('restaurant'),
+    /** True if a closed order means that the member has the food. */
+    closedMeansCompleted: z.boolean().default(true),
+  })
+  .meta({ title: 'Toast', description: 'Toast, in the USA and Canada.' });
 export type Settings = z.infer<typeof Settings>;
 
 /**

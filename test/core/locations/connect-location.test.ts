@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { connectLocation } from '../../../src/core/locations/connect-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { findLocation, putLocation } from '../../../src/core/locations/locations.ts';
+import { findLocation } from '../../../src/core/locations/locations.ts';
+import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -32,7 +33,7 @@ beforeEach(async () => {
 });
 afterAll(() => pool.end());
 
-function put(settings: object): Promise<void> {
+function put(settings: object): Promise<unknown> {
   return putLocation(pool, rules, { locationId: 'club-1', integration: 'acme', settings });
 }
 const connect = () => connectLocation({ pool, rules, posFetch: fetch, now: () => new Date() }, 'club-1');

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { readGrant, renewConnections } from '../../../src/core/locations/renew-connections.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
-import { pauseLocation, putLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
+import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -108,7 +109,7 @@ it('shows no grant of the settings that a location had before', async () => {
     publicUrl: undefined,
     allowedHosts,
   };
-  const put = (refreshToken: string): Promise<void> =>
+  const put = (refreshToken: string): Promise<unknown> =>
     putLocation(pool, rules, { locationId: 'fine', integration: 'rotating', settings: { refreshToken } });
   await put('of another authorisation');
   expect(await readGrant(pool, 'fine')).toBeNull();

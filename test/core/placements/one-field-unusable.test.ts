@@ -176,8 +176,8 @@ it('a telephone number in national form is read with the country of its location
   const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, unsigned: true });
   expect(await runCli(system.env, [...put, '--country', 'Germany'], settings)).toMatchObject({ code: 2 });
   expect(await runCli(system.env, [...put, '--country', 'de'], settings)).toMatchObject({ code: 0 });
-  // It stays where it is not named.
-  expect(await runCli(system.env, put, settings)).toMatchObject({ code: 0 });
+  const change = ['location', 'change', 'club-de', '--name', 'Club'];
+  expect(await runCli(system.env, change)).toMatchObject({ code: 0 });
   expect((await runCli(system.env, ['location', 'show', 'club-de'])).out).toMatch(/country +DE/);
   expect((await operator.get('/locations/club-de')).body).toMatchObject({ country: 'DE' });
   const member = { id: 'm', name: 'Ada', phone: '0151 23456789' };

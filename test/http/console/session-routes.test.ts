@@ -1,3 +1,4 @@
+import { ROLES } from '../../../src/core/operators/operator.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -225,7 +226,7 @@ describe('a session', () => {
       expect(body).toEqual({
         kind: 'operator_token',
         name: 'OPERATOR_TOKEN',
-        rights: [{ roles: ['viewer', 'operator', 'member-data', 'admin'], locations: null }],
+        rights: [{ roles: [...ROLES], locations: null, locationGroups: [] }],
         until: expect.any(String),
         openedAt: expect.any(String),
         version,

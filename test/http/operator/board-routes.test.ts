@@ -125,6 +125,20 @@ describe('the board', () => {
     await until(() => watched.order('ordered')?.ordered === null);
   });
 
+  it('of a group has only the orders at its locations, also after the group has changed', async () => {
+    await stage.seedOrder({ serviceOrderId: 'in-brand', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'in-no-brand', locationId: 'club-2' });
+    await stage.query(`UPDATE locations SET groups = '{brand}' WHERE location_id = 'club-1'`);
+    const watched = await watch(0, '?group=brand');
+    expect(watched.order('in-brand')).toBeDefined();
+    expect(watched.order('in-no-brand')).toBeUndefined();
+    await stage.query(`UPDATE locations SET groups = '{brand}' WHERE location_id = 'club-2'`);
+    // The stream ends, and its reader opens it again.
+    await watched.ended;
+    expect((await watch(0, '?group=brand')).order('in-no-brand')).toBeDefined();
+    await stage.query(`UPDATE locations SET groups = '{}'`);
+  });
+
   it('shows an order from its signal to its end, whichever process moves it', async () => {
     const [near, far] = await Promise.all([watch(0), watch(1)]);
     await stage.seedOrder({ serviceOrderId: 'moving', locationId: 'club-1' });

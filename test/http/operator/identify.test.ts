@@ -15,7 +15,7 @@ let answer: () => Promise<unknown>;
 let identify: Identify;
 let token: string;
 
-const row = { id: randomUUID(), name: 'anna', rights: [{ roles: ['viewer'], locations: null }] };
+const row = { id: randomUUID(), name: 'anna', rights: [{ roles: ['viewer'], locations: null, locationGroups: [] }] };
 const right = async (): Promise<unknown> => ({
   rows: [
     {

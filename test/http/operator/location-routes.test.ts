@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { nameToken } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 type Location = Record<string, unknown> & {
+  settings: Readonly<Record<string, { fingerprint?: string }>> & { key: { fingerprint?: string } };
   locationId: string;
   lastSeenAt: string | null;
   webhooks: number[];
@@ -83,9 +85,8 @@ describe('a location', () => {
     const { body } = await operator.get('/locations');
     const locations = body['locations'] as Location[];
     expect(locations.map(({ locationId }) => locationId)).toEqual(['asked-1', 'club/1', 'silent', 'unasked-1']);
-    const { tokens: _tokens, webhookUrl: _url, knows: _knows, actions: _acts, grant, ...listed } = heard;
-    expect(grant).toBeNull();
-    expect(locations[1]).toEqual(listed);
+    expect(heard['grant']).toBeNull();
+    expect(heard).toEqual(expect.objectContaining(locations[1]));
     expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
   });
 
@@ -164,7 +165,11 @@ describe('a location', () => {
     expect(shown.tokens[2]).toMatchObject({ label: 'till' });
     expect(await show('asked-1')).toMatchObject({ knows: { check: true, connect: false } });
     const everything = JSON.stringify([shown, await show('asked-1')]);
-    for (const secret of [valid.token, expired.token, SECRET, ordersUrl]) expect(everything).not.toContain(secret);
+    for (const secret of [valid.token, expired.token, SECRET]) expect(everything).not.toContain(secret);
+    expect(shown).toMatchObject({ settings: { ordersUrl: { value: ordersUrl }, unsigned: { value: true } } });
+    expect(await show('asked-1')).toMatchObject({
+      settings: { key: { fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) } },
+    });
   });
 });
 
@@ -225,21 +230,250 @@ describe('a token', () => {
     const [{ tokenId, token }, other] = [await newToken('silent'), await newToken('silent')];
     const knock = async (key: string): Promise<number> =>
       (await stage.post(`/webhook/standard/silent?token=${key}`, { eventType: 'menu.changed' })).status;
-    const path = `/locations/silent/tokens/${tokenId}/revoke`;
-    const { status, body } = await operator.post(path);
+    const path = `/locations/silent/tokens/${tokenId}`;
+    const { status, body } = await operator.send('DELETE', path);
     expect([status, body]).toEqual([200, { tokenId, revoked: true }]);
     await audited('revoke', { locationId: 'silent', subject: tokenId });
     expect([await knock(token), await knock(other.token)]).toEqual([401, 200]);
     const [shown] = (await show('silent')).tokens;
     expect(shown).toMatchObject({ tokenId, state: 'revoked', revokedAt: expect.any(String) });
-    expect((await operator.post(path)).status).toBe(200);
+    expect((await operator.send('DELETE', path)).status).toBe(200);
     expect((await show('silent')).tokens[0]).toEqual(expect.objectContaining({ revokedAt: shown?.['revokedAt'] }));
   });
 
   it('of another location is none of this one', async () => {
     const { tokenId } = await newToken('silent');
-    expect((await operator.post(`/locations/asked-1/tokens/${tokenId}/revoke`)).status).toBe(404);
+    expect((await operator.send('DELETE', `/locations/asked-1/tokens/${tokenId}`)).status).toBe(404);
     expect((await show('silent')).tokens.find((each) => each.tokenId === tokenId)).toMatchObject({ state: 'valid' });
+  });
+});
+
+describe('a location by the API', () => {
+  const standard = (more: object = {}): object => ({
+    integration: 'standard',
+    settings: { ordersUrl, unsigned: true },
+    ...more,
+  });
+  const put = (id: string, body: object, headers = {}, query = ''): Promise<OperatorAnswer> =>
+    operator.send('PUT', `/locations/${id}${query}`, body, headers);
+  const patch = (id: string, body: object, headers = {}, query = ''): Promise<OperatorAnswer> =>
+    operator.send('PATCH', `/locations/${id}${query}`, body, headers);
+  const remove = (id: string, query = '', headers = {}): Promise<OperatorAnswer> =>
+    operator.send('DELETE', `/locations/${id}${query}`, undefined, headers);
+  const rowOf = async (id: string): Promise<unknown> =>
+    (await stage.query('SELECT * FROM locations WHERE location_id = $1', [id]))[0];
+  const lastAudited = async (): Promise<Record<string, unknown> | undefined> =>
+    (
+      await stage.query(
+        `SELECT action, location_id, outcome, before, after FROM audit JOIN audit_outcomes USING (audit_id)
+         ORDER BY audit_id DESC LIMIT 1`,
+      )
+    )[0];
+
+  it('is created once, replaced whole, and stays as it is where nothing changes', async () => {
+    const details = {
+      name: ' Trattoria Nord ',
+      timeZone: 'Europe/Berlin',
+      country: 'de',
+      contacts: [{ name: 'Ada', phone: '+4930123456' }],
+      groups: ['berlin', 'brand-nord', 'berlin'],
+    };
+    const created = await put('new-1', standard(details));
+    expect(created).toMatchObject({ status: 201, body: { created: true, validTokens: 0 } });
+    const etag = String(created.body['etag']);
+    expect(created.headers.get('etag')).toBe(etag);
+    expect(await show('new-1')).toMatchObject({
+      ...details,
+      name: 'Trattoria Nord',
+      country: 'DE',
+      groups: ['berlin', 'brand-nord'],
+      etag,
+    });
+    const before = await rowOf('new-1');
+    for (const same of [() => put('new-1', standard(details)), () => patch('new-1', { country: 'DE', settings: {} })]) {
+      expect(await same()).toMatchObject({ status: 200, body: { created: false, changes: [], etag } });
+    }
+    expect(await rowOf('new-1')).toEqual(before);
+
+    expect((await put('new-1', standard())).body).toMatchObject({ created: false });
+    expect(await show('new-1')).toMatchObject({ name: null, timeZone: null, country: null, contacts: [], groups: [] });
+  });
+
+  it('is created by one of many requests at the same time', async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, (_, nth) => put('once', standard({ name: `${nth}` }))));
+    expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+      ...Array.from({ length: 7 }, () => 200),
+      201,
+    ]);
+  });
+
+  it('is changed by a merge patch, where null removes and a secret that is not given stays', async () => {
+    await put('patched', {
+      integration: 'asked',
+      settings: { key: SECRET, site: 'one', more: { a: 1, b: 2 } },
+      name: 'A',
+    });
+    const { fingerprint } = (await show('patched')).settings.key;
+    expect(await patch('patched', { settings: { site: null, more: { b: null, c: 3 } }, name: null })).toMatchObject({
+      status: 200,
+      body: { changes: expect.arrayContaining([{ field: 'name', before: 'A', after: null }]) },
+    });
+    const { settings, name } = await show('patched');
+    expect([Object.keys(settings).toSorted(), settings.key.fingerprint, name]).toEqual([
+      ['key', 'more'],
+      fingerprint,
+      null,
+    ]);
+    check.mockResolvedValueOnce();
+    await operator.post('/locations/patched/check');
+    expect(check.mock.lastCall?.[0]).toMatchObject({ settings: { key: SECRET } });
+
+    expect((await patch('patched', { settings: { key: 'another' } })).status).toBe(200);
+    expect((await show('patched')).settings.key.fingerprint).not.toBe(fingerprint);
+    // The settings of another POS are other settings.
+    expect((await patch('patched', { integration: 'standard' })).status).toBe(400);
+    expect((await patch('patched', standard())).status).toBe(200);
+    expect(Object.keys((await show('patched')).settings)).toEqual(['ordersUrl', 'unsigned']);
+    expect((await patch('patched', {})).status).toBe(400);
+  });
+
+  it('sends no secret to a host that it was not given for', async () => {
+    const [secret, other] = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`);
+    const at = (host: string): object => ({ ordersUrl: `http://${host}/orders` });
+    await put('hosted', { integration: 'standard', settings: { ...at('127.0.0.1:9'), secret } });
+    for (const more of [at('127.0.0.1:10'), { statusUrl: 'http://127.0.0.1:10/' }]) {
+      expect(await patch('hosted', { settings: more })).toMatchObject({
+        status: 400,
+        body: { detail: expect.stringMatching(/another host.*: secret$/) },
+      });
+    }
+    expect((await patch('hosted', { settings: { ordersUrl: 'http://127.0.0.1:9/elsewhere' } })).status).toBe(200);
+    expect((await patch('hosted', { settings: { ...at('127.0.0.1:10'), secret: other } })).status).toBe(200);
+    expect((await patch('hosted', { settings: { ...at('127.0.0.1:9'), secret: null, unsigned: true } })).status).toBe(
+      200,
+    );
+  });
+
+  it('is not changed by who read it before somebody else changed it', async () => {
+    const { body } = await put('raced', standard());
+    const [old, now] = [String(body['etag']), String((await patch('raced', { name: 'B' })).body['etag'])];
+    const before = await rowOf('raced');
+    const stale = { 'if-match': old };
+    const attempts = [
+      () => put('raced', standard(), stale),
+      () => patch('raced', { name: 'C' }, stale),
+      () => remove('raced', '?unpaused=true', stale),
+    ];
+    for (const attempt of attempts) {
+      expect(await attempt()).toMatchObject({ status: 412, body: { type: 'urn:expediter:problem:changed-meanwhile' } });
+    }
+    expect(await rowOf('raced')).toEqual(before);
+    expect((await put('nowhere', standard(), { 'if-match': '*' })).status).toBe(412);
+    expect(await rowOf('nowhere')).toBeUndefined();
+    expect((await put('raced', standard(), { 'if-match': 'nonsense' })).status).toBe(400);
+    expect((await patch('raced', { name: 'C' }, { 'if-match': `${old}, ${now}` })).status).toBe(200);
+    expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
+  });
+
+  it('changes nothing when dry, and says what would change and from which ETag', async () => {
+    const { body } = await put('dry', standard({ groups: ['berlin'] }));
+    const before = [await rowOf('dry'), await lastAudited()];
+    const dry = '?dryRun=true';
+    expect(await put('not-yet', standard(), {}, dry)).toMatchObject({
+      status: 200,
+      body: { created: true, etag: null },
+    });
+    const replaced = await put('dry', { integration: 'asked', settings: { key: SECRET } }, {}, dry);
+    expect(replaced).toMatchObject({ status: 200, body: { created: false, integration: 'asked', etag: body['etag'] } });
+    expect(replaced.headers.get('etag')).toBe(body['etag']);
+    expect((await patch('dry', { groups: [] }, {}, dry)).body['changes']).toEqual([
+      { field: 'groups', before: '["berlin"]', after: null },
+    ]);
+    expect((await remove('dry', dry)).status).toBe(409);
+    expect(await remove('dry', `${dry}&unpaused=true`)).toMatchObject({ status: 200, body: { tokens: 0 } });
+    expect([await rowOf('dry'), await lastAudited(), await rowOf('not-yet')]).toEqual([...before, undefined]);
+  });
+
+  it('has in the audit what it was and what it became, without a secret or a contact', async () => {
+    const contacts = [{ email: 'ada@example.com' }];
+    await put('audited', { integration: 'asked', settings: { key: SECRET }, contacts, groups: ['berlin'] });
+    const about = { location_id: 'audited', outcome: 'done' };
+    const stored = await lastAudited();
+    expect(stored).toMatchObject({ ...about, action: 'put' });
+    expect([stored?.['before'], stored?.['after']].map((side) => JSON.parse(String(side)) as unknown)).toEqual([
+      { integration: null, groups: null, contacts: null, 'settings.key': null },
+      { integration: 'asked', groups: '["berlin"]', contacts: 'set', 'settings.key': 'set' },
+    ]);
+    await patch('audited', { settings: { key: 'another' }, contacts: [{ phone: '+4930123456' }], name: 'Nord' });
+    const change = await lastAudited();
+    expect(change).toMatchObject({ ...about, action: 'change' });
+    expect([change?.['before'], change?.['after']].map((side) => JSON.parse(String(side)) as unknown)).toEqual([
+      { name: null, contacts: 'set', 'settings.key': 'set' },
+      { name: 'Nord', contacts: 'changed', 'settings.key': 'changed' },
+    ]);
+    await remove('audited', '?unpaused=true');
+    expect(await lastAudited()).toMatchObject({ ...about, action: 'remove' });
+  });
+
+  it('has a body of a mebibyte at most, and settings of few levels', async () => {
+    const large = (kib: number): object => ({ key: SECRET, more: 'x'.repeat(kib * 1024) });
+    expect((await put('large', { integration: 'asked', settings: large(1000) })).status).toBe(201);
+    for (const send of [put, patch]) {
+      expect((await send('large', { integration: 'asked', settings: large(1025) })).status).toBe(413);
+    }
+    const deep = `{"settings":${'{"more":'.repeat(20_000)}1${'}'.repeat(20_000)}}`;
+    expect((await operator.send('PATCH', '/locations/large', deep)).status).toBe(400);
+  });
+
+  it.each([
+    ['groups', ['']],
+    ['country', 'XX'],
+    ['timeZone', 'Mars/Olympus'],
+    ['contacts', [{ name: 'Ada' }]],
+    ['contacts', [{ phone: '030 123' }]],
+    ['name', ' '],
+    ['settings', { ordersUrl: 'http://10.0.0.1/orders', unsigned: true }],
+    ['integration', 'nobody'],
+  ])('is not stored with a wrong %s: %j', async (field, value) => {
+    let closed = 0;
+    stage.pool.on('release', (error: unknown) => void (closed += error instanceof Error ? 1 : 0));
+    const answer = await put('wrong', standard({ [field]: value }));
+    expect([answer.status, answer.body['detail']]).toEqual([400, expect.stringContaining(field.slice(0, 7))]);
+    expect(await rowOf('wrong')).toBeUndefined();
+    expect(closed, 'connections to Postgres that it cost').toBe(0);
+  });
+
+  it('is removed if it is paused', async () => {
+    await put('gone', standard());
+    expect((await remove('gone')).status).toBe(409);
+    await operator.post('/locations/gone/pause');
+    expect(await remove('gone')).toMatchObject({ status: 200, body: { locationId: 'gone', removed: true, tokens: 0 } });
+    expect((await remove('gone')).status).toBe(404);
+  });
+
+  it('gives a token again to the same caller with the same key, until it is another location', async () => {
+    await put('keyed', standard());
+    const other = await askOperator(stage.app, await nameToken(stage, 'another integrator', ['integrator']));
+    const issue = (key: string, body: object = {}, by = operator): Promise<OperatorAnswer> =>
+      by.post('/locations/keyed/tokens', body, { 'idempotency-key': key });
+    const all = await Promise.all(Array.from({ length: 5 }, () => issue('key-number-1', { label: 'till' })));
+    const [first] = all;
+    expect(new Set(all.map(({ text }) => text)).size).toBe(1);
+    expect(first).toMatchObject({ status: 200, body: { token: expect.stringMatching(/^exw_[\w-]{49}$/) } });
+    expect((await stage.post(String(first?.body['url']).replace('https://expediter.test', ''), {})).status).toBe(200);
+    expect((await show('keyed')).tokens).toHaveLength(1);
+
+    expect(await issue('key-number-1', { label: 'bar' })).toMatchObject({ status: 422 });
+    const others = [
+      await issue('key-number-2', { label: 'till' }),
+      await issue('key-number-1', { label: 'till' }, other),
+    ];
+    others.push(await operator.post('/locations/keyed/tokens'));
+    expect((await issue('short')).status).toBe(400);
+    await remove('keyed', '?unpaused=true');
+    await put('keyed', standard());
+    others.push(await issue('key-number-1', { label: 'till' }));
+    expect(new Set([first, ...others].map((each) => each?.body['token'])).size).toBe(5);
   });
 });
 

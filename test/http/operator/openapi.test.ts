@@ -11,7 +11,7 @@ import { startStage, type Stage } from '../../support/operator-stage.ts';
 /** Which do not belong to operators. */
 const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
 const OUTSIDE = { webhook: { perSecond: 1, bodyBudget: 1, limits: { answerMs: 1, commitMs: 1 } } };
-const OPERATOR = { token: OPERATOR_TOKEN, translating: {} };
+const OPERATOR = { token: OPERATOR_TOKEN, translating: { publicUrl: '' } };
 
 let stage: Stage;
 let operator: Operator;
@@ -25,7 +25,8 @@ afterAll(() => stage?.stop());
 /** Every route there is, as it was added: those of the API, and those of the console. */
 async function routes(): Promise<{ api: string[]; console: string[] }> {
   const all = (await routesOf({ outside: OUTSIDE, operator: OPERATOR }))
-    .filter(({ method, url }) => method !== 'HEAD' && !PUBLIC.includes(url))
+    // The pages of restaurants' owners, and the sign-in of commands, are not of the API.
+    .filter(({ method, url }) => method !== 'HEAD' && !PUBLIC.includes(url) && !/^\/(connect|login)(\/|$)/.test(url))
     .map(({ method, url }) => `${method.toUpperCase()} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
     .toSorted();
   const isConsole = (route: string): boolean => / \/console(\/|$)/.test(route);
@@ -119,7 +120,7 @@ describe('the OpenAPI document', () => {
         const inPath = parameters.filter((each) => each.in === 'path').map((each) => `{${each.name}}`);
         expect(inPath, at).toEqual(path.match(/\{\w+\}/g) ?? []);
         for (const status of ['200', '400', '401', '500', '503']) expect(responses, at).toHaveProperty(status);
-        if (method === 'post') expect(responses, at).toHaveProperty('413');
+        if (method !== 'get') expect(responses, at).toHaveProperty('413');
         for (const [status, each] of Object.entries(responses)) {
           expect(each, at).toHaveProperty('description');
           if (Number(status) < 400) continue;
@@ -136,8 +137,26 @@ describe('the OpenAPI document', () => {
         const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
         const { role, of } = ACCESS[route.replace(' /v1/', ' /')] ?? {};
         expect(operation, route).toMatchObject({ 'x-role': role, 'x-of': of });
-        expect(operation, route).toHaveProperty('description', expect.stringContaining(`the role \`${role}\``));
+        const needed = role === 'any' ? 'a role' : `the role \`${role?.replace(' or ', '` or `')}\``;
+        expect(operation, route).toHaveProperty('description', expect.stringContaining(`Needs ${needed} `));
       }
+    }
+  });
+
+  it('says which headers a route takes, and what they may be answered with', () => {
+    for (const [at, name, statuses] of [
+      ['put /v1/locations/{locationId}', 'if-match', ['200', '201', '412']],
+      ['patch /v1/locations/{locationId}', 'if-match', ['200', '412']],
+      ['delete /v1/locations/{locationId}', 'if-match', ['200', '409', '412']],
+      ['post /v1/locations/{locationId}/tokens', 'idempotency-key', ['200', '422']],
+    ] as const) {
+      const [method = '', path = ''] = at.split(' ');
+      const described = operator.document.paths[path]?.[method];
+      expect(described, at).toHaveProperty(
+        'parameters',
+        expect.arrayContaining([expect.objectContaining({ in: 'header', name, required: false })]),
+      );
+      expect(Object.keys(described?.responses ?? {}), at).toEqual(expect.arrayContaining([...statuses]));
     }
   });
 

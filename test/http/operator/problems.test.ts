@@ -35,7 +35,12 @@ it.each([
   ['a prototype in JSON', 400, { method: 'POST', headers: JSON_TYPE, body: '{"__proto__":{"hunter2":1}}' }, /JSON/],
   ['no body', 400, { method: 'POST' }, /The request is not valid/],
   ['an unknown field', 400, { path: '/orders?nobody-knows=hunter2' }, /nobody-knows/],
-  ['too large a body', 413, { method: 'POST', headers: JSON_TYPE, body: LARGE }, /larger than 65536 bytes/],
+  [
+    'too large a body',
+    413,
+    { method: 'POST', headers: JSON_TYPE, body: LARGE },
+    'The body is too large. Send a smaller one.',
+  ],
   ['another type', 415, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'hunter2' }, /not JSON/],
   ['a type that is none', 415, { method: 'POST', headers: { 'content-type': 'hunter2' }, body: '{}' }, /not JSON/],
 ] as const)('%s is a %i, at both doors', async (_what, status, about, detail) => {

@@ -16,7 +16,7 @@ let url: string;
 beforeAll(async () => {
   stage = await startStage();
   url = await stage.listen();
-  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  for (const id of ['club-1', 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
 afterAll(() => stage?.stop());
 
@@ -24,6 +24,8 @@ const named = (roles: string[], locations: string[] | null = null): Promise<stri
   nameToken(stage, randomUUID(), roles, locations);
 const revoke = (token: string): Promise<unknown> =>
   stage.query('UPDATE operator_tokens SET revoked_at = now() WHERE sha256 = $1', [digest(token)]);
+const setGroups = (groups: string[], id = 'club-1'): Promise<unknown> =>
+  stage.query('UPDATE locations SET groups = $2 WHERE location_id = $1', [id, groups]);
 const statusOf = async (token: string, path: string, method = 'GET'): Promise<number> =>
   (await sendAsIs(url, path, { method, headers: { authorization: `Bearer ${token}` } })).status;
 const isPaused = async (id: string): Promise<boolean> =>
@@ -52,8 +54,14 @@ it('a token that cannot be looked up does nothing and reads nothing, and metrics
   expect(await statusOf(token, '/v1/locations')).toBe(200);
 });
 
-it('a request that was begun before a token was revoked does nothing once its body is there', async () => {
-  const token = await named(['operator']);
+it.each([
+  ['does nothing once its token is revoked', revoke, 403],
+  ['does nothing once its location has left the group', () => setGroups([]), 404],
+  ['is done if only another location joined the group', () => setGroups(['g', 'other'], 'club-2'), 200],
+] as const)('a request whose body is late %s', async (_what, change, status) => {
+  await setGroups(['g']);
+  await stage.query('UPDATE locations SET paused_at = NULL');
+  const token = await nameToken(stage, randomUUID(), ['operator'], [], ['g']);
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.write(
@@ -69,11 +77,11 @@ it('a request that was begun before a token was revoked does nothing once its bo
         ])
       ).length > 0,
   );
-  await revoke(token);
+  await change(token);
   stage.invalidateCache();
   socket.write('{}');
-  expect(await text(socket)).toMatch(/^HTTP\/1.1 403 /);
-  expect(await isPaused('club-1')).toBe(false);
+  expect(await text(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(await isPaused('club-1')).toBe(status === 200);
 });
 
 it('who has some locations leaves streams for the others', async () => {

@@ -1,8 +1,10 @@
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { startSession } from '../../../src/core/operators/operator-sessions.ts';
-import { askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
+import { LOCK_CREATE_LOCATION } from '../../../src/core/postgres/transactions.ts';
+import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
@@ -248,6 +250,164 @@ describe('an admin of one location', () => {
     const group = name;
     expect(await ofClub1.post('/operators/grants', { group, roles: ['admin'], ...where })).toMatchObject(refused);
     expect((await grantsSeenBy(admin)).filter((each) => each['group'] === group)).toEqual([]);
+  });
+});
+
+describe('roles at a group of locations', () => {
+  const settings = { ordersUrl, unsigned: true };
+  const put = (by: Operator, id: string, groups: string[]): Promise<OperatorAnswer> =>
+    by.send('PUT', `/locations/${id}`, { integration: 'standard', settings, groups });
+  /** Asks the process that changes the groups, and the other one. */
+  const member = async (group: string, ...roles: string[]): Promise<[here: Operator, there: Operator]> => {
+    const { token } = await issue({ name: `${roles.join()} of ${group}`, roles, locationGroups: [group] });
+    return [await askOperator(stage.app, token), await askOperator(other.app, token)];
+  };
+  const listedTo = async (by: Operator): Promise<unknown[]> =>
+    ((await by.get('/locations')).body['locations'] as { locationId: string }[]).map(({ locationId }) => locationId);
+
+  it('are those of whatever is in it: a location that joins is seen, and one that leaves is not', async () => {
+    const viewers = await member('moving', 'viewer');
+    await put(admin, 'mover', []);
+    await stage.seedOrder({ serviceOrderId: 'order-of-mover', locationId: 'mover' });
+    const statuses = async (path: string): Promise<number[]> =>
+      Promise.all(viewers.map(async (by) => (await by.get(path)).status));
+    expect(await statuses('/locations/mover')).toEqual([404, 404]);
+    await put(admin, 'mover', ['moving', 'else']);
+    expect(await statuses('/locations/mover')).toEqual([200, 200]);
+    // The other process learns of it within seconds.
+    other.invalidateCache();
+    expect(await statuses('/orders/order-of-mover')).toEqual([200, 200]);
+    for (const by of viewers) expect(await listedTo(by)).toEqual(['mover']);
+    for (const path of ['/orders', '/locations', '/tokens', '/webhooks']) {
+      const { text } = await admin.get(`${path}?group=moving`);
+      expect([path, text.includes('club-1'), text.includes('"mover"')]).toEqual([
+        path,
+        false,
+        path === '/orders' || path === '/locations',
+      ]);
+    }
+    expect((await admin.send('PATCH', '/locations/mover', { groups: ['else'] })).status).toBe(200);
+    other.invalidateCache();
+    for (const path of ['/locations/mover', '/orders/order-of-mover']) expect(await statuses(path)).toEqual([404, 404]);
+    for (const by of viewers) expect(await listedTo(by)).toEqual([]);
+  });
+
+  it('begin with its first location, which its integrator creates, and changes at every process', async () => {
+    const [here, there] = await member('empty', 'integrator');
+    for (const groups of [[], ['else'], ['empty', 'else']]) {
+      expect(await put(here, 'first', groups)).toMatchObject({
+        status: 403,
+        body: { cause: { code: 'role_missing', roles: ['integrator'] } },
+      });
+    }
+    expect((await put(here, 'first', ['empty'])).status).toBe(201);
+    expect((await there.post('/locations/first/tokens')).status).toBe(200);
+    for (const by of [here, there]) expect((await by.get('/locations/first')).status).toBe(200);
+    await admin.send('PATCH', '/locations/first', { groups: ['empty', 'else'] });
+    for (const groups of [['empty'], [], ['empty', 'else', 'third']]) {
+      expect((await here.send('PATCH', '/locations/first', { groups })).status).toBe(403);
+      expect((await put(here, 'first', groups)).status).toBe(403);
+    }
+    expect(await here.send('PATCH', '/locations/first', { name: 'First' })).toMatchObject({ status: 200 });
+    expect((await here.send('DELETE', '/locations/first?unpaused=true')).status).toBe(200);
+  });
+
+  it('give no location to its integrator that somebody else created meanwhile', async () => {
+    const [here] = await member('quick', 'integrator');
+    const client = new pg.Client(stage.databaseUrl);
+    await client.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', ['taken', LOCK_CREATE_LOCATION]);
+      const answer = put(here, 'taken', ['quick']);
+      // It has found no such location, and waits to create it.
+      await until(async () => (await stage.query(`SELECT FROM pg_locks WHERE NOT granted`)).length > 0);
+      await client.query(
+        `INSERT INTO locations (location_id, integration, settings) SELECT 'taken', integration, settings FROM locations
+         WHERE location_id = 'club-1'`,
+      );
+      await client.query('COMMIT');
+      expect((await answer).status).toBe(403);
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('give no location to its integrator whose orders were of somebody else', async () => {
+    const [here] = await member('late', 'integrator', 'viewer', 'member-data');
+    await put(admin, 'former', ['else']);
+    await stage.seedOrder({ serviceOrderId: 'order-of-former', locationId: 'former' });
+    await stage.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'former'`);
+    expect((await admin.send('DELETE', '/locations/former?unpaused=true')).status).toBe(200);
+    const [hidden, removed] = [await put(here, 'club-1', ['late']), await put(here, 'former', ['late'])];
+    expect([removed.status, removed.text]).toEqual([403, hidden.text]);
+    expect((await here.get('/orders/order-of-former')).status).toBe(404);
+    expect((await put(admin, 'former', ['late'])).status).toBe(201);
+  });
+
+  it('show an integrator no order, no webhook and nothing of them', async () => {
+    const [here] = await member('configured', 'integrator');
+    await put(admin, 'shown', ['configured']);
+    await stage.seedOrder({ serviceOrderId: 'order-shown', locationId: 'shown' });
+    const path = await stage.webhookPath('shown');
+    const webhookId = String((await stage.post(path, 'no status')).body['webhookId']);
+    await admin.post('/orders/order-shown/retry');
+    await admin.post(`/webhooks/${webhookId}/replay`, {});
+    await admin.post('/webhooks/replay', { outcome: 'dropped', location: 'shown' });
+    await admin.post('/locations/shown/pause');
+    for (const [status, paths] of [
+      [404, ['/orders/order-shown', '/orders/order-shown/live', `/webhooks/${webhookId}`]],
+      [403, ['/orders', '/webhooks', '/live', '/traffic', '/scorecards', '/audit', '/spill', '/metrics']],
+      [200, ['/locations', '/locations/shown', '/tokens', '/providers', '/openapi.json']],
+    ] as const) {
+      for (const each of paths) {
+        const answer = await here.get(each);
+        expect([each, answer.status]).toEqual([each, status]);
+        expect(answer.text).not.toContain('order-shown');
+        expect(answer.text).not.toContain(webhookId);
+      }
+    }
+    const actionsOf = async (by: Operator): Promise<unknown[]> =>
+      ((await by.get('/locations/shown')).body['actions'] as { action: string }[]).map(({ action }) => action);
+    expect(await actionsOf(here)).toEqual(['pause', 'put']);
+    expect(await actionsOf(admin)).toEqual(['pause', 'replay', 'replay many', 'replay', 'retry', 'put']);
+    expect((await here.post('/locations/shown/check')).status).toBe(200);
+  });
+
+  it('are given, seen and taken by an admin of the group, and by no admin of less', async () => {
+    const [ofGroup] = await member('given', 'admin');
+    await put(admin, 'given-1', ['given']);
+    const { token } = await issue({ name: 'admin of given-1', roles: ['admin'], locations: ['given-1'] });
+    const ofLocation = await askOperator(stage.app, token);
+    const right = { name: 'given away', roles: ['integrator'], locationGroups: ['given'] };
+    expect(await ofLocation.post('/operators/tokens', right)).toMatchObject({ status: 403 });
+    const own = await issue(right, ofGroup);
+    expect(await tokensSeenBy(ofGroup)).toContainEqual(
+      expect.objectContaining({ tokenId: own.tokenId, locations: [], locationGroups: ['given'] }),
+    );
+    expect((await tokensSeenBy(ofLocation)).map(({ tokenId }) => tokenId)).not.toContain(own.tokenId);
+    expect((await ofLocation.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(404);
+    for (const where of [
+      {},
+      { locationGroups: ['given', 'else'] },
+      { locations: ['club-1'], locationGroups: ['given'] },
+    ]) {
+      for (const [path, who] of [
+        ['tokens', { name: 'more' }],
+        ['grants', { group: 'more' }],
+      ] as const) {
+        expect((await ofGroup.post(`/operators/${path}`, { ...who, roles: ['viewer'], ...where })).status).toBe(403);
+      }
+    }
+    expect((await ofGroup.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(200);
+    const grant = { group: 'of the group', roles: ['viewer'], locations: ['given-1'], locationGroups: ['given'] };
+    const { grantId } = (await ofGroup.post('/operators/grants', grant)).body as Grant;
+    // What is left of it when its location is gone.
+    expect((await admin.send('DELETE', '/locations/given-1?unpaused=true')).status).toBe(200);
+    expect(await grantsSeenBy(ofGroup)).toEqual([
+      expect.objectContaining({ grantId, locations: [], locationGroups: ['given'] }),
+    ]);
+    expect((await ofGroup.post(`/operators/grants/${grantId}/remove`)).status).toBe(200);
   });
 });
 

@@ -231,7 +231,7 @@ describe('npm run demo', () => {
     const pasted = [shell, mend, show, 'expediter doctor --only database,keys,platform,topic,push'].join(' && ');
     const ended = await runProgram('sh', ['-c', pasted], {}, { cwd: '/' });
     expect(ended).toMatchObject({ code: 0, error: '' });
-    expect(ended.out).toMatch(/^demo-terrace is served by standard\n(.*\n)*.*previousSecret/);
+    expect(ended.out).toMatch(/^demo-terrace is changed\n(.*\n)*.*previousSecret/);
     child.kill('SIGTERM');
     expect(await code, stderr()).toBe(0);
     expect(leftBehind()).toEqual([]);

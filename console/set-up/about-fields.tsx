@@ -1,0 +1,163 @@
+import { scopeOf } from '../may.ts';
+import { linesOf } from '../people/right-of.ts';
+import { NO_CONTACT, type AboutDraft, type ContactDraft } from './about-draft.ts';
+import type { FieldProblems } from './field-problems.ts';
+import { FormField } from './form-field.tsx';
+
+const TIME_ZONES = Intl.supportedValuesOf('timeZone');
+
+/** The inputs about a location besides its POS. @param form.groups groups that exist */
+export function AboutFields({
+  draft,
+  problems,
+  groups,
+  onChange,
+}: {
+  draft: AboutDraft;
+  problems: FieldProblems;
+  groups: readonly string[];
+  onChange: (draft: AboutDraft) => void;
+}) {
+  const put = (field: keyof AboutDraft) => (event: { currentTarget: { value: string } }) =>
+    onChange({ ...draft, [field]: event.currentTarget.value });
+  const own = scopeOf('integrator');
+  const chosen = linesOf(draft.groups);
+  const offered = (own?.groups ?? groups).filter((group) => !chosen.includes(group));
+  return (
+    <>
+      <FormField id="about-name" label="Name" problem={problems['name']} hint="For people.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            value={draft.name}
+            maxLength={200}
+            autocomplete="off"
+            placeholder="Trattoria Nord"
+            onInput={put('name')}
+          />
+        )}
+      </FormField>
+      <div class="form-pair">
+        <FormField
+          id="about-country"
+          label="Country"
+          problem={problems['country']}
+          hint="Two letters. For telephone numbers without a country code."
+        >
+          {(attributes) => (
+            <input
+              {...attributes}
+              value={draft.country}
+              maxLength={2}
+              size={4}
+              placeholder="DE"
+              autocomplete="off"
+              onInput={put('country')}
+            />
+          )}
+        </FormField>
+        <FormField id="about-zone" label="Time zone" problem={problems['timeZone']}>
+          {(attributes) => (
+            <>
+              <input
+                {...attributes}
+                list="about-zones"
+                value={draft.timeZone}
+                placeholder="Europe/Berlin"
+                autocomplete="off"
+                spellcheck={false}
+                onInput={put('timeZone')}
+              />
+              <datalist id="about-zones">
+                {TIME_ZONES.map((zone) => (
+                  <option key={zone}>{zone}</option>
+                ))}
+              </datalist>
+            </>
+          )}
+        </FormField>
+      </div>
+      <FormField
+        id="about-groups"
+        label="Groups"
+        problem={problems['groups']}
+        isRequired={own !== null && draft.groups === ''}
+        hint="One per line, such as its brand and its region. Roles and lists can be limited to a group."
+      >
+        {(attributes) => (
+          <>
+            <textarea {...attributes} rows={2} spellcheck={false} value={draft.groups} onInput={put('groups')} />
+            {offered.length > 0 && (
+              <div class="form-offers">
+                {offered.slice(0, 12).map((group) => (
+                  <button
+                    key={group}
+                    type="button"
+                    aria-label={`Add the group ${group}`}
+                    onClick={() => onChange({ ...draft, groups: [...chosen, group].join('\n') })}
+                  >
+                    + {group}
+                  </button>
+                ))}
+              </div>
+            )}
+          </>
+        )}
+      </FormField>
+      <Contacts
+        contacts={draft.contacts}
+        problem={problems['contacts']}
+        onChange={(contacts) => onChange({ ...draft, contacts })}
+      />
+    </>
+  );
+}
+
+const CONTACT = [
+  ['name', 'Name'],
+  ['email', 'E-mail'],
+  ['phone', 'Phone, with country code'],
+] as const;
+
+function Contacts({
+  contacts,
+  problem,
+  onChange,
+}: {
+  contacts: readonly ContactDraft[];
+  problem: string | undefined;
+  onChange: (contacts: readonly ContactDraft[]) => void;
+}) {
+  return (
+    <fieldset class="form-group">
+      <legend>Contacts at the restaurant</legend>
+      {contacts.map((contact, nth) => (
+        // oxlint-disable-next-line react/no-array-index-key -- two contacts may have the same texts
+        <div class="form-row" key={nth}>
+          {CONTACT.map(([field, label]) => (
+            <input
+              key={field}
+              aria-label={`Contact ${nth + 1}: ${label}`}
+              placeholder={label}
+              value={contact[field]}
+              autocomplete="off"
+              onInput={(event) => onChange(contacts.with(nth, { ...contact, [field]: event.currentTarget.value }))}
+            />
+          ))}
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Remove contact ${nth + 1}`}
+            onClick={() => onChange(contacts.toSpliced(nth, 1))}
+          >
+            ✕
+          </button>
+        </div>
+      ))}
+      {problem !== undefined && <p class="problem">{problem}</p>}
+      <button type="button" onClick={() => onChange([...contacts, NO_CONTACT])}>
+        Add a contact
+      </button>
+    </fieldset>
+  );
+}

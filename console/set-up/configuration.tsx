@@ -1,0 +1,362 @@
+import { useLocation } from 'preact-iso';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Refused, ask, query } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { groupsOf } from '../parts/group-choice.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { WithRole } from '../parts/with-role.tsx';
+import type { ChangedLocation, ListedLocations, ShownLocation, ShownProvider } from '../wire.ts';
+import { ABOUT_IDS } from './about-draft.ts';
+import { AboutFields } from './about-fields.tsx';
+import { Changes } from './changes.tsx';
+import { problemsOf, withoutChanged, type FieldProblems } from './field-problems.ts';
+import { FormField } from './form-field.tsx';
+import { labelOf } from './label-of.ts';
+import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
+import './set-up.css';
+import { draftOf, fieldsOf, idsOf, type Schema } from './settings-fields.ts';
+import { SettingsForm } from './settings-form.tsx';
+
+/** What operators have set for a location, and the form that changes it. */
+export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
+  const [mode, setMode] = useState<'show' | 'edit' | 'remove'>('show');
+  const button = useRef<HTMLButtonElement>(null);
+  const wasEdited = useRef(false);
+  // The form was closed, so the button that opened it gets the focus back.
+  useEffect(() => {
+    if (mode === 'show' && wasEdited.current) button.current?.focus();
+    wasEdited.current = mode === 'edit';
+  }, [mode]);
+  return (
+    <section class="sheet" aria-labelledby="location-configuration">
+      <div class="page-head">
+        <h2 id="location-configuration">Configuration</h2>
+        {mode !== 'edit' && (
+          <WithRole needs="integrator" at={location.locationId} to="To change it">
+            <div class="buttons">
+              <button ref={button} type="button" onClick={() => setMode('edit')}>
+                Edit …
+              </button>
+              <button type="button" onClick={() => setMode('remove')}>
+                Remove …
+              </button>
+            </div>
+          </WithRole>
+        )}
+      </div>
+      {location.settingsProblem !== null && (
+        <p class="problem">Orders cannot be sent with these settings: {location.settingsProblem}.</p>
+      )}
+      {mode === 'edit' ? (
+        <EditForm location={location} onDone={onDone} onClose={() => setMode('show')} />
+      ) : (
+        <Facts location={location} />
+      )}
+      {mode === 'remove' && <Remove location={location} onClose={() => setMode('show')} />}
+    </section>
+  );
+}
+
+function Facts({ location }: { location: ShownLocation }) {
+  const { locationId, integration, groups, contacts, settings } = location;
+  return (
+    <dl class="configuration">
+      <dt>Id</dt>
+      <dd class="mono">{locationId}</dd>
+      <dt>Name</dt>
+      <dd>{location.name ?? <None />}</dd>
+      <dt>Groups</dt>
+      <dd>
+        {groups.length === 0 && <None />}
+        {groups.map((group, nth) => (
+          <span key={group}>
+            {nth > 0 && ', '}
+            <a href={`/console/locations${query({ group })}`}>{group}</a>
+          </span>
+        ))}
+      </dd>
+      <dt>Country, time zone</dt>
+      <dd>{[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}</dd>
+      <dt>Contacts</dt>
+      <dd>
+        {contacts.length === 0 && <None />}
+        {contacts.map((contact) => (
+          <div key={JSON.stringify(contact)}>{Object.values(contact).join(', ')}</div>
+        ))}
+      </dd>
+      <dt>POS</dt>
+      <dd>{integration}</dd>
+      {Object.entries(settings).map(([setting, shown]) => (
+        <Setting key={setting} name={setting} shown={shown} />
+      ))}
+    </dl>
+  );
+}
+
+function None() {
+  return <span class="faint">none</span>;
+}
+
+function Setting({ name, shown }: { name: string; shown: ShownLocation['settings'][string] }) {
+  return (
+    <>
+      <dt title={name}>{labelOf(name)}</dt>
+      <dd>
+        {'value' in shown ? (
+          <span class="mono">{typeof shown.value === 'string' ? shown.value : JSON.stringify(shown.value)}</span>
+        ) : (
+          <>
+            secret, fingerprint <span class="mono">{'fingerprint' in shown ? shown.fingerprint : ''}</span>
+          </>
+        )}
+      </dd>
+    </>
+  );
+}
+
+function EditForm(about: { location: ShownLocation; onDone: () => void; onClose: () => void }) {
+  const loaded = useLoaded(async (signal) => {
+    const [{ providers }, { locations }] = await Promise.all([
+      ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
+      ask<ListedLocations>('GET', '/locations', { signal }),
+    ]);
+    return { providers, groups: groupsOf(locations) };
+  }, []);
+  return <Loading loaded={loaded}>{(known) => <LoadedForm {...about} {...known} />}</Loading>;
+}
+
+function LoadedForm({
+  location,
+  providers,
+  groups,
+  onDone,
+  onClose,
+}: {
+  location: ShownLocation;
+  providers: readonly ShownProvider[];
+  groups: readonly string[];
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  // The page loads the location again and again, but the form stays with the version that it was opened for.
+  const [base, setBase] = useState(location);
+  const [edit, setEdit] = useState<Edit>(() => editOf(location, fieldsFor(providers, location)));
+  const [problems, setProblems] = useState<FieldProblems>({});
+  const [message, setMessage] = useState<string>();
+  const [isOld, setOld] = useState(false);
+  const [would, setWould] = useState<ChangedLocation>();
+  const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const isSamePos = edit.integration === base.integration;
+  const fields = fieldsFor(providers, isSamePos ? base : { integration: edit.integration, settings: {} });
+  const path = `/locations/${encodeURIComponent(base.locationId)}`;
+  useEffect(() => form.current?.querySelector<HTMLElement>('input')?.focus(), []);
+  const [tries, setTries] = useState(0);
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [tries]);
+
+  const send = async (dryRun: boolean): Promise<ChangedLocation> =>
+    ask<ChangedLocation>('PATCH', path + query({ dryRun: dryRun || undefined }), {
+      body: patchOf(edit, base, fields).patch,
+      headers: { 'if-match': base.etag },
+    });
+
+  const preview = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isBusy) return;
+    const { patch, problems: wrong } = patchOf(edit, base, fields);
+    setProblems(wrong);
+    setTries(tries + 1);
+    setMessage(Object.keys(wrong).length > 0 ? 'Correct the marked fields.' : undefined);
+    if (Object.keys(wrong).length > 0) return;
+    if (Object.keys(patch).length === 0) {
+      setMessage('Nothing has changed.');
+      return;
+    }
+    setBusy(true);
+    try {
+      setWould(await send(true));
+    } catch (error) {
+      explain(error as Error);
+    }
+    setBusy(false);
+  };
+
+  const explain = (error: Error): void => {
+    if (error instanceof Refused && error.status === 412) {
+      setOld(true);
+      return;
+    }
+    const issues = error instanceof Refused ? error.issues : [];
+    const { byField, others } = problemsOf(issues, [...ABOUT_IDS, ...idsOf(fields)]);
+    setProblems(byField);
+    setTries((before) => before + 1);
+    setMessage(issues.length === 0 ? error.message : others.join(' ') || 'Correct the marked fields.');
+  };
+
+  const save = async (): Promise<void> => {
+    try {
+      await send(false);
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 412) throw error;
+      setOld(true);
+      return;
+    }
+    announce(`${base.locationId} is changed`);
+    onDone();
+    onClose();
+  };
+
+  /** Loads what somebody else stored meanwhile. What was typed here stays. */
+  const reload = async (): Promise<void> => {
+    setMessage(undefined);
+    try {
+      const now = await ask<ShownLocation>('GET', path);
+      setEdit(moveEdit(edit, editOf(base, fieldsFor(providers, base)), editOf(now, fieldsFor(providers, now))));
+      setBase(now);
+      setOld(false);
+      onDone();
+      announce('The form has what is stored now, and what you typed');
+    } catch (error) {
+      setMessage((error as Error).message);
+    }
+  };
+
+  return (
+    <form ref={form} class="set-up" noValidate onSubmit={(event) => void preview(event)}>
+      <AboutFields
+        draft={edit.about}
+        problems={problems}
+        groups={groups}
+        onChange={(about) => {
+          setProblems(withoutChanged(problems, edit.about, about));
+          setEdit({ ...edit, about });
+        }}
+      />
+      <FormField
+        id="edit-integration"
+        label="POS"
+        hint={
+          !isSamePos && (
+            <>
+              <b>All settings are replaced.</b> The tokens of the former POS stop working: make a new one afterwards.
+            </>
+          )
+        }
+      >
+        {(attributes) => (
+          <select
+            {...attributes}
+            value={edit.integration}
+            onChange={({ currentTarget: { value: integration } }) =>
+              setEdit({
+                ...edit,
+                integration,
+                settings:
+                  integration === base.integration
+                    ? editOf(base, fieldsFor(providers, base)).settings
+                    : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
+              })
+            }
+          >
+            {providers.map(({ integration, settings }) => (
+              <option key={integration} value={integration}>
+                {(settings as Schema).title ?? integration}
+              </option>
+            ))}
+          </select>
+        )}
+      </FormField>
+      <SettingsForm
+        key={`${edit.integration} ${base.etag}`}
+        fields={fields}
+        draft={edit.settings}
+        problems={problems}
+        fingerprints={isSamePos ? fingerprintsOf(base) : {}}
+        onChange={(settings) => {
+          setProblems(withoutChanged(problems, edit.settings, settings, 'settings.'));
+          setEdit({ ...edit, settings });
+        }}
+      />
+      <div role="alert">
+        {isOld && (
+          <div class="problem set-up-old">
+            <p>
+              Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: what you typed stays in
+              the form.
+            </p>
+            <button type="button" onClick={() => void reload()}>
+              Reload
+            </button>
+          </div>
+        )}
+        <p class="problem">{message}</p>
+      </div>
+      <div class="buttons set-up-buttons">
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          {isBusy ? 'Checking …' : 'Preview and save …'}
+        </button>
+      </div>
+      {would !== undefined && (
+        <Confirm title="Save these changes?" action="Save" onConfirm={save} onClose={() => setWould(undefined)}>
+          <Changes changes={would.changes} />
+          {!isSamePos && would.validTokens === 0 && <p>The location has no valid token. Make one afterwards.</p>}
+        </Confirm>
+      )}
+    </form>
+  );
+}
+
+function fieldsFor(
+  providers: readonly ShownProvider[],
+  { integration, settings }: Pick<ShownLocation, 'integration' | 'settings'>,
+) {
+  const provider = providers.find((each) => each.integration === integration);
+  return provider === undefined ? [] : fieldsOf(provider.settings, settings);
+}
+
+function fingerprintsOf({ settings }: ShownLocation): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(settings).flatMap(([name, shown]) => ('fingerprint' in shown ? [[name, shown.fingerprint]] : [])),
+  );
+}
+
+/** Says first whether the location can be removed, and why not. */
+function Remove({ location, onClose }: { location: ShownLocation; onClose: () => void }) {
+  const { locationId, etag } = location;
+  const { route } = useLocation();
+  const path = `/locations/${encodeURIComponent(locationId)}`;
+  const headers = { 'if-match': etag };
+  const tried = useLoaded(
+    (signal) => ask<{ tokens: number }>('DELETE', `${path}?dryRun=true`, { signal, headers }),
+    [etag],
+  );
+  const remove = async (): Promise<void> => {
+    await ask('DELETE', path, { headers });
+    announce(`${locationId} is removed`);
+    route('/console/locations');
+  };
+  return (
+    <Confirm
+      title={`Remove ${locationId}?`}
+      action="Remove"
+      isDangerous
+      isReady={tried.value !== undefined}
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      {tried.problem === undefined ? (
+        <p>
+          Its settings, its {tried.value?.tokens ?? ''} tokens and the roles that name it are removed. Its orders and
+          webhooks stay stored. Webhooks that still come are answered with 401. This cannot be undone.
+        </p>
+      ) : (
+        <p class="problem">It cannot be removed now: {tried.problem.message}.</p>
+      )}
+    </Confirm>
+  );
+}

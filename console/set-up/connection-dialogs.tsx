@@ -1,0 +1,257 @@
+import { useRef, useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { now } from '../parts/clock.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { CopyButton, Copyable } from '../parts/copyable.tsx';
+import { Time } from '../parts/time.tsx';
+import type { ConnectedLocation, IssuedToken, PlacedTest, ShownLocation } from '../wire.ts';
+import { minorUnitsOf } from './minor-units.ts';
+import { QrCode } from './qr-code.tsx';
+import { randomKey } from './random-key.ts';
+
+type About = { location: ShownLocation; onDone: () => void; onClose: () => void };
+
+const DAY_MS = 24 * 60 * 60_000;
+
+function pathOf({ locationId }: ShownLocation, rest: string): string {
+  return `/locations/${encodeURIComponent(locationId)}/${rest}`;
+}
+
+/** Registers our webhook at the POS. The answer may have the token, so it is shown only here. */
+export function ConnectDialog({ location, onDone, onClose }: About) {
+  const connect = async () => {
+    const { done, todo } = await ask<ConnectedLocation>('POST', pathOf(location, 'connect'));
+    announce(todo.length === 0 ? 'The POS is connected' : `${todo.length} steps are left`);
+    onDone();
+    return (
+      <>
+        <StepsList title="Done" steps={done} />
+        <StepsList title="Left to do" steps={todo} />
+        <p class="faint">These steps are shown only once. Do them before you close this.</p>
+      </>
+    );
+  };
+  return (
+    <Confirm title="Connect the POS?" action="Connect" onConfirm={connect} onClose={onClose}>
+      <p>
+        Makes a new token and registers our address at {location.integration}, if its API allows that. Then you see what
+        is left to do by hand. Earlier tokens stay valid until you revoke them.
+      </p>
+    </Confirm>
+  );
+}
+
+function StepsList({ title, steps }: { title: string; steps: readonly string[] }) {
+  if (steps.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ol class="connection-steps">
+        {steps.map((step) => (
+          <li key={step}>
+            {step}{' '}
+            {urlIn(step) !== undefined && <CopyButton text={urlIn(step) ?? ''} label="the address in this step" />}
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function urlIn(step: string): string | undefined {
+  return /https?:\/\/[^\s"”'<>]+[^\s"”'<>.,;:!?)]/.exec(step)?.[0];
+}
+
+/** Makes a token. Its address is shown only here. */
+export function TokenDialog({ location, onDone, onClose }: About) {
+  const [label, setLabel] = useState('');
+  const [days, setDays] = useState('');
+  // A repeated request has the same key and the same body, so it makes no second token.
+  const last = useRef<{ of: string; body: object; headers: { 'idempotency-key': string } }>(undefined);
+  const make = async () => {
+    const of = JSON.stringify([label, days]);
+    if (last.current?.of !== of) {
+      const expiresAt = days === '' ? undefined : new Date(now.peek() + Number(days) * DAY_MS).toISOString();
+      const body = { ...(label.trim() !== '' && { label: label.trim() }), expiresAt };
+      last.current = { of, body, headers: { 'idempotency-key': randomKey() } };
+    }
+    const { url, token } = await ask<IssuedToken>('POST', pathOf(location, 'tokens'), last.current);
+    announce('The token is made');
+    onDone();
+    return url === null ? (
+      <>
+        <p>This token is shown only once. Copy it now. PUBLIC_URL is not set, so its address is not known.</p>
+        <Copyable label="the token" text={token} />
+      </>
+    ) : (
+      <>
+        <p>Enter this address at the POS. It has the token, and is shown only once. Copy it now.</p>
+        <Copyable label="the webhook address with the token" text={url} />
+      </>
+    );
+  };
+  return (
+    <Confirm title="Make a token" action="Make it" onConfirm={make} onClose={onClose}>
+      <p>The POS sends its webhooks to an address with this token. Earlier tokens stay valid until you revoke them.</p>
+      <div class="filters">
+        <div class="field">
+          <label htmlFor="token-label">What it is for</label>
+          <input
+            id="token-label"
+            placeholder="till, 2027"
+            value={label}
+            maxLength={200}
+            autocomplete="off"
+            onInput={(event) => setLabel(event.currentTarget.value)}
+          />
+        </div>
+        <Choice
+          id="token-expires"
+          label="Expires"
+          value={days}
+          options={[
+            ['', 'never'],
+            ['30', 'after 30 days'],
+            ['90', 'after 90 days'],
+            ['365', 'after a year'],
+          ]}
+          onChoose={setDays}
+        />
+      </div>
+    </Confirm>
+  );
+}
+
+type ConnectLink = { linkId: string; url: string; expiresAt: string };
+
+/** Makes a link with which the owner of the restaurant connects it. */
+export function LinkDialog({ location, onDone, onClose }: About) {
+  const pos = location.integration;
+  const make = async () => {
+    const { url, expiresAt } = await ask<ConnectLink>('POST', pathOf(location, 'connect-links'));
+    announce('The link is made');
+    onDone();
+    return (
+      <>
+        <p>
+          Send this link to the owner of the restaurant, or let them scan it. It works once, until{' '}
+          <Time at={expiresAt} />, and is shown only now.
+        </p>
+        <Copyable label="the connect link" text={url} />
+        <QrCode text={url} label="QR code of the connect link" />
+      </>
+    );
+  };
+  return (
+    <Confirm title="Make a connect link?" action="Make it" onConfirm={make} onClose={onClose}>
+      <p>
+        With the link, the owner of the restaurant signs in at {pos} and agrees that we connect. You get none of their
+        passwords. Whoever has the link can use it, so send it only to the owner.
+      </p>
+    </Confirm>
+  );
+}
+
+/** Places a test order. */
+export function TestOrderDialog({ location, onDone, onClose }: About) {
+  const [itemId, setItemId] = useState('');
+  const [price, setPrice] = useState('1.00');
+  const [currency, setCurrency] = useState('EUR');
+  const pos = location.integration;
+  const units = minorUnitsOf(price, currency);
+  const place = async () => {
+    const placed = await ask<PlacedTest>('POST', pathOf(location, 'test-order'), {
+      body: { ...(itemId.trim() !== '' && { itemId: itemId.trim() }), price: units, currency },
+    });
+    onDone();
+    announce(placed.state === 'placed' ? 'The POS took the test order' : 'The POS did not take the test order');
+    return <Result placed={placed} pos={pos} />;
+  };
+  return (
+    <Confirm
+      title="Place a test order?"
+      action="Place it"
+      isReady={units !== undefined && currency.length === 3}
+      onConfirm={place}
+      onClose={onClose}
+    >
+      <p>
+        <b>The kitchen gets a real ticket</b>, for pickup, named “TEST, do not cook”. Tell the restaurant first. Then
+        remove the ticket at the POS.
+      </p>
+      <div class="filters">
+        <div class="field">
+          <label htmlFor="test-item">Item, by its id on the platform</label>
+          <input
+            id="test-item"
+            class="mono"
+            placeholder="test-item"
+            value={itemId}
+            maxLength={255}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => setItemId(event.currentTarget.value)}
+          />
+        </div>
+        <div class="field">
+          <label htmlFor="test-price">Price</label>
+          <input
+            id="test-price"
+            inputMode="decimal"
+            size={6}
+            value={price}
+            onInput={(event) => setPrice(event.currentTarget.value)}
+          />
+        </div>
+        <div class="field">
+          <label htmlFor="test-currency">Currency</label>
+          <input
+            id="test-currency"
+            size={4}
+            maxLength={3}
+            value={currency}
+            onInput={(event) => setCurrency(event.currentTarget.value.toUpperCase())}
+          />
+        </div>
+      </div>
+      <p class="faint">Most POS systems refuse an item that is not on their menu. Enter the id of one that is.</p>
+    </Confirm>
+  );
+}
+
+function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
+  if (placed.state === 'failed') {
+    return (
+      <>
+        <p>
+          <Badge tone="bad">failed</Badge> {placed.problem}.
+        </p>
+        <p>
+          <b>What to do:</b> {placed.toDo}
+        </p>
+      </>
+    );
+  }
+  const { providerOrderId, callOutCode } = placed;
+  return (
+    <>
+      <p>
+        <Badge tone="good">placed</Badge> {pos} took the order. Look for the ticket there, then remove it.
+      </p>
+      <dl>
+        <dt>Ticket</dt>
+        <dd class="mono">{providerOrderId ?? 'the POS named no id'}</dd>
+        {callOutCode !== null && (
+          <>
+            <dt>Code</dt>
+            <dd class="mono">{callOutCode}</dd>
+          </>
+        )}
+      </dl>
+      <p class="faint">Here the order has ended. What the POS says about it from now on changes nothing.</p>
+    </>
+  );
+}

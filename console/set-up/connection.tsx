@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks';
+import { Badge } from '../parts/badge.tsx';
+import { WithRole } from '../parts/with-role.tsx';
+import { ConnectionTest } from '../locations/connection-test.tsx';
+import { LastSeen } from '../locations/locations-page.tsx';
+import type { ShownLocation } from '../wire.ts';
+import { ConnectDialog, LinkDialog, TestOrderDialog, TokenDialog } from './connection-dialogs.tsx';
+import './set-up.css';
+
+type Dialog = 'connect' | 'token' | 'link' | 'test';
+
+/** The three things that connect a location with its POS. They can be done at any time, and again. */
+export function Connection({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
+  const { locationId, knows, validTokens, lastSeenAt } = location;
+  const [dialog, setDialog] = useState<Dialog>();
+  const close = (): void => setDialog(undefined);
+  const hasLink = (knows as { connectLink?: boolean }).connectLink ?? false;
+  const shared = { location, onDone, onClose: close };
+  return (
+    <section class="sheet" aria-labelledby="location-connection">
+      <h2 id="location-connection">Connection</h2>
+      <ol class="connection">
+        <ConnectionTest locationId={locationId} canCheck={knows.check} />
+        <li>
+          <div class="connection-head">
+            <h3>Webhooks</h3>
+            <WithRole needs="integrator" at={locationId} to="To connect it">
+              <div class="buttons">
+                {hasLink && (
+                  <button type="button" onClick={() => setDialog('link')}>
+                    Connect link …
+                  </button>
+                )}
+                {knows.connect && (
+                  <button type="button" onClick={() => setDialog('connect')}>
+                    Connect …
+                  </button>
+                )}
+                <button type="button" onClick={() => setDialog('token')}>
+                  Make a token …
+                </button>
+              </div>
+            </WithRole>
+          </div>
+          <p>
+            {validTokens === 0 ? (
+              <>
+                <Badge tone="warn">no token</Badge> The POS cannot send webhooks yet.{' '}
+                {knows.connect
+                  ? 'Connect it, and the POS gets its address.'
+                  : 'Make a token, and enter its address at the POS.'}
+              </>
+            ) : (
+              <>
+                {validTokens} valid {validTokens === 1 ? 'token' : 'tokens'}; last webhook <LastSeen at={lastSeenAt} />
+              </>
+            )}
+          </p>
+        </li>
+        <li>
+          <div class="connection-head">
+            <h3>Test order</h3>
+            <WithRole needs="integrator" at={locationId} to="To place one">
+              <button type="button" onClick={() => setDialog('test')}>
+                Place a test order …
+              </button>
+            </WithRole>
+          </div>
+          <p class="faint">The kitchen sees a ticket with the name “TEST, do not cook”.</p>
+        </li>
+      </ol>
+      {dialog === 'connect' && <ConnectDialog {...shared} />}
+      {dialog === 'token' && <TokenDialog {...shared} />}
+      {dialog === 'link' && <LinkDialog {...shared} />}
+      {dialog === 'test' && <TestOrderDialog {...shared} />}
+    </section>
+  );
+}

@@ -1,0 +1,121 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import { z } from 'zod';
+import type { Provider } from '../domain/provider.ts';
+import { newSettingsOf } from './locations.ts';
+import type { SettingsKeys } from './settings-key.ts';
+
+/** A part of a JSON Schema, as far as it is read here. */
+type Part = {
+  shown?: boolean;
+  type?: string;
+  enum?: unknown[];
+  const?: unknown;
+  anyOf?: Part[];
+  properties?: Record<string, Part>;
+  additionalProperties?: Part | boolean;
+};
+
+const schemas = new WeakMap<Provider, Part>();
+
+/**
+ * The JSON Schema of a provider's settings (draft 2020-12). A field that is never shown is `writeOnly`: every text that
+ * the provider's schema does not mark with `.meta({ shown: true })`. A number, a boolean or one of a few words is shown.
+ */
+export function settingsSchema(provider: Provider): object {
+  const { properties = {}, ...schema } = schemaOf(provider);
+  const fields = Object.entries(properties).map(([name, { shown: _shown, ...part }]) => [
+    name,
+    isShown(properties[name]) ? part : { ...part, writeOnly: true },
+  ]);
+  return { ...schema, properties: Object.fromEntries(fields) as object };
+}
+
+/** A schema of another library, or of a version of zod without JSON Schema, shows nothing. */
+function toJsonSchema(provider: Provider): Part {
+  try {
+    return z.toJSONSchema(newSettingsOf(provider), { io: 'input', unrepresentable: 'any' }) as Part;
+  } catch {
+    return { type: 'object' };
+  }
+}
+
+function schemaOf(provider: Provider): Part {
+  let schema = schemas.get(provider);
+  if (schema === undefined) {
+    schema = toJsonSchema(provider);
+    schemas.set(provider, schema);
+  }
+  return schema;
+}
+
+function isShown(part: Part | undefined): boolean {
+  if (part === undefined) return false;
+  if (part.shown === true || part.enum !== undefined || part.const !== undefined) return true;
+  if (part.anyOf !== undefined) return part.anyOf.every(isShown);
+  if (part.type === 'object') {
+    const { properties = {}, additionalProperties: others = false } = part;
+    return Object.values(properties).every(isShown) && (typeof others === 'boolean' ? !others : isShown(others));
+  }
+  return ['boolean', 'number', 'integer', 'null'].includes(part.type ?? '');
+}
+
+/** An integration that a location can have. */
+export const ShownProvider = z
+  .object({
+    integration: z.string(),
+    deduplicates: z.boolean().meta({ description: 'The POS makes one ticket per order, however often it is sent.' }),
+    canBeAsked: z.boolean().meta({ description: 'The POS can be asked whether it has an order.' }),
+    check: z.boolean().meta({ description: '`check` can test the settings of a location.' }),
+    connect: z.boolean().meta({ description: '`connect` can register our webhook at the POS.' }),
+    settings: z.record(z.string(), z.unknown()).meta({
+      description: "The JSON Schema of a location's settings (draft 2020-12). A `writeOnly` field is a secret.",
+    }),
+  })
+  .meta({ id: 'ShownProvider' });
+export type ShownProvider = z.infer<typeof ShownProvider>;
+
+/** One setting: its value, or the fingerprint of a secret. */
+export const ShownSetting = z.union([
+  z.object({ value: z.unknown() }),
+  z.object({
+    fingerprint: z.string().meta({
+      description: 'Changes if and only if the secret or the key in SETTINGS_KEY changes. It reveals nothing else.',
+    }),
+  }),
+]);
+export type ShownSetting = z.infer<typeof ShownSetting>;
+
+/** Shows the settings of a location without its secrets. @param provider undefined if there is no such integration */
+export function describeSettings(
+  keys: SettingsKeys,
+  provider: Provider | undefined,
+  { locationId, settings }: { locationId: string; settings: unknown },
+): Record<string, ShownSetting> {
+  const key = deriveKey(keys, 'fingerprint of a setting');
+  return Object.fromEntries(
+    Object.entries(settings ?? {}).map(([name, value]: [string, unknown]) => {
+      if (maySee(provider, name, value)) return [name, { value }];
+      const about = JSON.stringify([locationId, name, value]);
+      return [name, { fingerprint: createHmac('sha256', key).update(about).digest('hex').slice(0, 12) }];
+    }),
+  );
+}
+
+/** Whether operators may see the value of a setting. @param provider undefined if there is no such integration */
+export function maySee(provider: Provider | undefined, name: string, value: unknown): boolean {
+  // guard: secrets-are-not-shown
+  return provider !== undefined && isShown(schemaOf(provider).properties?.[name]) && !mayCarryToken(value);
+}
+
+/** A URL with a query or a fragment often carries a token. */
+function mayCarryToken(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(mayCarryToken);
+  return typeof value === 'string' && /[?#]./s.test(value) && URL.canParse(value);
+}
+
+/** Derives a key for one purpose from the key that encrypts settings. */
+export function deriveKey(keys: SettingsKeys, purpose: string): Buffer {
+  const [first] = keys.values();
+  if (first === undefined) throw new Error('no settings key');
+  return Buffer.from(hkdfSync('sha256', first, '', `expediter: ${purpose}`, 32));
+}

@@ -1,0 +1,413 @@
+import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
+import { Id, NOT_BLANK, describeIssues } from '../domain/order.ts';
+import { isStorable } from '../domain/cause-text.ts';
+import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
+import { maySee } from './describe-settings.ts';
+import {
+  WrongLocation,
+  grantKeyOf,
+  newSettingsOf,
+  parseSettings,
+  placeOfSettings,
+  reconnectedBy,
+  refuseHosts,
+  type SettingsRules,
+} from './locations.ts';
+import { seal, unseal } from './settings-key.ts';
+
+const Text = z
+  .string()
+  .trim()
+  .max(200)
+  .regex(NOT_BLANK, { error: 'is blank' })
+  .refine(isStorable, { error: 'contains a NUL or a lone surrogate' });
+
+const Contact = z
+  .strictObject({
+    name: Text.exactOptional(),
+    email: z.email({ error: 'is not an e-mail address' }).max(254).exactOptional(),
+    phone: z
+      .string()
+      .regex(/^\+[1-9]\d{6,14}$/, { error: 'is not an E.164 number such as +4930123456' })
+      .exactOptional(),
+  })
+  .refine(({ email, phone }) => email !== undefined || phone !== undefined, { error: 'needs an email or a phone' });
+
+/** What operators say of a location besides its POS. */
+export const LocationDetails = z.object({
+  name: Text.nullable().meta({ description: 'For people.', examples: ['Trattoria Nord'] }),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, { error: 'is not an IANA time zone such as Europe/Berlin' })
+    .nullable()
+    .meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] }),
+  country: z
+    .string()
+    .toUpperCase()
+    .nullable()
+    .meta({
+      description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.',
+      examples: ['DE'],
+    }),
+  contacts: z.array(Contact).max(10).meta({ description: 'Who can be reached at the restaurant.' }),
+  groups: z
+    .array(Id)
+    .max(20)
+    .transform((groups) => [...new Set(groups)].toSorted())
+    .meta({ description: 'Such as its brand and its region. Roles and lists can be limited to a group.' }),
+});
+export type LocationDetails = z.infer<typeof LocationDetails>;
+const NO_DETAILS: LocationDetails = { name: null, timeZone: null, country: null, contacts: [], groups: [] };
+
+function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z][\w+/-]*$/.test(name)) return false;
+  try {
+    return Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+type Configured = LocationDetails & { integration: string; settings: Readonly<Record<string, unknown>> };
+
+/** One changed field, with texts for people. A secret and a contact is `set`, before and after. */
+export const LocationChange = z.object({
+  field: z.string().meta({ examples: ['settings.secret'] }),
+  before: z.string().nullable(),
+  after: z.string().nullable(),
+});
+export type LocationChange = z.infer<typeof LocationChange>;
+
+/** The answer to a change of a location. */
+export const ChangedLocation = z
+  .object({
+    locationId: z.string(),
+    integration: z.string(),
+    created: z.boolean().meta({ description: 'True if the location did not exist before.' }),
+    changes: z.array(LocationChange),
+    etag: z
+      .string()
+      .nullable()
+      .meta({ description: 'Of the location as it is now. Null if a dry run would create it.' }),
+    validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
+  })
+  .meta({ id: 'ChangedLocation' });
+
+export type PutLocation = {
+  created: boolean;
+  changes: LocationChange[];
+  /** Of the location as it is now. Null if a dry run would create it. */
+  etag: string | null;
+};
+
+type Options = {
+  /** The `If-Match` of the request. */
+  ifMatch?: string | undefined;
+  /** Changes nothing, and returns what would change. */
+  dryRun?: boolean | undefined;
+  /**
+   * Whether the caller may create a location with these groups (`before` is undefined), or change its groups. Called
+   * while the location is locked.
+   */
+  mayPlace?: ((before: readonly string[] | undefined, after: readonly string[]) => boolean) | undefined;
+  /** Whether the caller may create a location whose id has orders or webhooks. They may be of another restaurant. */
+  mayReuse?: boolean | undefined;
+  /** Whether stored secrets may be sent to another host. Its owner could read them. */
+  mayMove?: boolean | undefined;
+};
+export type PutRefused = { refused: string; statusCode: 403 | 412 };
+
+type Rules = SettingsRules & { allowedHosts: AllowedHosts };
+
+/**
+ * Creates or replaces a location. Details that are left out are removed. Its unfinished placements are retried at once,
+ * unless they wait for an operator.
+ * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
+ */
+export async function putLocation(
+  pool: Pool,
+  rules: Rules,
+  {
+    locationId,
+    integration,
+    settings,
+    ...details
+  }: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
+  options: Options = {},
+): Promise<PutLocation | PutRefused> {
+  const wanted = { ...NO_DETAILS, ...details, integration, settings: settings as Configured['settings'] };
+  const put = await write(pool, rules, locationId, { decide: () => wanted, isPatch: false }, options);
+  if (put === undefined) throw new Error('a location was not stored');
+  return put;
+}
+
+/**
+ * Changes the given fields of a location. Settings are merged by JSON Merge Patch, RFC 7396: null removes a field. With
+ * another integration, they are replaced.
+ * @returns undefined if there is no such location
+ * @throws WrongLocation like `putLocation`
+ */
+export async function patchLocation(
+  pool: Pool,
+  rules: Rules,
+  locationId: string,
+  { settings, ...patch }: Partial<Configured>,
+  options: Options = {},
+): Promise<PutLocation | PutRefused | undefined> {
+  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  const decide = (before: Configured | undefined): Configured | undefined => {
+    if (before === undefined) return undefined;
+    const merged: Configured = { ...before, ...given };
+    if (merged.integration !== before.integration) return { ...merged, settings: settings ?? {} };
+    const after = mergePatch(before.settings, settings ?? {}) as Configured['settings'];
+    // guard: secrets-stay-at-host
+    if (options.mayMove === false) refuseMove(rules, before, { after, given: settings ?? {} });
+    return { ...merged, settings: after };
+  };
+  return write(pool, rules, locationId, { decide, isPatch: true }, options);
+}
+
+/** @throws WrongLocation if a URL of the settings leads to another host, and a secret that is not given again is sent there */
+function refuseMove(
+  { registry }: Rules,
+  { integration, settings }: Configured,
+  { after, given }: { after: Configured['settings']; given: Configured['settings'] },
+): void {
+  const provider = registry.get(integration);
+  const originOf = (value: unknown): string | undefined =>
+    typeof value === 'string' && /^https?:/i.test(value) ? URL.parse(value)?.origin : undefined;
+  const moved = Object.keys(after).find((name) => {
+    const origin = originOf(after[name]);
+    return name !== provider?.webhookAuth?.urlSetting && origin !== undefined && origin !== originOf(settings[name]);
+  });
+  const stay = Object.keys(after).filter(
+    (name) => name in settings && !maySee(provider, name, settings[name]) && !(name in given),
+  );
+  if (moved === undefined || stay.length === 0) return;
+  throw new WrongLocation(
+    `settings: ${moved} leads to another host, so give again what it may get: ${stay.join(', ')}`,
+  );
+}
+
+/** Settings have a few levels. A patch with thousands of them would overflow the stack. */
+const DEPTH_MAX = 20;
+
+function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
+  if (!isObject(patch)) return patch;
+  if (depth > DEPTH_MAX) throw new WrongLocation(`settings: has more than ${DEPTH_MAX} levels`);
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value, depth + 1));
+  }
+  return Object.fromEntries(merged);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The columns that an operator sets, as they are stored. */
+export type ConfiguredRow = LocationDetails & {
+  integration: string;
+  sealedSettings: string;
+  grantKey: string | null;
+  isPaused: boolean;
+};
+/** SQL of a `ConfiguredRow`, from a location `l`. */
+const CONFIGURED_ROW = `l.integration, l.settings AS "sealedSettings", l.name, l.time_zone AS "timeZone", l.country,
+  l.contacts, l.groups, encode(l.grant_sha256, 'hex') AS "grantKey", l.paused_at IS NOT NULL AS "isPaused"`;
+
+/** The entity tag of a location, as in the header ETag: it changes with everything that an operator can set. */
+export function etagOf(row: Omit<ConfiguredRow, 'grantKey' | 'isPaused'>): string {
+  const { integration, sealedSettings, name, timeZone, country, contacts, groups } = row;
+  const text = JSON.stringify([integration, sealedSettings, name, timeZone, country, contacts, groups]);
+  return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
+}
+
+/** Whether an `If-Match` allows a change: https://www.rfc-editor.org/rfc/rfc9110#name-if-match */
+export function matches(ifMatch: string | undefined, row: ConfiguredRow | undefined): boolean {
+  if (ifMatch === undefined) return true;
+  if (row === undefined) return false;
+  return ifMatch.trim() === '*' || ifMatch.split(',').some((each) => each.trim() === etagOf(row));
+}
+
+export const CHANGED_MEANWHILE =
+  'The location has changed since you read it. Read it again, then send the change with its new ETag.';
+
+export async function readConfigured(
+  client: Pool | PoolClient,
+  locationId: string,
+  lock: '' | 'FOR UPDATE' = '',
+): Promise<ConfiguredRow | undefined> {
+  const { rows } = await client.query<ConfiguredRow>(
+    `SELECT ${CONFIGURED_ROW} FROM locations l WHERE location_id = $1 ${lock}`,
+    [locationId],
+  );
+  return rows[0];
+}
+
+/**
+ * @param change.decide returns what is wanted, from what is stored; undefined to change nothing
+ * @param change.isPatch true if unchanged settings are not validated again: an earlier schema may have accepted them
+ */
+async function write(
+  pool: Pool,
+  rules: Rules,
+  locationId: string,
+  { decide, isPatch }: { decide: (before: Configured | undefined) => Configured | undefined; isPatch: boolean },
+  { ifMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
+): Promise<PutLocation | PutRefused | undefined> {
+  const id = Id.safeParse(locationId);
+  if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
+  const work = async (client: PoolClient): Promise<PutLocation | PutRefused | undefined> => {
+    let row = await readConfigured(client, locationId, dryRun ? '' : 'FOR UPDATE');
+    if (row === undefined && !dryRun) {
+      // There is no row to lock, and another request may create the location at the same time.
+      // guard: created-once
+      await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [locationId, LOCK_CREATE_LOCATION]);
+      row = await readConfigured(client, locationId, 'FOR UPDATE');
+    }
+    const before = row && { ...row, settings: await openSettings(rules, locationId, row, isPatch) };
+    const wanted = decide(before);
+    if (wanted === undefined) return undefined;
+    // guard: groups-within-scope
+    if (!mayPlace(before?.groups, wanted.groups)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
+    // guard: history-of-another
+    if (row === undefined && !mayReuse && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
+    if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
+    const stays =
+      before?.integration === wanted.integration && isDeepStrictEqual(before.settings, wanted.settings)
+        ? row
+        : undefined;
+    // Before the changes are listed, because what is not valid may be large.
+    const grantKey = stays !== undefined && isPatch ? stays.grantKey : validate(rules, wanted);
+    const changes = changesBetween(rules, before, wanted);
+    const done = { created: row === undefined, changes };
+    if (dryRun) return { ...done, etag: row === undefined ? null : etagOf(row) };
+    const sealedSettings =
+      stays?.sealedSettings ?? (await seal(rules.keys, wanted.settings, placeOfSettings(locationId)));
+    if (changes.length > 0 || row === undefined) {
+      await client.query(PUT, [
+        locationId,
+        wanted.integration,
+        sealedSettings,
+        wanted.country,
+        grantKey,
+        wanted.name,
+        wanted.timeZone,
+        JSON.stringify(wanted.contacts),
+        wanted.groups,
+      ]);
+    }
+    await client.query(
+      `UPDATE placements SET next_attempt_at = now()
+       WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
+      [locationId],
+    );
+    return { ...done, etag: etagOf({ ...wanted, sealedSettings }) };
+  };
+  // It is thrown outside, because a transaction closes its connection after an error that is not about a statement.
+  const done = await (dryRun ? withClient : inTransaction)(pool, async (client) =>
+    work(client).catch((error: unknown) => {
+      if (error instanceof WrongLocation) return error;
+      throw error;
+    }),
+  );
+  if (done instanceof WrongLocation) throw done;
+  return done;
+}
+
+/** In the words for a location that the caller may not see, so that the answer does not tell whether it exists. */
+const NOT_INTEGRATOR: PutRefused = { refused: 'You need the role integrator for this request.', statusCode: 403 };
+const NOT_OF_GROUPS: PutRefused = {
+  refused: 'You can add and remove only groups where you have the role integrator.',
+  statusCode: 403,
+};
+
+async function hasHistory(client: PoolClient, locationId: string): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>(
+    `SELECT EXISTS (SELECT FROM placements WHERE location_id = $1) OR EXISTS (SELECT FROM webhooks WHERE location_id = $1)
+       AS has`,
+    [locationId],
+  );
+  return rows[0]?.has === true;
+}
+
+/** @returns the key of the grant that the settings use; null if they need none. @throws WrongLocation */
+function validate(rules: Rules, { integration, settings: given }: Configured): string | null {
+  const { provider, settings } = parseSettings(rules, integration, given, newSettingsOf);
+  refuseHosts(settings, provider, rules.allowedHosts);
+  return grantKeyOf(integration, provider, settings) ?? null;
+}
+
+const PUT = `
+  INSERT INTO locations AS l (location_id, integration, settings, country, grant_sha256, name, time_zone, contacts, groups)
+  VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9)
+  ON CONFLICT (location_id) DO UPDATE
+    SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
+        country = excluded.country, grant_sha256 = excluded.grant_sha256, name = excluded.name,
+        time_zone = excluded.time_zone, contacts = excluded.contacts, groups = excluded.groups,
+        ${reconnectedBy('excluded.settings', 'excluded.grant_sha256')},
+        -- A pause by the previous POS ends now, because the new POS cannot end it.
+        pos_paused_until = CASE WHEN l.integration <> excluded.integration AND l.pos_paused_at IS NOT NULL
+                                THEN now() ELSE l.pos_paused_until END`;
+
+/** Decrypts stored settings. Settings that no key decrypts count as none, so that they can be replaced. */
+async function openSettings(
+  { keys }: SettingsRules,
+  locationId: string,
+  { sealedSettings }: ConfiguredRow,
+  isPatch: boolean,
+): Promise<Configured['settings']> {
+  const settings = await unseal(keys, sealedSettings, placeOfSettings(locationId)).catch((error: Error) => {
+    if (isPatch) throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
+    return {};
+  });
+  return isObject(settings) ? settings : {};
+}
+
+/** Lists the changed fields. Only values that the provider's schema allows to show are in the list. */
+function changesBetween(
+  { registry }: SettingsRules,
+  before: Configured | undefined,
+  after: Configured,
+): LocationChange[] {
+  const shownOf = (of: Configured | undefined): Record<string, { value: unknown; text: string }> => {
+    if (of === undefined) return {};
+    const { integration, settings, contacts, ...details } = of;
+    const provider = registry.get(integration);
+    return Object.fromEntries([
+      ['integration', { value: integration, text: integration }],
+      ...['name', 'timeZone', 'country', 'groups'].map((name) => {
+        const value = details[name as keyof typeof details] as unknown;
+        return [name, { value, text: textOf(value) }];
+      }),
+      ['contacts', { value: contacts, text: 'set' }],
+      ...Object.entries(settings)
+        .filter(([, value]) => value !== undefined)
+        .map(([name, value]) => {
+          return [`settings.${name}`, { value, text: maySee(provider, name, value) ? textOf(value) : 'set' }];
+        }),
+    ]) as Record<string, { value: unknown; text: string }>;
+  };
+  const [was, is] = [shownOf(before), shownOf(after)];
+  const isNone = (value: unknown): boolean => value === undefined || value === null || isDeepStrictEqual(value, []);
+  return [...new Set([...Object.keys(is), ...Object.keys(was)])].flatMap((field) => {
+    const [old, now] = [was[field], is[field]];
+    if (isDeepStrictEqual(old?.value, now?.value) || (isNone(old?.value) && isNone(now?.value))) return [];
+    const words = (each: typeof old): string | null => (each === undefined || isNone(each.value) ? null : each.text);
+    return [{ field, before: words(old), after: words(now) }];
+  });
+}
+
+const TEXT_MAX = 200;
+
+function textOf(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+}

@@ -1,0 +1,53 @@
+/** What a page says. All texts are escaped. */
+export type Page = {
+  title: string;
+  text: readonly string[];
+  facts?: Readonly<Record<string, string>>;
+  action?: { words: string; href: string };
+};
+
+/** A page for a restaurant's owner: no script, and the style sheet is a file, as the content security policy demands. */
+export function writePage({ title, text, facts = {}, action }: Page): string {
+  const rows = Object.entries(facts).map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)}</title>
+<link rel="stylesheet" href="/connect/page.css">
+</head>
+<body>
+<main>
+<h1>${escape(title)}</h1>
+${rows.length > 0 ? `<dl>${rows.join('')}</dl>` : ''}
+${text.map((each) => `<p>${escape(each)}</p>`).join('\n')}
+${action === undefined ? '' : `<p><a class="button" href="${escape(action.href)}">${escape(action.words)}</a></p>`}
+</main>
+</body>
+</html>
+`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function escape(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
+
+export const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 system-ui, sans-serif; }
+body { margin: 0; }
+main { max-width: 34rem; margin: 0 auto; padding: 2rem 1.25rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; }
+dt { font-weight: 600; }
+dd { margin: 0 0 0.75rem; }
+.button { display: inline-block; padding: 0.75rem 1.5rem; border-radius: 0.5rem; font-weight: 600; text-decoration: none;
+  background: #0b57d0; color: #fff; }
+.button:focus-visible { outline: 3px solid currentColor; outline-offset: 3px; }
+`;

@@ -1,0 +1,111 @@
+import { commandLineActor } from '../cli/command-line-actor.ts';
+import { loadProviders, settingsRules, withDatabase } from '../cli/settings-rules.ts';
+import { readConfigOf, type Config } from '../server/config.ts';
+import { locationDeps } from '../core/locations/location-deps.ts';
+import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
+import { audited } from '../core/operators/audit.ts';
+import { actOf } from './action-of.ts';
+import { NotDone, perform, type Ask, type Caller, type Operation, type Options, type Settings } from './operation.ts';
+
+type Noting = Caller & { noted(): string | undefined; limitTo(group: string): Promise<void> };
+
+/**
+ * Opens the database of DATABASE_URL for the operations of one command, which it performs as this machine's user.
+ * @param connections how many operations may run at the same time
+ */
+export async function withAskDatabase<Result>(
+  operations: readonly Operation[],
+  work: (ask: Ask) => Promise<Result>,
+  connections = 1,
+): Promise<Result> {
+  const reads = operations.flatMap((operation) => operation.reads ?? []);
+  if (operations.every(({ whileAway }) => whileAway === true)) return work(await askWithoutDatabase(reads));
+  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
+  const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
+  const settings = rules && settingsOf(rules);
+  const unread = (): never => {
+    throw new Error('an operation does not say that it reads this');
+  };
+  return withDatabase(
+    env.DATABASE_URL,
+    async (pool) => {
+      const pos =
+        rules && reads.includes('ALLOW_PRIVATE_HOSTS')
+          ? await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS)
+          : undefined;
+      const callerOf = (): Noting => {
+        let after: string | undefined;
+        let ofGroup: readonly string[] | undefined;
+        return {
+          pool,
+          config: env,
+          by: commandLineActor(),
+          headers: {},
+          within(requested) {
+            if (requested === undefined) return ofGroup;
+            return ofGroup?.includes(requested) === false ? [] : [requested];
+          },
+          scope: () => undefined,
+          mayPlace: () => true,
+          readsOrdersAt: () => true,
+          note: (code) => void (after = code),
+          noted: () => after,
+          limitTo: async (group) => void (ofGroup = await membersOf(pool, group)),
+          isOver: () => false,
+          wake() {},
+          get settings() {
+            return settings ?? unread();
+          },
+          get pos() {
+            return pos ?? unread();
+          },
+        };
+      };
+      return work(async (operation, input) => asAnswered(operation, await performAction(operation, callerOf(), input)));
+    },
+    connections,
+  );
+}
+
+/** Leaves out what the API would leave out. */
+function asAnswered({ api }: Operation, done: object): object {
+  return api === undefined ? done : (api.output.parse(done) as object);
+}
+
+/** Performs operations that send no query. */
+async function askWithoutDatabase(reads: readonly (keyof Config)[]): Promise<Ask> {
+  const env = readConfigOf(process.env, 'PROVIDER_MODULES', ...reads);
+  const settings = { registry: await loadProviders(env.PROVIDER_MODULES) };
+  return (operation, input) => perform(operation, { config: env, settings, by: commandLineActor() } as Caller, input);
+}
+
+function settingsOf(rules: SettingsRules): Settings {
+  const { registry, keys, publicUrl = '' } = rules;
+  return { decryptSettings: settingsDecrypter(rules), keys, publicUrl, registry };
+}
+
+/** Performs an operation, and records it in the audit as an action of the command's user. */
+async function performAction(operation: Operation, caller: Noting, input: Options): Promise<object> {
+  const { pool, by } = caller;
+  const { about } = operation;
+  const isDry = input['dryRun'] === true;
+  if (typeof input['group'] === 'string' && operation.of === 'list') await caller.limitTo(input['group']);
+  const action = await actOf(
+    pool,
+    operation,
+    { params: input, query: input, isDry },
+    about && (() => about(caller, input)),
+  );
+  if (action === undefined) return perform(operation, caller, input);
+  const work = (): Promise<{ done: object } | { refused: NotDone }> =>
+    perform(operation, caller, input).then(
+      (done) => ({ done }),
+      (error: unknown) => {
+        if (error instanceof NotDone) return { refused: error };
+        throw error;
+      },
+    );
+  const ended = await audited(pool, by, action, work, caller.noted);
+  if ('refused' in ended) throw ended.refused;
+  return ended.done;
+}

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { boundedFetch } from '../core/egress/bounded-fetch.ts';
+import type { Service } from '../cli/stored-login.ts';
+import { NotDone, type Ask, type Operation, type Options } from './operation.ts';
+
+/** Time limit for one answer. The slowest operation takes 60 s at a POS. */
+const ANSWER_MS = 90_000;
+/** Number of attempts while the service is overloaded or restarts, and the longest wait between them. */
+const ATTEMPTS = 4;
+const WAIT_MAX_S = 10;
+const CLIENT_ERRORS = [400, 403, 404, 409, 412, 422] as const;
+
+/** Lists of many locations are long. */
+const send = boundedFetch(64 * 2 ** 20);
+
+const Problem = z.object({ detail: z.string() });
+
+/** Performs operations by the API of a service. */
+export function askService({ url, token }: Service): Ask {
+  const ask: Ask = async (operation, input) => {
+    const { method, path, body } = requestOf(operation, input);
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await send(`${url}/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      }).catch((error: unknown) => {
+        throw new Error(`the service at ${url} does not answer: ${reasonOf(error)}`, { cause: error });
+      });
+      const text = await answer.text();
+      if (answer.ok) return JSON.parse(text, revive) as object;
+      // Nothing was done: the process is at its limit, stops, or has no database.
+      if (answer.status === 503 && attempt < ATTEMPTS) {
+        const seconds = Number(answer.headers.get('retry-after') ?? attempt);
+        await sleep(Math.min(Number.isFinite(seconds) ? seconds : attempt, WAIT_MAX_S) * 1_000);
+        continue;
+      }
+      throw refusalOf(answer.status, text, url);
+    }
+  };
+  return async (operation, input) => {
+    const first = await ask(operation, input);
+    if (operation.join === undefined) return first;
+    const parts = [first];
+    while (nextOf(parts.at(-1)) !== null) parts.push(await ask(operation, { ...input, cursor: nextOf(parts.at(-1)) }));
+    return operation.join(parts);
+  };
+}
+
+function nextOf(part: object | undefined): unknown {
+  return part !== undefined && 'next' in part ? part.next : null;
+}
+
+/** Splits an input into path, query and body, as the schemas of the operation say. */
+function requestOf(
+  { api, params, query, body, command }: Operation,
+  input: Options,
+): { method: string; path: string; body: object | undefined } {
+  if (api === undefined) {
+    throw new NotDone(
+      400,
+      `"${command?.name ?? 'This command'}" needs the database: unset EXPEDITER_URL, and set DATABASE_URL.`,
+    );
+  }
+  const [method = '', route = ''] = api.route.split(' ');
+  const inPath = Object.keys(params?.shape ?? {});
+  const inQuery = Object.keys(query?.shape ?? {});
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  const path = route.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(input[name])));
+  const search = given.filter(([name]) => inQuery.includes(name)).map(([name, value]) => [name, asText(value)]);
+  const rest = given.filter(([name]) => !inPath.includes(name) && !inQuery.includes(name));
+  return {
+    method,
+    path: search.length === 0 ? path : `${path}?${new URLSearchParams(search as [string, string][]).toString()}`,
+    body: body === undefined ? undefined : Object.fromEntries(rest),
+  };
+}
+
+function asText(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+/** A time as JSON has it. A text that looks like one is printed in the same way as a date. */
+function revive(_name: string, value: unknown): unknown {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? new Date(value) : value;
+}
+
+function refusalOf(status: number, text: string, url: string): Error {
+  const detail = detailOf(text) ?? `the service answered ${status} without a reason: check that ${url} is its URL`;
+  if (status === 401) return new Error(`You are not signed in at ${url}, or no longer. Run: expediter login ${url}`);
+  const known = CLIENT_ERRORS.find((each) => each === status);
+  return known === undefined ? new Error(detail) : new NotDone(known, detail);
+}
+
+function detailOf(text: string): string | undefined {
+  try {
+    return Problem.parse(JSON.parse(text)).detail;
+  } catch {
+    return undefined;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'TimeoutError') return `no answer in ${ANSWER_MS / 1_000} s`;
+  const { cause } = error;
+  return cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : error.message;
+}

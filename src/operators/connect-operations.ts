@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { facts } from '../cli/print.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import { makeConnectLink } from '../core/locations/connect-links.ts';
+import { disconnectLocation } from '../core/locations/disconnect-location.ts';
+import { NotDone, POS, SETTINGS, operation, type Operation, type Settings } from './operation.ts';
+import { LocationParams } from './requests.ts';
+
+const tag = 'Locations';
+const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+
+const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });
+
+/** Makes an error handler that turns an error of a POS into a refusal. @param what for people, such as "No link" */
+const refusing =
+  (what: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)) throw error;
+    throw new NotDone(409, `${what}: ${error.message}`);
+  };
+
+const link = operation({
+  id: 'makeConnectLink',
+  role: 'integrator',
+  of: 'location',
+  does: 'make connect link',
+  api: {
+    tag,
+    route: 'POST /locations/:locationId/connect-links',
+    summary: "Make a link with which the restaurant's owner grants access at the vendor of its POS",
+    description:
+      "Only for integrations whose vendor has such a page, now HubRise and Square. The settings need the application's " +
+      'id and secret. Send the link only to the owner: anyone who has it can connect the location. It is valid once, for 72 hours.',
+    output: z.object({
+      linkId: z.string(),
+      url: z.string().meta({ description: 'It is not shown again, because only the SHA-256 of its token is stored.' }),
+      expiresAt: z.date(),
+    }),
+    answer: 'The link.',
+    refuses: [409],
+  },
+  params: LocationParams,
+  reads: [...SETTINGS, 'CONSOLE_URL'],
+  async run({ pool, settings, config, note }, { locationId }) {
+    const origin = config.CONSOLE_URL ?? settings.publicUrl;
+    if (origin === '') {
+      throw new NotDone(409, 'Neither CONSOLE_URL nor PUBLIC_URL is set, so the link would lead nowhere.');
+    }
+    const made = await makeConnectLink(pool, rulesOf(settings), locationId).catch(refusing('No link was made'));
+    const { linkId, token, expiresAt } = made;
+    note(linkId);
+    return { linkId, url: `${origin}/connect/${token}`, expiresAt };
+  },
+  print: ({ linkId, url, expiresAt }) => facts({ link: url, 'link id': linkId, 'valid until': expiresAt }),
+  command: {
+    name: 'provider connect-link',
+    about:
+      "make a link with which the restaurant's owner grants access at the vendor of its POS. It is valid once, for 72 " +
+      'hours, and shown only once',
+    argument,
+    more: `
+For HubRise and Square. The settings need the application's id and secret. Register <CONSOLE_URL>/connect/callback as the
+application's redirect URL at the vendor.
+`,
+    examples: ['expediter provider connect-link club-1'],
+  },
+});
+
+const disconnect = operation({
+  id: 'disconnectLocation',
+  role: 'integrator',
+  of: 'location',
+  does: 'disconnect',
+  api: {
+    tag,
+    route: 'POST /locations/:locationId/disconnect',
+    summary: "End our access to a location's POS",
+    description:
+      'Revokes the access at the vendor, removes it from the settings, and ends the open connect links. Orders of the ' +
+      'location are then held until its restaurant grants access again. It takes up to 20 s.',
+    output: z.object({
+      locationId: z.string(),
+      revoked: z.boolean().meta({
+        description:
+          'False if nothing was revoked at the vendor: there was no access, or another location shares it and needs it.',
+      }),
+    }),
+    answer: 'The access has ended.',
+    refuses: [409],
+  },
+  params: LocationParams,
+  reads: POS,
+  async run({ pool, settings, pos, note }, { locationId }) {
+    const deps = { ...pos, pool, rules: rulesOf(settings) };
+    const revoked = await disconnectLocation(deps, locationId).catch(refusing('Nothing was changed'));
+    note(revoked ? 'revoked' : 'removed');
+    return { locationId, revoked };
+  },
+  print: ({ locationId, revoked }) =>
+    revoked
+      ? `${locationId} is disconnected, and its access is revoked at the vendor`
+      : `${locationId} is disconnected. Nothing was revoked at the vendor: there was no access, or another location shares it`,
+  command: {
+    name: 'provider disconnect',
+    about: "end our access to a location's POS: revoke it at the vendor, and remove it from the settings",
+    argument,
+    more: `
+For HubRise and Square. Orders of the location are held until its restaurant grants access again. Pause the location if
+you disconnect it for good, or an alert asks you to reconnect it.
+`,
+    examples: ['expediter provider disconnect club-1'],
+  },
+});
+
+export const CONNECT_OPERATIONS: readonly Operation[] = [link, disconnect];

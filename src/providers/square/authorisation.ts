@@ -1,0 +1,83 @@
+import { NeedsOperator } from '../../core/domain/errors.ts';
+import type { Authorisation, PosContext, Webhook } from '../../core/domain/provider.ts';
+import { oauthRevoke } from '../oauth.ts';
+import { parseJson, readShape } from '../read-json.ts';
+import { exchangeCode, tokenOf } from './obtain-token.ts';
+import { AnyEvent, API_VERSION, AuthorizationRevoked, type Settings } from './payloads.ts';
+
+/** The scopes that a seller's token needs for orders, payments and webhooks. */
+export const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
+
+/**
+ * The URL of Square's page, which then redirects to the redirect URL in the application's registration:
+ * https://developer.squareup.com/docs/oauth-api/create-urls-for-square-authorization and
+ * https://developer.squareup.com/reference/square/o-auth/authorize (read in November 2026). PKCE is for applications
+ * without a secret: https://developer.squareup.com/reference/square/o-auth/obtain-token takes either.
+ */
+export function authorisePage({ baseUrl, clientId = '' }: Settings, state?: string): string {
+  const query = new URLSearchParams({
+    client_id: clientId,
+    scope: NEEDED_SCOPES.join(' '),
+    session: 'false',
+    ...(state !== undefined && { state }),
+  });
+  return `${baseUrl}/oauth2/authorize?${query.toString()}`;
+}
+
+export const authorisation: Authorisation<Settings> = {
+  vendor: 'Square',
+  grants: ['refreshToken', 'merchantId'],
+  page(settings, { state }) {
+    refuseOwnToken(settings);
+    return authorisePage(settings, state);
+  },
+  exchange: exchangeCode,
+  revoke,
+  access: ({ baseUrl, clientId, refreshToken, merchantId }) =>
+    refreshToken && `${baseUrl} ${clientId} ${merchantId ?? refreshToken}`,
+  readRevoked,
+};
+
+/** @throws NeedsOperator if the settings have a token that nobody granted by Square's page */
+function refuseOwnToken({ accessToken }: Settings): void {
+  if (accessToken === undefined) return;
+  throw new NeedsOperator(
+    "the settings have an accessToken: replace it by clientId and clientSecret, the application's id and secret",
+  );
+}
+
+/**
+ * Ends the application's whole access to the seller: "this endpoint revokes all of them".
+ * https://developer.squareup.com/reference/square/o-auth/revoke-token (read in November 2026)
+ */
+async function revoke(context: PosContext<Settings>): Promise<void> {
+  const { settings } = context;
+  refuseOwnToken(settings);
+  const { baseUrl, clientId, clientSecret, merchantId } = settings;
+  const whose =
+    merchantId === undefined
+      ? { access_token: await context.credentials.accessToken(tokenOf(context)) }
+      : { merchant_id: merchantId };
+  await oauthRevoke(context, {
+    pos: 'Square',
+    url: `${baseUrl}/oauth2/revoke`,
+    headers: {
+      authorization: `Client ${clientSecret}`,
+      'square-version': API_VERSION,
+      'content-type': 'application/json',
+      accept: 'application/json',
+    },
+    body: JSON.stringify({ client_id: clientId, ...whose }),
+  });
+}
+
+/**
+ * Reads `oauth.authorization.revoked`. A subscription gets it for all sellers of the application, so it counts only if
+ * it names the seller in the settings.
+ */
+function readRevoked({ body }: Webhook, { merchantId }: Settings): Date | undefined {
+  const json = parseJson(body, 'an object with type and data');
+  if (readShape(AnyEvent, json).type !== 'oauth.authorization.revoked') return undefined;
+  const { merchant_id, data } = readShape(AuthorizationRevoked, json);
+  return merchant_id === merchantId ? new Date(data.object.revocation.revoked_at) : undefined;
+}

@@ -1,0 +1,186 @@
+/** `apply` and `export`: locations as files, by the API and by the database. */
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { runJson } from '../support/run-json.ts';
+import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const OTHER = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
+const file = (id: string, more = 'secret: env:SECRET', name = `Club ${id}`): string =>
+  `id: ${id}\nintegration: standard\nname: ${name}\ngroups: [nord]\nsettings:\n  ordersUrl: http://127.0.0.1:9/${id}\n  ${more}\n`;
+
+let stage: Stage;
+let url: string;
+let folder: string;
+
+beforeAll(async () => {
+  stage = await startStage({ env: { OPERATOR_TOKEN } });
+  url = await stage.listen();
+});
+afterAll(() => stage?.stop());
+beforeEach(async () => {
+  await stage.query('DELETE FROM locations');
+  folder = await mkdtemp(join(tmpdir(), 'expediter-apply-'));
+  return () => rm(folder, { recursive: true });
+});
+
+const write = (files: Record<string, string>): Promise<unknown> =>
+  Promise.all(Object.entries(files).map(([name, content]) => writeFile(join(folder, name), content)));
+const stored = (): Promise<Record<string, unknown>[]> =>
+  stage.query('SELECT location_id, name, groups, updated_at FROM locations ORDER BY location_id');
+
+describe.each([
+  ['the API', () => ({ EXPEDITER_URL: url, EXPEDITER_TOKEN: OPERATOR_TOKEN })],
+  ['the database', () => stage.env],
+])('apply by %s', (_, envOf) => {
+  const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> =>
+    runCli({ ...envOf(), SECRET, ...more }, args, input);
+  const apply = (...args: string[]): Promise<Ended> => run(['apply', '-f', folder, ...args]);
+
+  it('plans, carries out, and then has nothing to do', async () => {
+    await write({ 'a.yaml': file('club-1'), 'both.yml': `${file('club-2')}---\n${file('club-3')}` });
+    const plan = await apply();
+    expect(plan).toMatchObject({ code: 2, error: '' });
+    expect(plan.out).toMatch(/^club-1 +create$/m);
+    expect(plan.out).toContain('3 to create, 0 to change, 0 to remove, 0 unchanged');
+    expect(await stored()).toEqual([]);
+
+    expect(await apply('--yes')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('3 created, 0 changed') as string,
+    });
+    const before = await stored();
+    expect(before).toMatchObject([{ location_id: 'club-1', name: 'Club club-1', groups: ['nord'] }, {}, {}]);
+    expect(await apply()).toEqual({ code: 0, out: '0 to create, 0 to change, 0 to remove, 3 unchanged\n', error: '' });
+    await apply('--yes');
+    expect(await stored()).toEqual(before);
+  });
+
+  it('shows what changes, but no secret', async () => {
+    await write({ 'a.yaml': file('club-1') });
+    await apply('--yes');
+    await write({ 'a.yaml': file('club-1', 'secret: stdin:NEW', 'Other name') });
+    const { code, out, error } = await run(['apply', '-f', folder], `NEW=${OTHER}\n`);
+    expect({ code, error }).toEqual({ code: 2, error: '' });
+    expect(out).toMatch(/^club-1 +change +name +Club club-1 +Other name$/m);
+    expect(out).toMatch(/^ +settings\.secret +a secret +another secret$/m);
+    expect(out).not.toContain('whsec');
+  });
+
+  it('with --prune, removes what no file describes, within a group', async () => {
+    await write({
+      'a.yaml': file('club-1'),
+      'b.yaml': file('club-2'),
+      'c.yaml': file('club-3').replace('nord', 'south'),
+    });
+    await apply('--yes');
+    await Promise.all(['b.yaml', 'c.yaml'].map((name) => rm(join(folder, name))));
+    expect((await apply()).code).toBe(0);
+    expect((await apply('--prune', '--group', 'nord')).out).toMatch(/^club-2 +remove$/m);
+    expect((await apply('--prune', '--group', 'nord', '--yes')).code).toBe(0);
+    expect((await stored()).map((row) => row['location_id'])).toEqual(['club-1', 'club-3']);
+  });
+
+  it('changes nothing if a location cannot be removed, and names its orders', async () => {
+    await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
+    await apply('--yes');
+    await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'busy' });
+    await write({ 'a.yaml': file('club-1', 'secret: env:SECRET', 'New') });
+    await rm(join(folder, 'b.yaml'));
+    const { code, out, error } = await apply('--prune', '--yes');
+    expect(code).toBe(1);
+    expect(out).toContain('order-1 (sent)');
+    expect(error).toContain('Nothing was changed');
+    expect(await stored()).toMatchObject([{ location_id: 'busy' }, { name: 'Club club-1' }]);
+    await stage.query('WITH p AS (DELETE FROM placements) DELETE FROM orders');
+  });
+
+  it.each([
+    [
+      'a secret in the file',
+      { 'a.yaml': file('club-1', `secret: ${SECRET}`) },
+      /a\.yaml: club-1: settings\.secret: is a secret: write env:/,
+    ],
+    [
+      'a variable that is not set',
+      { 'a.yaml': file('club-1', 'secret: env:NOWHERE') },
+      /the variable NOWHERE is not set/,
+    ],
+    [
+      'a file that is not there',
+      { 'a.yaml': file('club-1', 'secret: file:nowhere.txt') },
+      /the file nowhere\.txt cannot be read \(ENOENT\)/,
+    ],
+    [
+      'a line that input lacks',
+      { 'a.yaml': file('club-1', 'secret: stdin:NOWHERE') },
+      /standard input has no line NOWHERE=/,
+    ],
+    ['wrong YAML', { 'a.yaml': 'id: [club-1' }, /a\.yaml:\d+: this is not valid YAML/],
+    ['a field that nobody knows', { 'a.yaml': `${file('club-1')}colour: hunter2` }, /a\.yaml: .*colour/],
+    ['one location twice', { 'a.yaml': file('club-1'), 'b.yaml': file('club-1') }, /club-1 is also in .*a\.yaml/],
+    ['no location', { 'a.txt': 'x' }, /no file describes a location/],
+    ['settings that the POS would not take', { 'a.yaml': file('club-1', 'unsigned: false') }, /Nothing was changed/],
+  ])('refuses %s, says where, and changes nothing', async (_name, files, words) => {
+    await write(files);
+    const { code, out, error } = await apply('--yes');
+    expect(code).toBe(1);
+    expect(error).toMatch(words);
+    expect(out + error).not.toMatch(/whsec|hunter2/);
+    expect(await stored()).toEqual([]);
+  });
+
+  it('export writes what apply reads, with variables for secrets and a schema that fits', async () => {
+    await write({
+      'a.yaml': file('club-1'),
+      'key.txt': `${SECRET}\n`,
+      'b.yaml': file('club/2', 'secret: file:key.txt'),
+    });
+    expect((await apply('--yes')).code).toBe(0);
+    const to = join(folder, 'exported');
+    const { out } = await run(['export', '--to', to]);
+    expect(out).toContain('CLUB_1_SECRET, CLUB_2_SECRET');
+    expect((await readdir(to)).toSorted()).toEqual(['club%2F2.yaml', 'club-1.yaml', 'location.schema.json']);
+    const again = await run(['apply', '-f', to], '', { CLUB_1_SECRET: SECRET, CLUB_2_SECRET: SECRET });
+    expect(again).toEqual({ code: 0, out: '0 to create, 0 to change, 0 to remove, 2 unchanged\n', error: '' });
+
+    const text = await readFile(join(to, 'club-1.yaml'), 'utf8');
+    expect(text).not.toContain('whsec');
+    const fits = new Ajv2020({ strict: false, validateFormats: false }).compile(
+      JSON.parse(await readFile(join(to, 'location.schema.json'), 'utf8')) as object,
+    );
+    const document = parse(text) as { settings: object };
+    expect([fits(document), fits.errors]).toEqual([true, null]);
+    expect(fits({ ...document, settings: { ...document.settings, secret: SECRET } })).toBe(false);
+    expect(fits({ ...document, colour: 'blue' })).toBe(false);
+
+    const { code, error } = await run(['export', '--to', to]);
+    expect({ code, error }).toMatchObject({ code: 1, error: expect.stringContaining('EEXIST') as string });
+  });
+});
+
+it('an integrator of a group applies only within it', async () => {
+  const right = ['--role', 'integrator', '--location-groups', 'nord'];
+  const issued = await runJson(stage.env, ['operator', 'token', 'issue', '--name', 'of nord', ...right]);
+  const { token } = issued as { token: string };
+  await write({ 'a.yaml': file('club-1'), 'b.yaml': file('club-2').replace('nord', 'south') });
+  const run = (...args: string[]): Promise<Ended> =>
+    runCli({ EXPEDITER_URL: url, EXPEDITER_TOKEN: token, SECRET }, ['apply', '-f', folder, ...args]);
+  const refused = await run('--yes');
+  expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('Nothing was changed') as string });
+  expect(refused.out).toMatch(/^club-2 .*You need the role integrator/m);
+  await rm(join(folder, 'b.yaml'));
+  expect((await run('--yes')).code).toBe(0);
+  expect(await stored()).toMatchObject([{ location_id: 'club-1' }]);
+  const by = await stage.query(
+    `SELECT actor_name FROM audit WHERE action = 'put' AND location_id = 'club-1' ORDER BY audit_id DESC LIMIT 1`,
+  );
+  expect(by).toEqual([{ actor_name: 'of nord' }]);
+});

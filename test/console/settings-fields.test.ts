@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import { problemsOf, withoutChanged } from '../../console/set-up/field-problems.ts';
+import { labelOf } from '../../console/set-up/label-of.ts';
+import { editOf, moveEdit, patchOf } from '../../console/set-up/location-edit.ts';
+import { minorUnitsOf } from '../../console/set-up/minor-units.ts';
+import { NO_ABOUT, readAbout } from '../../console/set-up/about-draft.ts';
+import {
+  draftOf,
+  fieldsOf,
+  idsOf,
+  mergePatchOf,
+  readDraft,
+  type Field,
+  type Schema,
+} from '../../console/set-up/settings-fields.ts';
+import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
+import { registry } from '../../src/providers/index.ts';
+
+const TEXT: Schema = { type: 'string' };
+const SCHEMA: Schema = {
+  type: 'object',
+  required: ['ordersUrl', 'ids'],
+  properties: {
+    prep: { type: 'integer', default: 15 },
+    secret: { ...TEXT, writeOnly: true },
+    ordersUrl: { ...TEXT, format: 'uri', description: 'Where orders go.' },
+    mode: { type: 'string', enum: ['guest', 'attach'], default: 'guest' },
+    isOpen: { type: 'boolean' },
+    unsigned: { type: 'boolean', const: true },
+    ids: { type: 'object', properties: { pickup: TEXT, delivery: TEXT }, required: ['pickup'] },
+    minutes: { type: 'object', default: {}, properties: { pickup: { type: 'integer' } } },
+    itemMap: { type: 'object', default: {}, additionalProperties: TEXT },
+    menu: { type: 'object', additionalProperties: { type: 'object', properties: { ref: TEXT } } },
+    account: { anyOf: [TEXT, { type: 'integer' }] },
+    keys: { anyOf: [TEXT, { type: 'array' }], writeOnly: true },
+  },
+};
+const fields = fieldsOf(SCHEMA);
+const find = (id: string): Field => {
+  const found = [...fields, ...fields.flatMap((field) => field.fields)].find((field) => field.id === id);
+  if (found === undefined) throw new Error(`no field ${id}`);
+  return found;
+};
+const read = (written: Record<string, unknown>, base: object = {}) =>
+  readDraft(fields, { ...draftOf(fields, base), ...written } as ReturnType<typeof draftOf>, base);
+
+describe('the form of a schema', () => {
+  it('has an input for each kind of setting, the required ones first and those with a default last', () => {
+    const kinds = Object.fromEntries(fields.map(({ id, kind }) => [id, kind]));
+    expect(kinds).toEqual({
+      ordersUrl: 'url',
+      ids: 'fields',
+      secret: 'secret',
+      isOpen: 'choice',
+      unsigned: 'choice',
+      minutes: 'fields',
+      itemMap: 'map',
+      menu: 'json',
+      account: 'text',
+      keys: 'secret',
+      prep: 'number',
+      mode: 'choice',
+    });
+    expect(fields.map(({ id }) => id).slice(0, 2)).toEqual(['ordersUrl', 'ids']);
+    expect(fields.map(({ id }) => id).slice(-2)).toEqual(['prep', 'mode']);
+    expect(find('ordersUrl')).toMatchObject({ label: 'Orders URL', isRequired: true, description: 'Where orders go.' });
+    expect(find('ids.pickup').isRequired).toBe(true);
+    expect(find('mode').options.map(({ name }) => name)).toEqual(['default: guest', 'guest', 'attach']);
+    expect(find('unsigned').options.map(({ value }) => value)).toEqual(['', 'true']);
+  });
+
+  it('can be made of the schema of every integration, and never shows a secret', () => {
+    for (const provider of registry.values()) {
+      const schema = settingsSchema(provider) as Schema;
+      const made = fieldsOf(schema);
+      expect(made.map(({ id }) => id).toSorted()).toEqual(Object.keys(schema.properties ?? {}).toSorted());
+      for (const { id, kind } of made) {
+        if (schema.properties?.[id]?.writeOnly === true) expect([id, kind]).toEqual([id, 'secret']);
+      }
+      expect(readDraft(made, draftOf(made, {})).problems).toEqual({});
+    }
+  });
+
+  it('treats a value that the service hides as a secret, whatever the schema says', () => {
+    const shown = fieldsOf(SCHEMA, { ordersUrl: { fingerprint: 'abc' }, menu: { fingerprint: 'def' } });
+    expect(shown.filter(({ id }) => ['ordersUrl', 'menu'].includes(id)).map(({ kind }) => kind)).toEqual([
+      'secret',
+      'json',
+    ]);
+  });
+
+  it('edits a large map as JSON', () => {
+    const value = Object.fromEntries(Array.from({ length: 50 }, (_, nth) => [`item-${nth}`, 'x']));
+    expect(fieldsOf(SCHEMA, { itemMap: { value } }).find(({ id }) => id === 'itemMap')?.kind).toBe('json');
+  });
+});
+
+describe('what was typed', () => {
+  it('becomes settings of the right kinds, and what is empty is left out', () => {
+    const written = {
+      ordersUrl: ' https://pos.example.com ',
+      secret: ' kept as it is ',
+      prep: '20',
+      isOpen: 'false',
+      unsigned: 'true',
+      'ids.pickup': 'p',
+      itemMap: [
+        ['a', 'b'],
+        ['', ''],
+      ],
+      menu: '{"x": {"ref": "1"}}',
+    };
+    expect(read(written)).toEqual({
+      settings: {
+        ordersUrl: 'https://pos.example.com',
+        secret: ' kept as it is ',
+        prep: 20,
+        isOpen: false,
+        unsigned: true,
+        ids: { pickup: 'p' },
+        itemMap: { a: 'b' },
+        menu: { x: { ref: '1' } },
+      },
+      removed: [],
+      problems: {},
+    });
+    // A required group is sent empty, so that the service names the inputs that are missing in it.
+    expect(read({}).settings).toEqual({ ids: {} });
+  });
+
+  it.each([
+    ['prep', 'many', /not a number/],
+    ['menu', '{"x": }', /not valid JSON/],
+    ['itemMap', [['', 'b']], /no left side/],
+    [
+      'itemMap',
+      [
+        ['a', 'b'],
+        ['a', 'c'],
+      ],
+      /same left side/,
+    ],
+  ])('is refused where it cannot be read: %s %j', (id, written, problem) => {
+    expect(read({ [id]: written }).problems[id]).toMatch(problem);
+  });
+
+  it('leaves alone what was not touched, also what a form would write differently', () => {
+    const base = { account: 17, minutes: { pickup: 5 }, unknown: [1], itemMap: { a: 'b' } };
+    expect(read({}, base).settings).toEqual({ ...base, ids: {} });
+    expect(read({ 'minutes.pickup': '' }, base).settings).not.toHaveProperty('minutes');
+  });
+});
+
+describe('a change', () => {
+  const base = {
+    integration: 'standard',
+    name: 'Nord',
+    country: null,
+    timeZone: null,
+    groups: ['b', 'a'],
+    contacts: [],
+    settings: {
+      ordersUrl: { value: 'https://old.example.com' },
+      secret: { fingerprint: 'abc' },
+      ids: { value: { pickup: 'p', delivery: 'd' } },
+      itemMap: { value: { a: '1', b: '2' } },
+    },
+  };
+  const known = fieldsOf(SCHEMA, base.settings);
+  const edit = editOf(base, known);
+  const patch = (about: object, settings: object): object =>
+    patchOf({ ...edit, about: { ...edit.about, ...about }, settings: { ...edit.settings, ...settings } }, base, known)
+      .patch;
+
+  it('sends only what changes, and secrets only if they were typed anew', () => {
+    expect(patch({}, {})).toEqual({});
+    expect(patch({ name: ' Süd ', groups: 'a\nb' }, {})).toEqual({ name: 'Süd' });
+    expect(patch({}, { 'ids.delivery': '', itemMap: [['b', '3']] })).toEqual({
+      settings: { ids: { delivery: null }, itemMap: { a: null, b: '3' } },
+    });
+    expect(patch({}, { secret: 'new' })).toEqual({ settings: { secret: 'new' } });
+    expect(patch({}, { secret: null })).toEqual({ settings: { secret: null } });
+  });
+
+  it('to another POS sends all its settings', () => {
+    const other = fieldsOf({ properties: { key: { ...TEXT, writeOnly: true } } });
+    const to = { ...edit, integration: 'other', settings: { key: 'k' } };
+    expect(patchOf(to, base, other).patch).toEqual({ integration: 'other', settings: { key: 'k' } });
+  });
+
+  it('moves to what somebody else stored meanwhile, and what was typed stays', () => {
+    const typed = { ...edit, about: { ...edit.about, name: 'Mine' }, settings: { ...edit.settings, secret: 'typed' } };
+    const theirs = {
+      ...base,
+      name: 'Theirs',
+      country: 'FR',
+      settings: { ...base.settings, ordersUrl: { value: 'https://new.example.com' } },
+    };
+    const moved = moveEdit(typed, edit, editOf(theirs, known));
+    expect(moved.about).toMatchObject({ name: 'Mine', country: 'FR' });
+    expect(moved.settings).toMatchObject({ ordersUrl: 'https://new.example.com', secret: 'typed' });
+    expect(patchOf(moved, theirs, known).patch).toEqual({ name: 'Mine', settings: { secret: 'typed' } });
+  });
+
+  it('is a merge patch', () => {
+    expect(mergePatchOf({ a: 1, b: { c: 2, d: 3 } }, { b: { c: 2, d: 4 }, e: [1] })).toEqual({
+      a: null,
+      b: { d: 4 },
+      e: [1],
+    });
+    expect(mergePatchOf({ a: 1 }, { a: 1 })).toBeUndefined();
+  });
+});
+
+describe('what is wrong', () => {
+  const issue = (path: string, says: string) => ({ path, received: 'string' as const, says });
+
+  it('stands next to its input, or above all if no input is meant', () => {
+    const ids = ['name', 'groups', ...idsOf(fields)];
+    expect(
+      problemsOf(
+        [
+          issue('settings.ordersUrl', 'is not a URL'),
+          { path: 'settings.ids.pickup', received: 'missing', expected: 'string' },
+          issue('settings.itemMap.a', 'is empty'),
+          issue('groups.0', 'is empty'),
+          issue('settings.', 'has no field other'),
+        ],
+        ids,
+      ),
+    ).toEqual({
+      byField: {
+        'settings.ordersUrl': 'Orders URL is not a URL.',
+        'settings.ids.pickup': 'Pickup is missing.',
+        'settings.itemMap': 'a is empty.',
+        groups: 'Group 1 is empty.',
+      },
+      others: ['settings has no field other.'],
+    });
+  });
+
+  it('goes away when its input changes, and only then', () => {
+    const problems = { name: 'x', 'settings.a': 'y' };
+    expect(withoutChanged(problems, { name: '1' }, { name: '2' })).toEqual({ 'settings.a': 'y' });
+    expect(withoutChanged(problems, { a: '1', name: '1' }, { a: '2', name: '1' }, 'settings.')).toEqual({ name: 'x' });
+  });
+});
+
+it('a setting is called by its name in words', () => {
+  expect(['ordersUrl', 'clientId', 'diningOptionGuids', 'oauthUrl', 'closedMeansCompleted'].map(labelOf)).toEqual([
+    'Orders URL',
+    'Client ID',
+    'Dining option GUIDs',
+    'OAuth URL',
+    'Closed means completed',
+  ]);
+});
+
+it('a price is read in the minor units of its currency', () => {
+  expect([
+    minorUnitsOf('12.9', 'EUR'),
+    minorUnitsOf(' 12,90 ', 'EUR'),
+    minorUnitsOf('500', 'JPY'),
+    minorUnitsOf('1.29', 'KWD'),
+    minorUnitsOf('', 'EUR'),
+    minorUnitsOf('-1', 'EUR'),
+  ]).toEqual([1290, 1290, 500, 1290, undefined, undefined]);
+});
+
+it('empty texts about a location are sent as nothing', () => {
+  const contacts = [
+    { name: 'Ada', email: '', phone: '' },
+    { name: '', email: ' ', phone: '' },
+  ];
+  expect(readAbout({ ...NO_ABOUT, country: 'de', groups: 'b\n\na\nb', contacts })).toEqual({
+    name: null,
+    country: 'DE',
+    timeZone: null,
+    groups: ['a', 'b'],
+    contacts: [{ name: 'Ada' }],
+  });
+});

@@ -1,0 +1,196 @@
+import { createHmac } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
+import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
+import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
+import { MERCHANT } from '../../simulators/square-oauth.ts';
+import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
+import {
+  OPERATOR_TOKEN,
+  askOperator,
+  sendAsIs,
+  type Operator,
+  type OperatorAnswer,
+} from '../../support/ask-operator.ts';
+import { SHARED_ENV } from '../../support/fixtures.ts';
+import { runCli } from '../../support/run-cli.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const PUBLIC_URL = 'https://expediter.test';
+let system: System;
+let operator: Operator;
+let square: SquareSimulator;
+let hubrise: HubriseSimulator;
+let pool: pg.Pool;
+let locationId: string;
+let nth = 0;
+
+beforeAll(async () => {
+  system = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL } });
+  operator = await askOperator(system.urls[0] ?? '');
+  pool = new pg.Pool({ connectionString: system.databaseUrl, max: 1 });
+});
+afterAll(async () => {
+  await pool?.end();
+  await system?.stop();
+});
+beforeEach(async () => {
+  nth += 1;
+  locationId = `seller-${nth}`;
+  [square, hubrise] = await Promise.all([startSquare({ byOauth: true }), startHubrise()]);
+  await system.addLocation(locationId, { ...square.settings, merchantId: MERCHANT }, 'square');
+});
+afterEach(async () => {
+  await system.query('UPDATE locations SET reconnect_needed_at = NULL');
+  await Promise.all([square.stop(), hubrise.stop()]);
+});
+
+const shown = async (id = locationId): Promise<Record<string, unknown>> =>
+  (await operator.get(`/locations/${id}`)).body;
+const settings = async (id = locationId): Promise<unknown> => {
+  const [row] = await system.query('SELECT settings FROM locations WHERE location_id = $1', [id]);
+  return unseal(parseSettingsKeys(SHARED_ENV.SETTINGS_KEY), String(row?.['settings']), `locations/${id}`);
+};
+const patch = (change: object): Promise<OperatorAnswer> =>
+  sendAsIs(system.urls[0] ?? '', `/v1/locations/${locationId}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ settings: change }),
+  });
+const held = (id: string): Promise<Record<string, unknown>> =>
+  until(async () => {
+    const placement = await system.placement(id);
+    return placement?.['state'] === 'held' && placement;
+  });
+const connectionLeft = async (): Promise<number | undefined> =>
+  (await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1_800 })).lasts['square'];
+
+/** Square's event, signed for the location's webhook. */
+async function revoked(about: { merchantId?: string; at?: Date } = {}): Promise<OperatorAnswer> {
+  const { merchantId: merchant_id = MERCHANT, at = new Date() } = about;
+  const issued = await operator.post(`/locations/${locationId}/tokens`);
+  const url = new URL(String(issued.body['url']));
+  const body = JSON.stringify({
+    merchant_id,
+    type: 'oauth.authorization.revoked',
+    event_id: 'e1d6ae37-5aa9-45a5-b525-b12caf819fdb',
+    created_at: at.toISOString(),
+    data: {
+      type: 'revocation',
+      id: '415641cf-eba2-4dfa-88cc-c4be1301fdc6',
+      object: { revocation: { revoked_at: at.toISOString(), revoker_type: 'MERCHANT' } },
+    },
+  });
+  const signature = createHmac('sha256', String(square.settings['signatureKey'])).update(url.href + body);
+  return sendAsIs(system.urls[0] ?? '', url.pathname + url.search, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-square-hmacsha256-signature': signature.digest('base64') },
+    body,
+  });
+}
+
+describe('a location whose restaurant withdrew our access', () => {
+  it('needs a reconnect, which alerts, and its orders are held until there is one', async () => {
+    expect(await shown()).toMatchObject({ reconnectNeededAt: null });
+    expect(await revoked()).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect(await shown()).toMatchObject({ reconnectNeededAt: expect.any(String) as string });
+    // The alert ExpediterConnectionEnds fires below seven days.
+    expect(await connectionLeft()).toBeLessThanOrEqual(0);
+
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    expect(await held(serviceOrderId)).toMatchObject({ cause: { code: 'reconnect_needed' } });
+    expect(square.requests).toBe(0);
+
+    // Other settings are no access.
+    await patch({ prepMinutes: { pickup: 20 } });
+    expect(await shown()).toMatchObject({ reconnectNeededAt: expect.any(String) as string });
+    await system.query(`UPDATE locations SET grant_sha256 = '' WHERE location_id = $1`, [locationId]);
+    await patch({ prepMinutes: { pickup: 25 } });
+    expect(await shown()).toMatchObject({ reconnectNeededAt: null });
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  });
+
+  it('does not alert while an operator has paused it', async () => {
+    await operator.post(`/locations/${locationId}/pause`);
+    await revoked();
+    expect((await connectionLeft()) ?? Infinity).toBeGreaterThan(0);
+  });
+
+  it('is not one whose seller Square does not name', async () => {
+    expect(await revoked({ merchantId: 'ANOTHER' })).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
+    expect(await shown()).toMatchObject({ reconnectNeededAt: null });
+  });
+
+  it('is not one that got a new grant since then, however late the event comes', async () => {
+    await system.query('UPDATE locations SET access_granted_at = now() WHERE location_id = $1', [locationId]);
+    const at = new Date(Date.now() - 60_000);
+    expect(await revoked({ at })).toMatchObject({ status: 200, body: { outcome: 'stale' } });
+    expect(await shown()).toMatchObject({ reconnectNeededAt: null });
+  });
+});
+
+describe('a location that an operator disconnects', () => {
+  const disconnect = (id = locationId): Promise<OperatorAnswer> => operator.post(`/locations/${id}/disconnect`);
+
+  it('loses its access at Square and in its settings, and its open connect links', async () => {
+    const { url } = (await operator.post(`/locations/${locationId}/connect-links`)).body;
+    expect(await disconnect()).toMatchObject({ status: 200, body: { locationId, revoked: true } });
+    expect(square.oauth.isWithdrawn).toBe(true);
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    expect(await settings()).toHaveProperty('clientId');
+    expect(await shown()).toMatchObject({ reconnectNeededAt: expect.any(String) as string });
+    const page = await sendAsIs(system.urls[0] ?? '', new URL(String(url)).pathname);
+    expect(page.status).toBe(404);
+    const { serviceOrderId } = await system.placeOrder({ locationId });
+    expect(await held(serviceOrderId)).toMatchObject({ cause: { code: 'reconnect_needed' } });
+    expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
+  });
+
+  it('is disconnected, and given a link to connect again, by the command line too', async () => {
+    const ended = await runCli(system.env, ['provider', 'disconnect', locationId]);
+    expect(ended.out).toContain(`${locationId} is disconnected, and its access is revoked at the vendor`);
+    const { out } = await runCli(system.env, ['provider', 'connect-link', locationId]);
+    expect(out).toMatch(/https:\/\/expediter\.test\/connect\/exc_\S+/);
+  });
+
+  it('is revoked by its token where the seller is not known', async () => {
+    await patch({ merchantId: null });
+    expect(await disconnect()).toMatchObject({ body: { revoked: true } });
+    expect(square.oauth.isWithdrawn).toBe(true);
+  });
+
+  it('loses its access at HubRise', async () => {
+    await system.addLocation('hub', { ...hubrise.settings, clientId: hubrise.oauth.clientId }, 'hubrise');
+    expect(await disconnect('hub')).toMatchObject({ status: 200, body: { revoked: true } });
+    expect(hubrise.oauth.isRevoked()).toBe(true);
+    expect(await settings('hub')).not.toHaveProperty('accessToken');
+    expect(hubrise.refusals).toEqual([]);
+  });
+
+  it('leaves the access at the vendor to another location that shares it', async () => {
+    await system.addLocation('shares', { ...square.settings, merchantId: MERCHANT }, 'square');
+    expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
+    expect(square.oauth.isWithdrawn).toBe(false);
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    expect(await settings('shares')).toHaveProperty('refreshToken');
+    await system.query(`DELETE FROM locations WHERE location_id = 'shares'`);
+  });
+
+  it('stays as it is where the vendor refuses or is away', async () => {
+    for (const status of [400, 503]) {
+      square.fail = (route) => (route === 'POST /oauth2/revoke' ? { status } : undefined);
+      const refused = await disconnect();
+      expect(refused.status).toBe(409);
+      expect(refused.body['detail']).toMatch(/^Nothing was changed: /);
+    }
+    expect(await settings()).toHaveProperty('refreshToken');
+    expect(await shown()).toMatchObject({ reconnectNeededAt: null });
+  });
+
+  it('is one of a vendor that offers it', async () => {
+    await system.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    expect(await disconnect('own')).toMatchObject({ status: 409 });
+  });
+});

@@ -1,0 +1,315 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { seal, unseal, parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
+import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
+import { MERCHANT } from '../../simulators/square-oauth.ts';
+import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
+import { BEHIND_US } from '../../support/from-elsewhere.ts';
+import { askOperator, OPERATOR_TOKEN, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { SHARED_ENV } from '../../support/fixtures.ts';
+import { nameToken } from '../../support/log-in.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
+
+/** Nobody listens there. */
+const origin = 'http://127.0.0.1:8080';
+const CALLBACK = `${origin}/connect/callback`;
+const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
+
+let stage: Stage;
+let operator: Operator;
+let square: SquareSimulator;
+let hubrise: HubriseSimulator;
+
+beforeAll(async () => {
+  [square, hubrise] = await Promise.all([startSquare({ byOauth: true }), startHubrise()]);
+  square.oauth.redirectUrl = CALLBACK;
+  stage = await startStage({
+    env: { ...BEHIND_US, OPERATOR_TOKEN, CONSOLE_URL: origin, PUBLIC_URL: 'https://expediter.test' },
+  });
+  operator = await askOperator(stage.app);
+});
+beforeEach(async () => {
+  square.oauth.signsInAsAnother = false;
+  square.fail = undefined;
+  await stage.query('DELETE FROM locations');
+  const { refreshToken: _refreshToken, ...unconnected } = square.settings;
+  await stage.addLocation('nord', unconnected, 'square');
+  await stage.query(`UPDATE locations SET name = 'Trattoria "Nord" <b>'`);
+  const { accessToken: _accessToken, ...ofHubrise } = hubrise.settings;
+  await stage.addLocation('hub', { ...ofHubrise, clientId: hubrise.oauth.clientId }, 'hubrise');
+});
+afterAll(async () => {
+  await stage?.stop();
+  await Promise.all([square?.stop(), hubrise?.stop()]);
+});
+
+async function makeLink(locationId = 'nord'): Promise<string> {
+  const { status, body } = await operator.post(`/locations/${locationId}/connect-links`);
+  expect(status).toBe(200);
+  return String(body['url']);
+}
+const browser = (): Browser => browse({ [origin]: stage.app });
+/** Opens the link's page and follows its button. @returns the vendor's page */
+async function start(by: Browser, link: string): Promise<string> {
+  const page = await by.get(link);
+  const [, href = ''] = /class="button" href="([^"]+)"/.exec(page.text) ?? [];
+  return locationOf(await by.get(`${origin}${href}`), origin);
+}
+/** Where the vendor's page leads after the owner agreed, or did not. */
+async function decide(by: Browser, page: string, words: 'Allow' | 'Deny' = 'Allow'): Promise<string> {
+  const { text } = await by.get(page);
+  return (new RegExp(`href="([^"]+)">${words}`).exec(text)?.[1] ?? '').replaceAll('&amp;', '&');
+}
+async function finish(by: Browser, link: string): Promise<OperatorAnswer> {
+  return by.get(await decide(by, await start(by, link)));
+}
+async function settings(locationId = 'nord'): Promise<Record<string, unknown>> {
+  const [row] = await stage.query('SELECT settings FROM locations WHERE location_id = $1', [locationId]);
+  return (await unseal(keys, String(row?.['settings']), `locations/${locationId}`)) as Record<string, unknown>;
+}
+async function lastAction(): Promise<Record<string, unknown> | undefined> {
+  const [action] = await stage.query(
+    `SELECT actor_kind, action, location_id, outcome, after FROM audit LEFT JOIN audit_outcomes USING (audit_id)
+     ORDER BY audit_id DESC LIMIT 1`,
+  );
+  return action;
+}
+
+describe('a connect link', () => {
+  it('leads the owner to Square and back, and the location has its access', async () => {
+    const by = browser();
+    const link = await makeLink();
+    const page = await by.get(link);
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('Trattoria &quot;Nord&quot; &lt;b&gt; (nord)');
+    expect(page.text).toContain('Sign in at Square');
+    expect(await stage.query('SELECT used_at FROM connect_links')).toEqual([{ used_at: null }]);
+
+    const vendors = new URL(await start(by, link));
+    expect(vendors.origin + vendors.pathname).toBe(`${square.url}/oauth2/authorize`);
+    const done = await by.get(await decide(by, vendors.href));
+    expect(done.status).toBe(200);
+    expect(done.text).toContain('Done. You can close this page');
+    expect(await settings()).toMatchObject({ refreshToken: square.oauth.refreshToken, merchantId: MERCHANT });
+    expect(await lastAction()).toEqual({
+      actor_kind: 'nobody',
+      action: 'connect by link',
+      location_id: 'nord',
+      outcome: 'done',
+      // Square lets only an application's own token subscribe webhooks, so that is left to an operator.
+      after: 'granted',
+    });
+    expect(stage.woken()).toBeGreaterThan(0);
+    const { body } = await operator.post('/locations/nord/check');
+    expect(body).toMatchObject({ state: 'ok' });
+    expect(await stage.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).toEqual([]);
+  });
+
+  it('leads the owner to HubRise and back, and its callback is set', async () => {
+    const done = await finish(browser(), await makeLink('hub'));
+    expect(done.text).toContain('Done. You can close this page');
+    expect(await settings('hub')).toMatchObject({ accessToken: hubrise.settings['accessToken'] });
+    expect(hubrise.callback.url).toMatch(/^https:\/\/expediter\.test\/webhook\/hubrise\/hub\?token=exw_/);
+    expect(await lastAction()).toMatchObject({ outcome: 'done', after: 'connected' });
+    expect(hubrise.refusals).toEqual([]);
+  });
+
+  it('works once', async () => {
+    const link = await makeLink();
+    const [one, other] = [browser(), browser()];
+    const callback = await decide(other, await start(other, link));
+    await finish(one, link);
+    expect((await one.get(link)).status).toBe(404);
+    const second = await other.get(callback);
+    expect(second.status).toBe(404);
+    expect(second.text).toContain('Ask the person who sent it for a new link');
+  });
+
+  it('is used by one of two owners who finish at the same moment', async () => {
+    const link = await makeLink();
+    const browsers = [browser(), browser()];
+    const callbacks = await Promise.all(browsers.map(async (by) => decide(by, await start(by, link))));
+    const ended = await Promise.all(browsers.map((by, i) => by.get(callbacks[i] ?? '')));
+    expect(new Set(ended.map(({ status }) => status))).toEqual(new Set([200, 404]));
+  });
+
+  it('works for 72 hours, also while somebody signs in', async () => {
+    const link = await makeLink();
+    const [row] = await stage.query('SELECT expires_at - created_at = $1::interval AS is_right FROM connect_links', [
+      '72 h',
+    ]);
+    expect(row).toEqual({ is_right: true });
+    const by = browser();
+    const callback = await decide(by, await start(by, link));
+    await stage.query('UPDATE connect_links SET expires_at = now()');
+    expect((await by.get(link)).status).toBe(404);
+    expect((await by.get(callback)).status).toBe(404);
+    expect(await settings()).not.toHaveProperty('refreshToken');
+  });
+
+  it('is deleted 30 days after it expired', async () => {
+    await makeLink();
+    await makeLink('hub');
+    await stage.query(
+      `UPDATE connect_links SET expires_at = now() - CASE location_id WHEN 'hub' THEN interval '721 h' ELSE interval '719 h' END`,
+    );
+    expect(await deleteOld(stage.pool, 'deletion of old connect links', 30 * 86_400)).toEqual([1]);
+    expect(await stage.query('SELECT location_id FROM connect_links')).toEqual([{ location_id: 'nord' }]);
+  });
+
+  it('does not work after its location got another integration', async () => {
+    const link = await makeLink();
+    await stage.addLocation('nord', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    expect((await browser().get(link)).status).toBe(404);
+  });
+
+  it('cannot be made for a POS without such a page, or with settings that do not lead there', async () => {
+    await stage.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const standard = await operator.post('/locations/own/connect-links');
+    expect(standard).toMatchObject({ status: 409, body: { detail: expect.stringContaining('has no page') as string } });
+    await stage.addLocation('own', { accessToken: 'EAAA', locationId: 'L1' }, 'square');
+    const own = await operator.post('/locations/own/connect-links');
+    expect(own).toMatchObject({ status: 409, body: { detail: expect.stringContaining('accessToken') as string } });
+  });
+
+  it('is made by an integrator, and by nobody else', async () => {
+    for (const [role, status] of [
+      ['integrator', 200],
+      ['operator', 403],
+      ['viewer', 403],
+    ] as const) {
+      const by = await askOperator(stage.app, await nameToken(stage, `${role}-of-links`, [role], ['nord']));
+      expect((await by.post('/locations/nord/connect-links')).status).toBe(status);
+      expect((await by.post('/locations/hub/connect-links')).status).toBe(404);
+    }
+  });
+});
+
+describe('a sign-in', () => {
+  it('is finished only in the browser that started it', async () => {
+    const link = await makeLink();
+    const by = browser();
+    const callback = await decide(by, await start(by, link));
+    const other = await browser().get(callback);
+    expect(other.status).toBe(400);
+    expect(other.text).toContain('It was started in another browser');
+    expect((await by.get(callback)).status).toBe(200);
+  });
+
+  it('is finished only with the state that it started with', async () => {
+    const link = await makeLink();
+    const [by, attacker] = [browser(), browser()];
+    await start(by, link);
+    // The attacker wants the owner's browser to connect the attacker's account.
+    const callback = await decide(attacker, await start(attacker, link));
+    expect((await by.get(callback)).status).toBe(400);
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    expect((await by.get(link)).status).toBe(200);
+  });
+
+  it('ends after an hour', async () => {
+    const by = browser();
+    const callback = await decide(by, await start(by, await makeLink()));
+    const cookies = by.cookies.get(origin);
+    const flow = (await unseal(keys, cookies?.get('expediter_connect') ?? '', 'connect/sign-in')) as {
+      startedAt: number;
+    };
+    const startedAt = flow.startedAt - 3_600_000;
+    cookies?.set('expediter_connect', await seal(keys, { ...flow, startedAt }, 'connect/sign-in'));
+    expect((await by.get(callback)).status).toBe(400);
+    expect(await settings()).not.toHaveProperty('refreshToken');
+  });
+
+  it('that the owner does not agree to changes nothing, and can be started again', async () => {
+    const link = await makeLink();
+    const by = browser();
+    const denied = await by.get(await decide(by, await start(by, link), 'Deny'));
+    expect(denied.status).toBe(200);
+    expect(denied.text).toContain('You did not agree');
+    expect((await finish(by, link)).text).toContain('Done.');
+  });
+
+  it('at the account of another restaurant changes nothing, and says so', async () => {
+    const link = await makeLink();
+    square.oauth.signsInAsAnother = true;
+    const wrong = await finish(browser(), link);
+    expect(wrong.status).toBe(409);
+    expect(wrong.text).toContain('the account of another restaurant');
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    expect(await lastAction()).toMatchObject({ outcome: 'refused', after: 'other_account' });
+    square.oauth.signsInAsAnother = false;
+    expect((await finish(browser(), link)).status).toBe(200);
+  });
+
+  it('whose code the vendor refuses changes nothing', async () => {
+    const by = browser();
+    const link = await makeLink();
+    const callback = new URL(await decide(by, await start(by, link)));
+    callback.searchParams.set('code', 'sq0cgb-invented');
+    expect((await by.get(callback.href)).status).toBe(400);
+    expect(await lastAction()).toMatchObject({ outcome: 'refused', after: 'code_refused' });
+    expect((await by.get(link)).status).toBe(200);
+  });
+
+  it('while the vendor is away leaves the link as it is', async () => {
+    const by = browser();
+    const link = await makeLink();
+    const callback = await decide(by, await start(by, link));
+    square.fail = (route) => (route === 'POST /oauth2/token' ? { status: 503 } : undefined);
+    const away = await by.get(callback);
+    expect(away.status).toBe(502);
+    expect(away.text).toContain('your link still works');
+    square.fail = undefined;
+    expect((await finish(by, link)).text).toContain('Done.');
+  });
+});
+
+describe('the pages', () => {
+  it('are not for caches, frames, scripts or search engines, and tell no other site where they are', async () => {
+    const { headers } = await browser().get(await makeLink());
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-robots-tag')).toBe('noindex');
+  });
+
+  it('slow down a source that tries wrong links', async () => {
+    const by = browser();
+    const statuses: number[] = [];
+    for (let nth = 0; nth < 15; nth += 1) {
+      const wrong = (await makeLink()).replace(/.$/, '').slice(0, -1) + String(nth).padStart(2, '0');
+      statuses.push((await by.get(wrong)).status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([404, 429]));
+    expect((await browser().get(`${origin}/connect/%00`)).status).toBe(404);
+  });
+
+  it('write no token, state, code or access into a log, the audit or the database', async () => {
+    const by = browser();
+    const link = await makeLink();
+    const callback = new URL(await decide(by, await start(by, link)));
+    const unknown = await by.get(`${origin}/connect/${'x'.repeat(20)}`);
+    expect(unknown.status).toBe(404);
+    await by.get(callback.href);
+    const written = [
+      ...stage.logged,
+      JSON.stringify(await stage.query('SELECT * FROM audit LEFT JOIN audit_outcomes USING (audit_id)')),
+      JSON.stringify(await stage.query('SELECT link_id, location_id, integration FROM connect_links')),
+      JSON.stringify(await stage.query('SELECT location_id, settings FROM locations')),
+    ].join('\n');
+    const { searchParams } = callback;
+    for (const secret of [
+      link.split('/').at(-1),
+      searchParams.get('state'),
+      searchParams.get('code'),
+      square.oauth.refreshToken,
+      square.oauth.clientSecret,
+      'x'.repeat(20),
+    ]) {
+      expect(secret).toBeTruthy();
+      expect(written).not.toContain(secret);
+    }
+  });
+});

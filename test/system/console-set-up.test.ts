@@ -1,0 +1,206 @@
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { runJson } from '../support/run-json.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { post, statusWebhook } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+import { askAxe } from './open-browser.ts';
+import { openConsole, type Console } from './open-console.ts';
+
+let pass: Console;
+let pos: Pos;
+
+beforeAll(async () => {
+  pos = await startPos();
+  pass = await openConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
+  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await pass.system.query(`UPDATE locations SET groups = '{brand-nord}'`);
+});
+afterEach(() => {
+  // Refused requests are what some of this is about, and nobody is signed in at first.
+  const refused = /^((400|409|412): \/console\/api\/locations\/|401: \/console\/session)/;
+  expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
+});
+afterAll(async () => {
+  await pass?.stop();
+  await pos?.stop();
+});
+
+const press = (page: Page | Locator, name: string | RegExp): Promise<void> =>
+  page.getByRole('button', { name }).click();
+const says = (page: Page | Locator, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+const problemOf = async (page: Page, label: string): Promise<string | null> => {
+  const id = await page.getByLabel(label, { exact: true }).getAttribute('aria-describedby');
+  return page.locator(`#${id?.split(' ').at(-1)}`).textContent();
+};
+
+it('a restaurant is added by the wizard, gets a token, and takes a test order', async () => {
+  const { page } = await pass.open('/console/locations');
+  await page.getByRole('link', { name: 'Add a location' }).click();
+  await says(page, 'Which restaurant, and which POS?');
+  await press(page, /^Next/);
+  await says(page, 'Choose a POS.');
+  expect(await askAxe(page)).toEqual([]);
+
+  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel('Id', { exact: true }).fill('club-9');
+  await page.getByLabel('Name', { exact: true }).fill('Trattoria Nord');
+  await page.getByLabel('Time zone').fill('Europe/Nowhere');
+  await press(page, 'Add the group brand-nord');
+  await press(page, /^Next/);
+  await page.getByLabel('Orders URL').fill('nonsense');
+  await page.getByLabel('Unsigned').selectOption('yes');
+  await press(page, /^Next/);
+
+  // The request is refused: each problem is next to its field, and what was typed is still there.
+  await says(page, 'Time zone is not an IANA time zone such as Europe/Berlin.');
+  await page.getByLabel('Time zone').fill('Europe/Berlin');
+  await press(page, /^Next/);
+  await press(page, /^Next/);
+  await says(page, 'Correct the marked field.');
+  expect(await problemOf(page, 'Orders URL')).toBe('Orders URL is not an http or https URL.');
+  expect(await page.getByLabel('Orders URL').inputValue()).toBe('nonsense');
+  expect(await askAxe(page)).toEqual([]);
+  await page.getByLabel('Orders URL').fill(pos.ordersUrl);
+  await press(page, /^Next/);
+  await page.getByRole('row', { name: `Orders URL ${pos.ordersUrl}` }).waitFor();
+  expect(await askAxe(page)).toEqual([]);
+  expect(await pass.system.query("SELECT FROM locations WHERE location_id = 'club-9'")).toEqual([]);
+  await press(page, 'Save');
+
+  await page.getByRole('heading', { level: 1, name: 'Trattoria Nord' }).waitFor();
+  await says(page, 'club-9 is stored.');
+  await press(page, 'Test connection');
+  await says(page, /^not tested/);
+  expect(await askAxe(page)).toEqual([]);
+
+  await press(page, 'Make a token …');
+  const dialog = page.getByRole('dialog');
+  await press(dialog, 'Make it');
+  const url = (await dialog.locator('pre').textContent()) ?? '';
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:9\/webhook\/standard\/club-9\?token=exw_/);
+  expect(await askAxe(page)).toEqual([]);
+  await press(dialog, 'Close');
+  const webhook = url.replace('http://127.0.0.1:9', pass.system.urls[0] ?? '');
+  const report = statusWebhook({ serviceOrderId: 'order-none', providerOrderId: 'pos-none', status: 'READY' });
+  expect((await post(webhook, report)).status).toBe(200);
+  await says(page, /^1 valid token/);
+  expect(await page.content()).not.toContain(new URL(url).searchParams.get('token'));
+
+  await press(page, 'Place a test order …');
+  expect(await askAxe(page)).toEqual([]);
+  await press(dialog, 'Place it');
+  await says(dialog, /took the order/);
+  const [ticket] = pos.tickets;
+  expect(ticket?.order.items?.map(({ name }) => name)).toEqual(['TEST, do not cook']);
+  await says(dialog, ticket?.providerOrderId ?? 'no ticket');
+});
+
+it('an id that exists is not replaced', async () => {
+  const { page } = await pass.open('/console/locations/new');
+  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel('Id', { exact: true }).fill('club-1');
+  await press(page, /^Next/);
+  await says(page, 'A location with this id exists already.');
+  await page.getByLabel('Id', { exact: true }).fill('club-10');
+  await press(page, /^Next/);
+  await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
+  await page.getByLabel('Unsigned').selectOption('yes');
+  await pass.system.addLocation('club-10', { ordersUrl: pos.ordersUrl });
+  await press(page, /^Next/);
+  await says(page, 'A location with the id club-10 exists already, so nothing is saved.');
+  expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
+});
+
+it('a change that comes second is not saved over the first, and what was typed stays', async () => {
+  const { page } = await pass.open('/console/locations/club-1');
+  await press(page, 'Edit …');
+  await page.getByLabel('Name', { exact: true }).fill('Club Nord');
+  expect(await askAxe(page)).toEqual([]);
+  await pass.system.query("UPDATE locations SET country = 'FR' WHERE location_id = 'club-1'");
+  await press(page, 'Preview and save …');
+  await says(page, 'Somebody changed this location meanwhile.');
+  expect(await askAxe(page)).toEqual([]);
+  await press(page, 'Reload');
+  await until(async () => (await page.getByLabel('Country').inputValue()) === 'FR');
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Club Nord');
+  await press(page, 'Preview and save …');
+  const dialog = page.getByRole('dialog', { name: 'Save these changes?' });
+  await dialog.getByRole('row', { name: 'Name none Club Nord' }).waitFor();
+  expect(await askAxe(page)).toEqual([]);
+  await press(dialog, 'Save');
+  await page.getByRole('heading', { level: 1, name: 'Club Nord' }).waitFor();
+  const rows = await pass.system.query("SELECT name, country FROM locations WHERE location_id = 'club-1'");
+  expect(rows).toEqual([{ name: 'Club Nord', country: 'FR' }]);
+
+  await press(page, 'Remove …');
+  await says(page.getByRole('dialog'), /^It cannot be removed now: it takes orders/);
+});
+
+it('an integrator alone sees only the locations, and can add one', async () => {
+  const typed = 'operator token issue --name ines --role integrator --location-groups brand-nord';
+  const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
+  const { page } = await pass.openLoggedOut('/console/');
+  await page.getByLabel('Operator token').fill(issued.token);
+  await press(page, 'Log in');
+  await page.getByRole('heading', { level: 1, name: 'Locations' }).waitFor();
+  const pages = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
+  expect(pages).toEqual(['Locations', 'People']);
+  await page.getByRole('link', { name: 'club-1', exact: true }).click();
+  await says(page, /To pause it, you need the role operator here/);
+  expect(await page.getByRole('link', { name: /On the board|Traffic|In the audit/ }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Edit …' }).waitFor();
+
+  await page.goto('/console/locations/new');
+  await page.getByLabel(/^Our own API/).check();
+  await page.getByLabel('Id', { exact: true }).fill('club-11');
+  expect(await page.getByLabel('Groups').inputValue()).toBe('brand-nord');
+  await press(page, /^Next/);
+  await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
+  await page.getByLabel('Unsigned').selectOption('yes');
+  await press(page, /^Next/);
+  await press(page, 'Save');
+  await says(page, 'club-11 is stored.');
+  await page.getByRole('button', { name: 'Make a token …' }).waitFor();
+});
+
+it('a connect link is shown once, as a text and as a QR code', async () => {
+  const { page } = await pass.open('/console/locations');
+  const url = 'https://operators.example.com/connect/0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+  await page.route('**/console/api/locations/club-1', async (route) => {
+    const answer = await route.fetch();
+    const location = (await answer.json()) as { knows: object };
+    await route.fulfill({ json: { ...location, knows: { ...location.knows, connectLink: true } } });
+  });
+  await page.route('**/console/api/locations/club-1/connect-links', (route) =>
+    route.fulfill({ json: { linkId: 'link-1', url, expiresAt: '2027-01-31T18:00:00Z' } }),
+  );
+  await page.getByRole('link', { name: 'club-1', exact: true }).click();
+  await press(page, 'Connect link …');
+  const dialog = page.getByRole('dialog');
+  await press(dialog, 'Make it');
+  expect(await dialog.locator('pre').textContent()).toBe(url);
+  const code = dialog.getByRole('img', { name: 'QR code of the connect link' });
+  expect((await code.boundingBox())?.width).toBeGreaterThan(200);
+  expect(await askAxe(page)).toEqual([]);
+  await press(dialog, 'Close');
+  expect(await page.content()).not.toContain(url);
+});
+
+it('locations, orders and the board can be limited to a group', async () => {
+  await pass.system.seedOrder({ serviceOrderId: 'order-here', locationId: 'club-1' });
+  await pass.system.seedOrder({ serviceOrderId: 'order-elsewhere', locationId: 'club-10' });
+  const { page } = await pass.open('/console/locations?group=brand-nord');
+  await says(page, /^\d of \d locations/);
+  expect(await page.getByRole('link', { name: 'club-10' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'club-1', exact: true }).waitFor();
+  for (const path of ['/console/orders?group=brand-nord', '/console?group=brand-nord']) {
+    await page.goto(path);
+    await page
+      .getByRole('link', { name: /order-here/ })
+      .first()
+      .waitFor();
+    expect(await page.getByText('order-elsewhere').count()).toBe(0);
+    expect(await page.getByLabel('Group').inputValue()).toBe('brand-nord');
+  }
+});
