@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import { groupAt, readInput, withAsk } from '../operators/add-operations.ts';
 import { LOCATIONS } from '../operators/location-operations.ts';
+import { changeRow } from '../operators/location-text.ts';
 import type { ShownProvider } from '../core/locations/describe-settings.ts';
 import { listProviders } from '../operators/provider-operations.ts';
 import { NotDone, type Ask, type Operation, type Options } from '../operators/operation.ts';
@@ -170,12 +171,10 @@ function stepsInWords(steps: readonly Step[], are: 'planned' | 'done'): string {
     .flatMap(({ locationId, action, changes, problem }) => {
       if (problem !== undefined) return [{ location: locationId, '': action, field: '', before: '', after: problem }];
       if (action !== 'change') return [{ location: locationId, '': action, field: '', before: '', after: '' }];
-      return changes.map(({ field, before, after }, nth) => ({
+      return changes.map((change, nth) => ({
         location: nth === 0 ? locationId : '',
         '': nth === 0 ? action : '',
-        field,
-        before: before === 'set' ? 'a secret' : before,
-        after: after === 'set' ? (before === 'set' ? 'another secret' : 'a secret') : after,
+        ...changeRow(change),
       }));
     });
   const counts = Object.entries(WORDS).map(([action, words]) => {

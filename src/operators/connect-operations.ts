@@ -1,23 +1,14 @@
 import { z } from 'zod';
 import { facts } from '../cli/print.ts';
-import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { makeConnectLink } from '../core/locations/connect-links.ts';
 import { disconnectLocation } from '../core/locations/disconnect-location.ts';
-import { NotDone, POS, SETTINGS, operation, type Operation, type Settings } from './operation.ts';
+import { NotDone, POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
 import { LocationParams } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
 const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });
-
-/** Makes an error handler that turns an error of a POS into a refusal. @param what for people, such as "No link" */
-const refusing =
-  (what: string) =>
-  (error: unknown): never => {
-    if (!(error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)) throw error;
-    throw new NotDone(409, `${what}: ${error.message}`);
-  };
 
 const link = operation({
   id: 'makeConnectLink',

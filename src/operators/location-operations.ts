@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { LIST, readList } from '../cli/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
-import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
 import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
@@ -23,7 +22,16 @@ import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webho
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
-import { NotDone, POS, SETTINGS, operation, type Caller, type CommandOption, type Operation } from './operation.ts';
+import {
+  NotDone,
+  POS,
+  SETTINGS,
+  operation,
+  refusing,
+  type Caller,
+  type CommandOption,
+  type Operation,
+} from './operation.ts';
 import { LocationParams, group, groupOption, whether } from './requests.ts';
 
 const tag = 'Locations';
@@ -369,10 +377,7 @@ const connect = operation({
     }
     const rules = { registry, keys, publicUrl };
     const { tokenId, done, todo } = await connectLocation({ ...pos, pool, rules }, locationId).catch(
-      (error: unknown) => {
-        if (!isOfPos(error)) throw error;
-        throw new NotDone(409, `The POS was not connected: ${error.message}`);
-      },
+      refusing('The POS was not connected'),
     );
     note(tokenId);
     return { locationId, tokenId, done: [...done], todo: [...todo] };
@@ -527,10 +532,6 @@ async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal
   } finally {
     closing.removeEventListener('abort', stop);
   }
-}
-
-function isOfPos(error: unknown): error is Error {
-  return error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp;
 }
 
 /** Reads settings for a command. No error message quotes them, because they contain credentials. */

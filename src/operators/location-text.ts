@@ -98,15 +98,14 @@ export function changeInWords(
     : `${locationId} ${isDry ? 'would be' : 'is'} ${state}`;
   const next =
     isDry || validTokens > 0 ? '' : `. For its webhooks, run: expediter token issue --location ${locationId}`;
-  return sections(`${first}${next}`, created && !isDry ? '' : changesTable(changes));
+  return sections(`${first}${next}`, created && !isDry ? '' : table(changes.map(changeRow)));
 }
 
-export function changesTable(changes: readonly LocationChange[]): string {
-  return table(
-    changes.map(({ field, before, after }) => ({
-      field,
-      before: before === 'set' ? 'a secret' : before,
-      after: after === 'set' ? (before === 'set' ? 'another secret' : 'a secret') : after,
-    })),
-  );
+/** One changed field for people, as the columns of a table. */
+export function changeRow({ field, before, after }: LocationChange): LocationChange {
+  return {
+    field,
+    before: before === 'set' ? 'a secret' : before,
+    after: after === 'set' ? (before === 'set' ? 'another secret' : 'a secret') : after,
+  };
 }

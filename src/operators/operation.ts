@@ -7,6 +7,7 @@ import type { ShapeIssue } from '../core/domain/shape-issues.ts';
 import type { Actor, NeededRole, Scope } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
@@ -225,6 +226,14 @@ export class NotDone extends Error {
     this.statusCode = statusCode;
   }
 }
+
+/** Makes an error handler that turns an error of a POS into a refusal. @param what for people, such as "No link" */
+export const refusing =
+  (what: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof TryAgain || error instanceof NeedsOperator || error instanceof GiveUp)) throw error;
+    throw new NotDone(409, `${what}: ${error.message}`);
+  };
 
 /** The operation stopped before its end. The changes that it made until then, `done`, stay. */
 export class PartlyDone extends Error {
