@@ -9,7 +9,7 @@ import { PAST } from '../src/cli/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { TAGS } from '../src/http/operator/describe-api.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
-import type { Access, Operation } from '../src/operators/operation.ts';
+import { describeApi, type Access, type Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
@@ -182,7 +182,7 @@ function routeOf(operation: Operation): string {
     body === undefined ? [] : ((body.meta()?.examples ?? []) as unknown[]).map((each) => `\`${JSON.stringify(each)}\``);
   return [
     `### \`${publicRoute(api.route)}\``,
-    linked(`${sentence(api.summary)} ${api.description}`),
+    linked(`${sentence(api.summary)} ${describeApi(api)}`),
     `Needs ${accessInWords(operation)}.${fields.length > 0 ? ' Fields:' : ''}`,
     fields.join('\n'),
     examples.length === 0 ? '' : `Such as ${examples.join(', ')}.`,

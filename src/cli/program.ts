@@ -4,7 +4,6 @@ import { version } from '../core/domain/version.ts';
 import { addOperations } from '../operators/add-operations.ts';
 import { OPERATIONS } from '../operators/registry.ts';
 import { addApplyCommands } from './apply-command.ts';
-import { addCertifyCommand } from './certify-command.ts';
 import { readName, sayWho } from './command-line-actor.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { examples } from './print.ts';
@@ -38,7 +37,6 @@ Exit codes: 0 done, 1 failed or not possible now, 2 wrong usage or input, 3 not 
   addOperations(program, OPERATIONS);
   addApplyCommands(program);
   addPlatformCommands(program);
-  addCertifyCommand(program);
   addRekeyCommand(program);
   addLoginCommands(program);
   addCompletion(program);

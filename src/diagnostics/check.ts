@@ -1,20 +1,21 @@
-/** The outcome of one check. It must contain no secret, no query of a URL, and no member data but the test member's. */
-export type Check = {
-  /** The name of the check: a few words such as `takes it once`, a location's id, or a status. */
-  check: string;
-  /** `skipped` means that nothing was examined. `found` says why. */
-  state: 'failed' | 'warning' | 'skipped' | 'ok';
-  found: string;
-  /** How to fix a failure or a warning. */
-  toDo?: string;
-} & Details;
+import { z } from 'zod';
 
-type Details = {
-  /** What was sent or received, if anything. */
-  request?: string | undefined;
-  /** For a failure: the correct result. */
-  expected?: string;
-};
+/** The outcome of one check. It must contain no secret, no query of a URL, and no member data but the test member's. */
+export const Check = z.object({
+  check: z.string().meta({
+    description: "The name of the check: a few words such as `takes it once`, a location's id, or a status.",
+  }),
+  state: z.enum(['failed', 'warning', 'skipped', 'ok']).meta({
+    description: '`skipped`: nothing was examined. `found` says why.',
+  }),
+  found: z.string(),
+  toDo: z.string().exactOptional().meta({ description: 'How to fix a failure or a warning.' }),
+  request: z.string().optional().meta({ description: 'What was sent or received, if anything.' }),
+  expected: z.string().exactOptional().meta({ description: 'For a failure: the correct result.' }),
+});
+export type Check = z.infer<typeof Check>;
+
+type Details = Pick<Check, 'request' | 'expected'>;
 
 export function ok(check: string, found: string, details?: Details): Check {
   return { check, state: 'ok', found, ...details };
@@ -49,4 +50,5 @@ export const PARTS = [
 ] as const;
 export type Part = (typeof PARTS)[number];
 
-export type Finding = { part: Part } & Check;
+export const Finding = Check.extend({ part: z.enum(PARTS) });
+export type Finding = z.infer<typeof Finding>;

@@ -69,20 +69,19 @@ export function typeOf(status: ProblemStatus): string {
   return `urn:expediter:problem:${PROBLEMS[status].type}`;
 }
 
+export type Problem = { type: string; title: string; status: ProblemStatus; detail: string };
+
 /**
- * Answers with a problem. No other code builds a problem's body.
+ * Makes the body of a problem. No other code builds one.
  * @param detail a sentence for people: what happened, then what to do
  * @param more `issues` and `cause`, if there are any
  */
-export function sendProblem(
-  reply: FastifyReply,
-  status: ProblemStatus,
-  detail: string,
-  more: object = {},
-): FastifyReply {
-  const { title } = PROBLEMS[status];
-  return reply
-    .code(status)
-    .type(PROBLEM_JSON)
-    .send({ type: typeOf(status), title, status, detail, ...more });
+export function makeProblem(status: ProblemStatus, detail: string, more: object = {}): Problem {
+  return { type: typeOf(status), title: PROBLEMS[status].title, status, detail, ...more };
+}
+
+/** Answers with a problem. */
+export function sendProblem(reply: FastifyReply, ...about: Parameters<typeof makeProblem>): FastifyReply {
+  const problem = makeProblem(...about);
+  return reply.code(problem.status).type(PROBLEM_JSON).send(problem);
 }

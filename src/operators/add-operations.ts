@@ -109,18 +109,19 @@ async function run(
     return;
   }
   const operations = [operation, ...(about.complete === undefined ? [] : [about.complete.by])];
-  const { done, input, stopped } = await withAsk(operations, async (ask) => {
+  const work = async (ask: Ask): Promise<{ done: object; input: Options; stopped: string | undefined }> => {
     const whole = (await about.complete?.find(ask, typed)) ?? typed;
     if (typeof whole === 'string') throw new NotDone(404, whole);
     const read = readInput(operation, whole);
-    return ask(operation, read).then(
+    return ask(operation, read, about.tell).then(
       (output) => ({ done: output, input: read, stopped: undefined }),
       (error: unknown) => {
         if (error instanceof PartlyDone) return { done: error.done, input: read, stopped: describe(error.cause) };
         throw nameSubject(error, thing, about.cannot);
       },
     );
-  });
+  };
+  const { done, input, stopped } = await withAsk(operations, work, about.connections);
   const json = {
     ...done,
     ...('dryRun' in input && { dryRun: input['dryRun'] }),

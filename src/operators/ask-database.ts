@@ -5,7 +5,19 @@ import { locationDeps } from '../core/locations/location-deps.ts';
 import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import { actOf } from './action-of.ts';
-import { NotDone, perform, type Ask, type Caller, type Operation, type Options, type Settings } from './operation.ts';
+import {
+  NotDone,
+  perform,
+  type Ask,
+  type Caller,
+  type Operation,
+  type Options,
+  type Settings,
+  type Tell,
+} from './operation.ts';
+
+/** They end an operation with `streams` in an orderly way. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 type Noting = Caller & { noted(): string | undefined; limitTo(group: string): Promise<void> };
 
@@ -33,7 +45,7 @@ export async function withAskDatabase<Result>(
         rules && reads.includes('ALLOW_PRIVATE_HOSTS')
           ? await locationDeps(pool, rules, env.ALLOW_PRIVATE_HOSTS)
           : undefined;
-      const callerOf = (): Noting => {
+      const callerOf = (tell: Tell, stopped: AbortSignal): Noting => {
         let after: string | undefined;
         let ofGroup: readonly string[] | undefined;
         return {
@@ -51,6 +63,8 @@ export async function withAskDatabase<Result>(
           note: (code) => void (after = code),
           noted: () => after,
           limitTo: async (group) => void (ofGroup = await membersOf(pool, group)),
+          tell,
+          stopped,
           isOver: () => false,
           wake() {},
           get settings() {
@@ -61,7 +75,17 @@ export async function withAskDatabase<Result>(
           },
         };
       };
-      return work(async (operation, input) => asAnswered(operation, await performAction(operation, callerOf(), input)));
+      return work(async (operation, input, tell = () => {}) => {
+        const stopping = new AbortController();
+        const stop = (): void => stopping.abort(new Error('stopped; the work has been ended'));
+        if (operation.api?.streams !== undefined) for (const signal of SIGNALS) process.once(signal, stop);
+        try {
+          const caller = callerOf(tell, stopping.signal);
+          return asAnswered(operation, await performAction(operation, caller, input));
+        } finally {
+          for (const signal of SIGNALS) process.off(signal, stop);
+        }
+      });
     },
     connections,
   );

@@ -2,24 +2,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 import type { Service } from '../cli/stored-login.ts';
-import { NotDone, type Ask, type Operation, type Options } from './operation.ts';
+import { NotDone, type Ask, type Operation, type Options, type Tell } from './operation.ts';
 
 /** Time limit for one answer. The slowest operation takes 60 s at a POS. */
 const ANSWER_MS = 90_000;
 /** Number of attempts while the service is overloaded or restarts, and the longest wait between them. */
 const ATTEMPTS = 4;
 const WAIT_MAX_S = 10;
+/** A stream sends something every 15 s. */
+const SILENCE_MS = 60_000;
 const CLIENT_ERRORS = [400, 403, 404, 409, 412, 422] as const;
 
 /** Lists of many locations are long. */
 const send = boundedFetch(64 * 2 ** 20);
 
-const Problem = z.object({ detail: z.string() });
+const Problem = z.object({ status: z.int(), detail: z.string() });
 
 /** Performs operations by the API of a service. */
 export function askService({ url, token }: Service): Ask {
-  const ask: Ask = async (operation, input) => {
+  const ask: Ask = async (operation, input, tell) => {
     const { method, path, body } = requestOf(operation, input);
+    const silence = operation.api?.streams === undefined ? undefined : new AbortController();
     for (let attempt = 1; ; attempt += 1) {
       const answer = await send(`${url}/v1${path}`, {
         method,
@@ -28,10 +31,11 @@ export function askService({ url, token }: Service): Ask {
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(ANSWER_MS),
+        signal: silence?.signal ?? AbortSignal.timeout(ANSWER_MS),
       }).catch((error: unknown) => {
         throw new Error(`the service at ${url} does not answer: ${reasonOf(error)}`, { cause: error });
       });
+      if (answer.ok && silence !== undefined) return readProgress(answer, silence, url, tell);
       const text = await answer.text();
       if (answer.ok) return JSON.parse(text, revive) as object;
       // Nothing was done: the process is at its limit, stops, or has no database.
@@ -43,13 +47,46 @@ export function askService({ url, token }: Service): Ask {
       throw refusalOf(answer.status, text, url);
     }
   };
-  return async (operation, input) => {
-    const first = await ask(operation, input);
+  return async (operation, input, tell) => {
+    const first = await ask(operation, input, tell);
     if (operation.join === undefined) return first;
     const parts = [first];
     while (nextOf(parts.at(-1)) !== null) parts.push(await ask(operation, { ...input, cursor: nextOf(parts.at(-1)) }));
     return operation.join(parts);
   };
+}
+
+/** Reads the events of an operation with `streams`. @returns the output */
+async function readProgress(
+  { body }: Response,
+  silence: AbortController,
+  url: string,
+  tell: Tell | undefined,
+): Promise<object> {
+  let rest = '';
+  const watch = (): NodeJS.Timeout => setTimeout(() => silence.abort(), SILENCE_MS);
+  let silent = watch();
+  try {
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      clearTimeout(silent);
+      silent = watch();
+      const events = (rest + chunk).split('\n\n');
+      rest = events.pop() ?? '';
+      for (const event of events) {
+        const [, name, json] = /^event: (.*)\ndata: (.*)$/m.exec(event) ?? [];
+        if (name === undefined || json === undefined) continue;
+        const data = JSON.parse(json, revive) as object;
+        if (name === 'done') return data;
+        if (name === 'failed') throw refusalOf(Problem.parse(data).status, json, url);
+        tell?.(name, data);
+      }
+    }
+  } catch (error) {
+    if (error instanceof NotDone || !(error instanceof TypeError || silence.signal.aborted)) throw error;
+  } finally {
+    clearTimeout(silent);
+  }
+  throw new Error(`the connection to the service at ${url} broke, so the service ended the work. Try again`);
 }
 
 function nextOf(part: object | undefined): unknown {

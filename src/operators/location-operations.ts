@@ -328,9 +328,8 @@ const check = operation({
   },
   params: LocationParams,
   reads: POS,
-  async run({ pos, service, note }, { locationId }) {
-    const checking = checkLocation(pos, locationId, CHECK_MS);
-    const checked = await (service === undefined ? checking : unlessDrained(checking, service.closing));
+  async run({ pos, stopped, note }, { locationId }) {
+    const checked = await unlessDrained(checkLocation(pos, locationId, CHECK_MS), stopped);
     note(checked.state);
     return checked;
   },

@@ -1,11 +1,17 @@
-import type { FastifyInstance, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
+import type { Pool } from 'pg';
 import { z } from 'zod';
+import { explainError } from '../http/operator/answer-errors.ts';
 import { failures, json } from '../http/operator/answers.ts';
-import { locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
+import { eventStream, type EventStream } from '../http/operator/event-stream.ts';
+import { endActionOf, locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import { has, mayPlace, scopeOf } from '../core/operators/operator.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { actionFrom } from '../http/request.ts';
-import { HEADERS, perform, type Caller, type Operation, type Options } from './operation.ts';
+import { HEADERS, describeApi, perform, type Caller, type Operation, type Options } from './operation.ts';
+
+/** Maximum age of the stream of an operation. The longest operation waits an hour for each of six statuses. */
+const STREAM_MAX_MS = 8 * 3_600_000;
 
 /**
  * Mounts the routes of all operations on a scope whose requests are authenticated and guarded.
@@ -19,7 +25,7 @@ export function mountOperations(
 ): void {
   const { translating, registry } = deps;
   const settings = { ...translating, registry };
-  const service = { ...deps, closing };
+  const service = deps;
   const pos = { ...deps, decryptSettings: settings.decryptSettings };
   const config = { OPERATOR_TOKEN: deps.operatorToken, CONSOLE_URL: deps.consoleUrl };
   const callerOf = (request: FastifyRequest, { takes = [] }: Operation): Caller => ({
@@ -35,6 +41,8 @@ export function mountOperations(
     pos,
     config,
     by: { ...operatorOf(request), ...actionFrom(request) },
+    tell() {},
+    stopped: closing,
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (requested) => locationsWithin(request, requested),
     scope: () => scopeOf(operatorOf(request), request.routeOptions.config.access?.role ?? 'admin'),
@@ -59,6 +67,12 @@ export function mountOperations(
       schema: schemaOf(operation, api),
       async handler(request, reply) {
         const input = inputOf(operation, request);
+        if (api.streams !== undefined) {
+          return streamProgress(request, reply, { pool: deps.pool, closing }, async (followed) => {
+            const done = await perform(operation, { ...callerOf(request, operation), ...followed }, input);
+            return api.output.parse(done) as object;
+          });
+        }
         const done = await perform(operation, callerOf(request, operation), input);
         if ('created' in done && done.created === true && input['dryRun'] !== true) reply.code(201);
         if ('etag' in done && done.etag !== null) reply.header('etag', done.etag);
@@ -66,6 +80,53 @@ export function mountOperations(
       },
     });
   }
+}
+
+/**
+ * Answers with a stream of the progress of an operation. The stream begins with the first event, so that a refusal before
+ * it is answered like that of any other operation.
+ */
+async function streamProgress(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { pool, closing }: { pool: Pool; closing: AbortSignal },
+  work: (followed: Pick<Caller, 'tell' | 'stopped'>) => Promise<object>,
+): Promise<FastifyReply> {
+  const over = new AbortController();
+  const stop = (): void =>
+    over.abort(
+      Object.assign(new Error('This process is stopping, and has ended its work. Try again.'), { statusCode: 503 }),
+    );
+  closing.addEventListener('abort', stop);
+  if (closing.aborted) stop();
+  const stream = await new Promise<EventStream>((begun, refused) => {
+    let opened: EventStream | undefined;
+    const tell: Caller['tell'] = (event, data) => {
+      if (opened === undefined) {
+        opened = eventStream({ maxAgeMs: STREAM_MAX_MS });
+        opened.onClose(() => over.abort(new Error('the client has disconnected')));
+        begun(opened);
+      }
+      opened.send({ event, data });
+    };
+    const end = async (event: string, data: object, status: number): Promise<void> => {
+      tell(event, data);
+      await endActionOf(request, pool, status);
+      opened?.end();
+    };
+    work({ tell, stopped: over.signal })
+      .then(
+        (done) => end('done', done, 200),
+        async (error: FastifyError) => {
+          if (opened === undefined) return refused(error);
+          const { headers: _, ...problem } = explainError(error, request.log);
+          return end('failed', problem, problem.status);
+        },
+      )
+      .finally(() => closing.removeEventListener('abort', stop))
+      .catch(refused);
+  });
+  return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream.body);
 }
 
 function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {
@@ -84,13 +145,13 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 
 function schemaOf(
   { id, params, query, body, takes = [] }: Operation,
-  { route, tag, summary, description, output, answer, refuses = [], creates }: NonNullable<Operation['api']>,
+  { route, tag, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
 ): FastifySchema {
   return {
     operationId: id,
     tags: [tag],
     summary,
-    description,
+    description: describeApi({ description, streams }),
     ...(params && { params }),
     ...(query && { querystring: query }),
     ...(body && { body }),
@@ -98,7 +159,7 @@ function schemaOf(
       headers: z.looseObject(Object.fromEntries(takes.map((field) => [HEADERS[field].header, HEADERS[field].schema]))),
     }),
     response: {
-      200: json(answer, output),
+      200: streams === undefined ? json(answer, output) : eventsEndingWith(answer, output),
       ...(creates && { 201: json('It was created.', output) }),
       ...failures(
         ...(params === undefined ? [] : [404 as const]),
@@ -107,4 +168,9 @@ function schemaOf(
       ),
     },
   };
+}
+
+/** The schema of a stream is that of its last event, so that a reader of the API finds it. */
+function eventsEndingWith(answer: string, output: z.ZodType): object {
+  return { description: answer, content: { 'text/event-stream': { schema: output } } };
 }

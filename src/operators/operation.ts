@@ -74,16 +74,23 @@ export type Caller = {
     /** `invalidateCache` must be called after permissions changed. */
     identify: { invalidateCache(): void };
     now: Now;
-    /** Aborts at the end of a drain. */
-    closing: AbortSignal;
+    /** The variables of the process. */
+    env: NodeJS.ProcessEnv;
     readiness(): { database: DatabaseState };
     spillState(): SpillState;
   };
+  /** Reports progress. Only for an operation with `streams`. */
+  tell: Tell;
+  /** Aborts at the end of a drain. With `streams`, also if the client disconnects or the user stops the command. */
+  stopped: AbortSignal;
   /** True if nobody needs the answer any more: the client has disconnected, or the process stops. */
   isOver(): boolean;
   /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
 };
+
+/** Receives the progress of an operation: an event's name and its data. */
+export type Tell = (event: string, data: object) => void;
 
 /** An option of a command: its flags, its help text, and how its value is parsed. */
 export type CommandOption = {
@@ -125,6 +132,10 @@ export type CommandAbout = {
    * @throws NotDone
    */
   read?(typed: Options): Typed | Promise<Typed>;
+  /** Prints the progress of an operation with `streams`. */
+  tell?: Tell;
+  /** How many connections the operation uses at the same time in a command. By default one. */
+  connections?: number;
   /** The output field with the rows of a list. `--json` prints only these rows, of all pages. */
   rows?: string;
 };
@@ -155,9 +166,10 @@ export const HEADERS = {
   },
 } as const;
 
-type Shapes = { params?: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
-type Of<Shape> = Shape extends z.ZodType ? z.output<Shape> : unknown;
-type InputOf<S extends Shapes> = Of<S['params']> & Of<S['query']> & Of<S['body']>;
+/** The input of an operation: path, query and body in one object. A part without a schema adds nothing. */
+type InputOf<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = z.output<Params> &
+  z.output<Query> &
+  z.output<Body>;
 type Refusal = { refused: string; statusCode?: NotDone['statusCode']; cause?: unknown };
 type Done<Result> = Exclude<Result, Refusal | undefined>;
 
@@ -175,47 +187,65 @@ type Api<Output> = {
   refuses?: readonly (409 | 412 | 422)[];
   /** True if the operation may create its subject, which is then answered 201. Its output has `created`. */
   creates?: true;
+  /**
+   * Set if the operation takes minutes: the answer is a stream of server-sent events. The description of the events of
+   * its progress. The last event is `done` with the output, or `failed` with a problem.
+   */
+  streams?: string | undefined;
   /** Set if the body may be larger than 64 KiB: the maximum in bytes. */
   bodyLimit?: number;
 };
 
-type About<S extends Shapes, Input, Result> = Access &
-  S & {
-    id: string;
-    /** Headers that a request may have: see `Caller.headers`. */
-    takes?: readonly (keyof typeof HEADERS)[];
-    /** The message if the subject does not exist. By default it is taken from `noSuch`. */
-    missing?: string;
-    /** Variables that a command needs in addition to DATABASE_URL. */
-    reads?: readonly (keyof Config)[];
-    /** True if the operation creates work for the workers, which are then woken. */
-    wakes?: true;
-    /** @returns the output, or a refusal, or undefined if the subject does not exist */
-    run(caller: Caller, input: Input): Promise<Result>;
-    /** Describes the output for people. */
-    print?(done: Done<Result>, input: Input): string | Promise<string>;
-    /** Makes a command exit 1 after its output. @returns a message; true if the output says why; false for exit 0 */
-    fails?(done: Done<Result>, input: Input): string | boolean;
-    /** Returns further fields of the action in the audit. */
-    about?(caller: Caller, input: Input): Promise<Partial<Action>>;
-    /** Joins the outputs of a run that the API does in parts: each output but the last has a `next`. */
-    join?(parts: readonly object[]): object;
-    command?: CommandAbout;
-  };
+/** @returns the description for readers of the API, including the stream if the operation has one */
+export function describeApi({ description, streams }: Pick<Api<unknown>, 'description' | 'streams'>): string {
+  if (streams === undefined) return description;
+  return (
+    `${description} The answer is a stream of server-sent events. ${streams} The last event is \`done\` with the output, ` +
+    'or `failed` with a problem.'
+  );
+}
+
+type About<Params, Query, Body, Input, Result> = Access & {
+  id: string;
+  params?: Params;
+  query?: Query;
+  body?: Body;
+  /** Headers that a request may have: see `Caller.headers`. */
+  takes?: readonly (keyof typeof HEADERS)[];
+  /** The message if the subject does not exist. By default it is taken from `noSuch`. */
+  missing?: string;
+  /** Variables that a command needs in addition to DATABASE_URL. */
+  reads?: readonly (keyof Config)[];
+  /** True if the operation creates work for the workers, which are then woken. */
+  wakes?: true;
+  /** @returns the output, or a refusal, or undefined if the subject does not exist */
+  run(caller: Caller, input: Input): Promise<Result>;
+  /** Describes the output for people. */
+  print?(done: Done<Result>, input: Input): string | Promise<string>;
+  /** Makes a command exit 1 after its output. @returns a message; true if the output says why; false for exit 0 */
+  fails?(done: Done<Result>, input: Input): string | boolean;
+  /** Returns further fields of the action in the audit. */
+  about?(caller: Caller, input: Input): Promise<Partial<Action>>;
+  /** Joins the outputs of a run that the API does in parts: each output but the last has a `next`. */
+  join?(parts: readonly object[]): object;
+  command?: CommandAbout;
+};
 
 /** An operation of operators, defined once for the API and the command line. It has `api`, `command` or both. */
-export type Operation = About<Shapes, Options, unknown> & { api?: Api<z.ZodType> };
+export type Operation = About<z.ZodObject, z.ZodObject, z.ZodType, Options, unknown> & { api?: Api<z.ZodType> };
 
 export function operation<
-  const S extends Shapes,
   Output extends z.ZodType,
   Result extends z.output<Output> | Refusal | undefined,
->(about: About<S, InputOf<S>, Result> & { api?: Api<Output> }): Operation {
+  Params extends z.ZodType = z.ZodUnknown,
+  Query extends z.ZodType = z.ZodUnknown,
+  Body extends z.ZodType = z.ZodUnknown,
+>(about: About<Params, Query, Body, InputOf<Params, Query, Body>, Result> & { api?: Api<Output> }): Operation {
   return about as unknown as Operation;
 }
 
 /** Performs an operation, in the database or by the API of a service. @throws NotDone, PartlyDone */
-export type Ask = (operation: Operation, input: Options) => Promise<object>;
+export type Ask = (operation: Operation, input: Options, tell?: Tell) => Promise<object>;
 
 /** The operation was refused, and nothing was changed. */
 export class NotDone extends Error {

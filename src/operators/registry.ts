@@ -1,5 +1,6 @@
 import type { Access, Operation } from './operation.ts';
 import { CONNECT_OPERATIONS } from './connect-operations.ts';
+import { DIAGNOSTIC_OPERATIONS } from './diagnostic-operations.ts';
 import { LOCATION_OPERATIONS } from './location-operations.ts';
 import { MEMBER_OPERATIONS } from './member-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
@@ -19,6 +20,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...MEMBER_OPERATIONS,
   ...RIGHTS_OPERATIONS,
   ...READING_OPERATIONS,
+  ...DIAGNOSTIC_OPERATIONS,
 ];
 
 export const GROUPS: Readonly<Record<string, { about: string; more?: string; examples: readonly string[] }>> = {

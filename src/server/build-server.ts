@@ -40,6 +40,8 @@ export type Server = {
 type About = {
   registry: Registry;
   log: FastifyBaseLogger;
+  /** The variables of the process, which the doctor checks. */
+  env: NodeJS.ProcessEnv;
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };
@@ -67,7 +69,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const modules = { live, webhooks, orders };
 
   const { readiness, part: ready } = readinessOf(app);
-  const operator = await operatorDeps(app, config, { ...modules, readiness });
+  const operator = await operatorDeps(app, config, { ...modules, readiness, env: about.env });
   const outside = { push: orders.endpoint, webhook: webhooks.endpoint, follow: live.members?.endpoint };
   addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.authenticate);
   const operatorApp = isApart ? buildListener({ ...listener, readiness, operator }) : app;

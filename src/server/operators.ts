@@ -19,10 +19,11 @@ export async function operatorDeps(
     readiness: () => Readiness;
     live: Pick<Live, 'feed' | 'board'>;
     webhooks: Pick<Webhooks, 'spill'>;
+    env: NodeJS.ProcessEnv;
     orders: Pick<Orders, 'wake'>;
   },
 ): Promise<OperatorDeps | undefined> {
-  const { live, webhooks, orders, readiness } = about;
+  const { live, webhooks, orders, readiness, env } = about;
   if (live.board === undefined) return undefined;
   const [{ identifier }, { throttleFailures }] = await Promise.all([
     import('../http/operator/identify.ts'),
@@ -34,6 +35,7 @@ export async function operatorDeps(
   const oidc = oidcSettings(config);
   return {
     ...providers,
+    env,
     pool,
     now: clock.now,
     translating: { pool, decryptSettings: providers.decryptSettings, keys, publicUrl: config.PUBLIC_URL ?? '' },

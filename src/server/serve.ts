@@ -28,7 +28,7 @@ try {
       resolve();
     });
   });
-  const server = await buildServer(config, { registry, log, droppedLines: output.dropped });
+  const server = await buildServer(config, { registry, log, env: process.env, droppedLines: output.dropped });
   await server.listen();
   const failed = server.start().then(
     () => new Promise<never>(() => {}),

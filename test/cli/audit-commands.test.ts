@@ -93,7 +93,7 @@ describe('the command line', () => {
   it('has no command of which nobody said whether it is an act', () => {
     const operations = OPERATIONS.flatMap(({ command }) => command?.name ?? []);
     const others = leaves(buildProgram()).filter((path) => !operations.includes(path));
-    expect(others.toSorted()).toEqual(['apply', 'certify', 'rekey', ...READS].toSorted());
+    expect(others.toSorted()).toEqual(['apply', 'rekey', ...READS].toSorted());
   });
 
   it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', action }) => {

@@ -45,6 +45,8 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   ['member erase', () => ['nobody', '--dry-run']],
   ['operator token list', () => []],
   ['operator grant list', () => []],
+  ['doctor', () => ['--only', 'environment,keys,public-url']],
+  ['certify', () => ['--location', 'nowhere']],
 ])('%s', (name, args, input) => {
   it.each([[[]], [['--json']]])('prints the same %s', async (more) => {
     const whole = [...name.split(' '), ...args(), ...more];
@@ -80,6 +82,14 @@ it('changes what it says, as the holder of the token', async () => {
   });
   const [last] = await stage.query('SELECT actor_name, action FROM audit ORDER BY audit_id DESC LIMIT 1');
   expect(last).toEqual({ actor_name: 'OPERATOR_TOKEN', action: 'pause' });
+});
+
+it('the doctor checks this machine if that is wanted', async () => {
+  const here = { ...byService(), DATABASE_URL: 'postgres://127.0.0.1:9/nobody' };
+  const examined = async (...more: string[]): Promise<string> =>
+    (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;
+  expect(await examined()).not.toContain('ECONNREFUSED');
+  expect(await examined('--local')).toContain('ECONNREFUSED');
 });
 
 it('every command of an operation is in the API, except recovery, which is for a stopped service', () => {

@@ -4,31 +4,42 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { startBridge, type Bridge, type Habits } from '../process/certify/start-bridge.ts';
+import { OPERATOR_TOKEN, askOperator } from '../support/ask-operator.ts';
+import { balanceLoad } from '../support/balance-load.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 import { sampleOrder } from '../support/sample-order.ts';
+import type { HttpServer } from '../support/serve-http.ts';
 import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 /** Longer than certify takes to look. */
 const STEP_MS = 700;
 
 let system: System;
+/** In front of the processes, as PUBLIC_URL needs it. */
+let balancer: HttpServer;
+/** Of the processes; and of somebody elsewhere, who signed in. */
 let env: Record<string, string>;
+let elsewhere: Record<string, string>;
 let folder: string;
 const started: Bridge[] = [];
 
 beforeAll(async () => {
-  system = await startSystem();
-  env = { ...system.env, PUBLIC_URL: system.urls[0] ?? '' };
+  balancer = await balanceLoad(() => system?.urls ?? []);
+  system = await startSystem({ processes: 2, env: { OPERATOR_TOKEN, PUBLIC_URL: balancer.url } });
+  ({ env } = system);
+  elsewhere = { EXPEDITER_URL: system.urls[0] ?? '', EXPEDITER_TOKEN: OPERATOR_TOKEN };
   folder = await mkdtemp(join(tmpdir(), 'expediter-certify-'));
 });
 afterEach(async () => {
   for (const bridge of started.splice(0)) await bridge.stop();
 });
 afterAll(async () => {
+  await balancer?.stop();
   await system?.stop();
   if (folder !== undefined) await rm(folder, { recursive: true });
 });
@@ -64,12 +75,19 @@ function certify(locationId: string, ...words: string[]): Promise<Ended> {
   return runCli(env, ['certify', '--location', locationId, ...words]);
 }
 
-it('says that a POS does all that it has to, in words as it goes on, and exits 0', async () => {
+it.each([
+  { by: 'the database', locationId: 'fine', byWhom: () => env },
+  { by: 'the API', locationId: 'fine-too', byWhom: () => elsewhere },
+])('says by $by that a POS does all that it has to, in words as it goes on, and exits 0', async (about) => {
+  const { locationId, byWhom } = about;
   const file = join(folder, 'order.json');
   const wanted = sampleOrder({ type: 'delivery' });
   await writeFile(file, JSON.stringify(wanted));
-  const orders = await open('fine', ['RECEIVED', 'READY', 'EN_ROUTE', 'COMPLETED']);
-  const ended = await certify('fine', '--order', file, '--without', 'in_progress', '--wait', '20s');
+  const orders = await open(locationId, ['RECEIVED', 'READY', 'EN_ROUTE', 'COMPLETED']);
+  const ended = await runCli(
+    byWhom(),
+    `certify --location ${locationId} --order ${file} --without in_progress --wait 20s`.split(' '),
+  );
   expect(ended).toMatchObject({ code: 0 });
   expect(ended.error).toMatch(
     /^\.\.\. {6}en_route: send it on its way, unless that happens automatically \(up to 20 s\)$/m,
@@ -135,4 +153,63 @@ it('refuses what it cannot use, before anything is sent', async () => {
     error: expect.stringContaining('PUBLIC_URL is unset') as string,
   });
   expect(await system.query(`SELECT FROM placements WHERE location_id = 'unused'`)).toEqual([]);
+});
+
+describe('by the API, an answer that goes on for minutes', () => {
+  const AUTHORIZATION = { authorization: `Bearer ${OPERATOR_TOKEN}` };
+  type Run = { text: () => string; leave: () => void; ended: Promise<unknown> };
+  /** Nobody is at the till. */
+  async function begin(locationId: string, process = 0): Promise<Run> {
+    await open(locationId, []);
+    const leaving = new AbortController();
+    const url = `${system.urls[process]}/v1/locations/${locationId}/certify`;
+    const response = await fetch(url, { method: 'POST', headers: AUTHORIZATION, signal: leaving.signal });
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    let text = '';
+    const reading = async (): Promise<void> => {
+      for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString();
+    };
+    const ended = reading().catch(() => {});
+    await until(() => text.includes('event: wants'));
+    return { text: () => text, leave: () => leaving.abort(), ended };
+  }
+  const actionAt = async (locationId: string): Promise<unknown> => {
+    const operator = await askOperator(system.urls[0] ?? '');
+    const { body } = await operator.get(`/audit?location=${locationId}`);
+    return (body['actions'] as { action: string }[]).find(({ action }) => action === 'certify');
+  };
+  const endOf = async (locationId: string): Promise<unknown> => {
+    const [row] = await system.query('SELECT ended_at FROM orders WHERE location_id = $1', [locationId]);
+    return row?.['ended_at'];
+  };
+
+  it('ends the test order when the client leaves, and says so in the audit', async () => {
+    const run = await begin('left');
+    expect(await endOf('left')).toBeNull();
+    run.leave();
+    await until(async () => (await endOf('left')) !== null);
+    await until(async () => (await actionAt('left')) !== undefined);
+    expect(await actionAt('left')).toMatchObject({ outcome: 'failed', by: { name: 'OPERATOR_TOKEN' } });
+    const tokens = await system.query(
+      `SELECT revoked_at FROM webhook_tokens WHERE location_id = 'left' AND label = 'certify'`,
+    );
+    expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
+  });
+
+  it('is given by at most two at a time in one process', async () => {
+    const runs = [await begin('first'), await begin('second')];
+    const operator = await askOperator(system.urls[0] ?? '');
+    expect(await operator.post('/locations/first/certify')).toMatchObject({ status: 409 });
+    for (const run of runs) run.leave();
+    await until(async () => (await endOf('second')) !== null);
+  });
+
+  it('ends with a problem when its process stops, and the test order with it', async () => {
+    const run = await begin('drained', 1);
+    await system.drain(1);
+    await run.ended;
+    expect(run.text()).toMatch(/event: failed\ndata: {.*"status":503,.*"detail":"This process is stopping/);
+    expect(await endOf('drained')).not.toBeNull();
+    expect(await actionAt('drained')).toMatchObject({ outcome: 'failed' });
+  });
 });

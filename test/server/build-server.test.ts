@@ -15,7 +15,7 @@ const env = {
   PORT: '0',
   DRAIN_DELAY_MS: '0',
 };
-const build = () => buildServer(readConfig(env), { registry: registryWith(), log: pino({ level: 'silent' }) });
+const build = () => buildServer(readConfig(env), { registry: registryWith(), env, log: pino({ level: 'silent' }) });
 
 it('drains in an order in which each part finds what it needs while it stops', async () => {
   const { parts, drain } = await build();

@@ -99,7 +99,7 @@ export async function startStage(
     connections: connections.counts,
     droppedLines: () => 0,
   };
-  const operator = await operatorDeps(app, config, { readiness, live, webhooks, orders: { wake } });
+  const operator = await operatorDeps(app, config, { readiness, live, webhooks, orders: { wake }, env });
   addEndpoints(
     app,
     {

@@ -108,7 +108,7 @@ export async function startSystem(
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const running: Server[] = [];
   for (let i = 0; i < (about.processes ?? 1); i++) {
-    running.push(await buildServer(config, { registry, log, limits: about.limits ?? UNHURRIED }));
+    running.push(await buildServer(config, { registry, log, env, limits: about.limits ?? UNHURRIED }));
   }
   await Promise.all(running.map((each) => each.listen()));
   await Promise.all(running.map((each) => each.start()));

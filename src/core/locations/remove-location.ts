@@ -16,7 +16,11 @@ const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 export async function removeLocation(
   pool: Pool,
   locationId: string,
-  { unpaused = false, dryRun = false, ifMatch }: { unpaused?: boolean; dryRun?: boolean; ifMatch?: string } = {},
+  {
+    unpaused = false,
+    dryRun = false,
+    ifMatch,
+  }: { unpaused?: boolean | undefined; dryRun?: boolean | undefined; ifMatch?: string } = {},
 ): Promise<{ tokens: number } | { refused: string; statusCode?: 412 } | undefined> {
   return inTransaction(pool, async (client) => {
     const location = await readConfigured(client, locationId, 'FOR UPDATE');

@@ -1,12 +1,12 @@
 import pg from 'pg';
-import type { FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
 import { toCauseText } from '../../core/domain/cause-text.ts';
 import { issueInWords } from '../../core/domain/issue-in-words.ts';
 import { TimeUnknown } from '../../core/postgres/database-clock.ts';
 import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
-import { PROBLEMS, sendProblem, type ProblemStatus } from '../problem.ts';
+import { PROBLEM_JSON, PROBLEMS, makeProblem, type Problem, type ProblemStatus } from '../problem.ts';
 
 /** Messages of the `pg` library's errors that have no code. */
 const LOST =
@@ -74,36 +74,42 @@ const PLACES = { body: 'body', headers: 'headers', params: 'path', querystring: 
 
 /** Answers errors as problems. The answer explains what is wrong with a request, but gives no details of our faults. */
 export function answerErrors(scope: FastifyInstance): void {
-  scope.setErrorHandler<FastifyError>((error, request, reply) => {
-    if (error instanceof WrongFields) {
-      const where = PLACES[error.validationContext ?? 'body'];
-      const issues = error.issues.map((issue) => (issue.path === '' ? { ...issue, path: toCauseText(where) } : issue));
-      return sendProblem(reply, 400, `The request is not valid: ${issues.map(issueInWords).join('; ')}.`, { issues });
-    }
-    if (error instanceof TooManyFailures) {
-      // The connection is closed, because the body may still be arriving and will not be read.
-      reply.headers({ 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' });
-      return sendProblem(reply, 429, error.message);
-    }
-    if (isDatabaseAway(error)) {
-      request.log.warn({ err: error }, 'operator request failed: the database is unavailable');
-      reply.header('retry-after', '2');
-      return sendProblem(reply, 503, 'The database is unavailable. Try again later.');
-    }
-    const status = error.statusCode ?? 500;
-    if (status === 503) {
-      reply.header('retry-after', '2');
-      return sendProblem(reply, 503, error.message);
-    }
-    if (status < 400 || status >= 500) {
-      request.log.error({ err: error }, 'operator request failed');
-      return sendProblem(reply, 500, 'The request failed because of an error in the service. Its log has the details.');
-    }
-    const { issues } = (error.cause ?? {}) as { issues?: ShapeIssue[] };
-    const isRefusal = (status === 403 || status === 409) && error.cause !== undefined;
-    const more = isRefusal ? { cause: error.cause } : status === 400 && issues !== undefined ? { issues } : {};
-    return sendProblem(reply, isProblem(status) ? status : 400, SENTENCES[error.code] ?? error.message, more);
+  scope.setErrorHandler<FastifyError>((error, { log }, reply) => {
+    const { headers = {}, ...problem } = explainError(error, log);
+    return reply.headers(headers).code(problem.status).type(PROBLEM_JSON).send(problem);
   });
+}
+
+/** Explains an error as a problem, and logs it if the fault is not the client's. */
+export function explainError(
+  error: FastifyError,
+  log: FastifyBaseLogger,
+): Problem & { headers?: Record<string, string | number> } {
+  if (error instanceof WrongFields) {
+    const where = PLACES[error.validationContext ?? 'body'];
+    const issues = error.issues.map((issue) => (issue.path === '' ? { ...issue, path: toCauseText(where) } : issue));
+    return makeProblem(400, `The request is not valid: ${issues.map(issueInWords).join('; ')}.`, { issues });
+  }
+  if (error instanceof TooManyFailures) {
+    // The connection is closed, because the body may still be arriving and will not be read.
+    const headers = { 'retry-after': error.retryAfterS, connection: 'close', 'cache-control': 'no-store' };
+    return { ...makeProblem(429, error.message), headers };
+  }
+  const again = { headers: { 'retry-after': '2' } };
+  if (isDatabaseAway(error)) {
+    log.warn({ err: error }, 'operator request failed: the database is unavailable');
+    return { ...makeProblem(503, 'The database is unavailable. Try again later.'), ...again };
+  }
+  const status = error.statusCode ?? 500;
+  if (status === 503) return { ...makeProblem(503, error.message), ...again };
+  if (status < 400 || status >= 500) {
+    log.error({ err: error }, 'operator request failed');
+    return makeProblem(500, 'The request failed because of an error in the service. Its log has the details.');
+  }
+  const { issues } = (error.cause ?? {}) as { issues?: ShapeIssue[] };
+  const isRefusal = (status === 403 || status === 409) && error.cause !== undefined;
+  const more = isRefusal ? { cause: error.cause } : status === 400 && issues !== undefined ? { issues } : {};
+  return makeProblem(isProblem(status) ? status : 400, SENTENCES[error.code] ?? error.message, more);
 }
 
 function isProblem(status: number): status is ProblemStatus {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
 import type { z } from 'zod';
@@ -90,14 +91,9 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     request.action = { ...action, id: await beginAction(pool, operatorOf(request), action) };
   });
 
-  scope.addHook('onSend', async (request, reply) => {
-    const { action } = request;
-    if (action === undefined) return;
-    const { statusCode } = reply;
-    const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
-    await endAction(pool, operatorOf(request), action, { outcome, after: action.after }).catch((error: unknown) => {
-      request.log.warn({ err: error, auditId: action.id }, 'the outcome of an action was not recorded in the audit');
-    });
+  scope.addHook('onSend', async (request, { statusCode }, payload) => {
+    // A stream begins before the action ends. Its route records the outcome.
+    if (!(payload instanceof Readable)) await endActionOf(request, pool, statusCode);
   });
 
   const isWritten = withinBound(MOST_REFUSALS, 60_000);
@@ -184,6 +180,16 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
       } satisfies AccessCause,
     });
   }
+}
+
+/** Records the outcome of a request's action in the audit, if the request is one. */
+export async function endActionOf(request: FastifyRequest, pool: Pool, statusCode: number): Promise<void> {
+  const { action } = request;
+  if (action === undefined) return;
+  const outcome = statusCode < 400 ? 'done' : statusCode < 500 ? 'refused' : 'failed';
+  await endAction(pool, operatorOf(request), action, { outcome, after: action.after }).catch((error: unknown) => {
+    request.log.warn({ err: error, auditId: action.id }, 'the outcome of an action was not recorded in the audit');
+  });
 }
 
 /** Makes a function that returns whether an id has had at most `most` events in the current period of `whileMs`. */

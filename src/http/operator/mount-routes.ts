@@ -23,7 +23,7 @@ export function mountRoutes(app: FastifyInstance, deps: OperatorDeps): (scope: F
   });
   return (scope) => {
     speakJson(scope);
-    mountOperations(scope, OPERATIONS, deps, shared.closing);
+    mountOperations(scope, OPERATIONS, deps, ending.signal);
     scope.setNotFoundHandler((_request, reply) => sendProblem(reply, 404, NOTHING_HERE));
     liveRoutes(scope, deps, shared);
     boardRoutes(scope, deps, shared);

@@ -13,6 +13,8 @@ import type { Identify } from './identify.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 
 export type OperatorDeps = {
+  /** The variables of the process, which the doctor checks. */
+  env: NodeJS.ProcessEnv;
   identify: Identify;
   judge: JudgeSlowly;
   /** OPERATOR_TOKEN. A session that was opened with it ends when OPERATOR_TOKEN changes. */

@@ -351,7 +351,7 @@ describe('what needs an operator', () => {
     await reaches(orders[0].serviceOrderId, 'sent', BEFORE_HELD_AGAIN_MS);
     expect(await system.placement(orders[1].serviceOrderId)).toMatchObject({ state: 'held' });
     const log = createLog('error', { write: () => {} });
-    const another = await buildServer(readConfig(system.env), { registry, log });
+    const another = await buildServer(readConfig(system.env), { registry, log, env: {} });
     await another.start();
     await reaches(orders[1].serviceOrderId, 'sent', BEFORE_HELD_AGAIN_MS);
     await another.drain();

@@ -268,7 +268,7 @@ it('an order has its whole story, from the signal to the topic, in one line of t
 });
 
 it('a stream says something now and then, and nothing after its end', async () => {
-  const stream = eventStream(50);
+  const stream = eventStream({ heartbeatMs: 50 });
   let isClosed = false;
   stream.onClose(() => {
     isClosed = true;

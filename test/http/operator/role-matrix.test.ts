@@ -55,6 +55,8 @@ const BODIES: Record<string, object | undefined> = {
   'POST /locations/:locationId/connect-links': undefined,
   'POST /locations/:locationId/disconnect': undefined,
   'POST /locations/:locationId/test-order': undefined,
+  'POST /locations/:locationId/certify': undefined,
+  'POST /doctor': { only: ['environment'] },
   'POST /members/erase': { memberId: 'nobody' },
   'POST /operators/sessions/:sessionId/revoke': undefined,
   'POST /operators/tokens': { name: 'of the matrix', roles: ['viewer'], locations: ['west'] },
