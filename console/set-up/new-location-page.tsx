@@ -129,7 +129,9 @@ function Wizard({
     };
     setBusy(true);
     try {
-      await ask<ChangedLocation>('PUT', path, { body });
+      // What was reviewed is what is stored: a new location, or the one that was there.
+      const headers = typeof would?.etag === 'string' ? { 'if-match': would.etag } : { 'if-none-match': '*' };
+      await ask<ChangedLocation>('PUT', path, { body, headers });
       await untilAllowed(draft.locationId);
       announce(`${draft.locationId} is stored`);
       route(`${pageOf.location(draft.locationId)}?added=1`);

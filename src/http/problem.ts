@@ -33,7 +33,7 @@ export const PROBLEMS = {
   412: {
     type: 'changed-meanwhile',
     title: 'Changed meanwhile',
-    about: 'It no longer has the ETag in `If-Match`. Nothing was changed.',
+    about: 'It no longer has the ETag in `If-Match`, or exists in spite of `If-None-Match`. Nothing was changed.',
   },
   413: {
     type: 'body-too-large',

@@ -21,7 +21,8 @@ const link = operation({
     summary: "Make a link with which the restaurant's owner grants access at the vendor of its POS",
     description:
       "Only for integrations whose vendor has such a page, now HubRise and Square. The settings need the application's " +
-      'id and secret. Send the link only to the owner: anyone who has it can connect the location. It is valid once, for 72 hours.',
+      'id and secret. Send the link only to the owner: anyone who has it can connect the location. It is valid once, for 72 hours. ' +
+      'Earlier links of the location are no longer valid.',
     output: z.object({
       linkId: z.string(),
       url: z.string().meta({ description: 'It is not shown again, because only the SHA-256 of its token is stored.' }),

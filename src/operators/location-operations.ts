@@ -197,7 +197,7 @@ const put = operation({
     creates: true,
     bodyLimit: LOCATION_BYTES,
   },
-  takes: ['ifMatch'],
+  takes: ['ifMatch', 'ifNoneMatch'],
   params: LocationParams,
   query: z.strictObject({ dryRun }),
   body: PutBody,

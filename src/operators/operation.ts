@@ -154,6 +154,13 @@ export const HEADERS = {
         description: 'The ETag of an earlier answer. If the location has changed since then, the answer is 412.',
       }),
   },
+  ifNoneMatch: {
+    header: 'if-none-match',
+    schema: z
+      .literal('*', { error: 'must be *' })
+      .optional()
+      .meta({ description: '`*`: only create the location. If it exists, the answer is 412.' }),
+  },
   idempotencyKey: {
     header: 'idempotency-key',
     schema: z

@@ -36,7 +36,8 @@ const USABLE = `FROM connect_links c JOIN locations l USING (location_id)
     AND c.expires_at > now() AND c.integration = l.integration`;
 
 /**
- * Makes a link with which the restaurant's owner grants us access at the vendor. The token is returned only here.
+ * Makes a link with which the restaurant's owner grants us access at the vendor, and ends the location's earlier links,
+ * one of which may have gone to the wrong person. The token is returned only here.
  * @throws WrongLocation if there is no such location, or its settings cannot be used
  * @throws NeedsOperator if its integration has no such page, or its settings do not lead there
  */
@@ -50,7 +51,8 @@ export async function makeConnectLink(
   authorisationOf(provider).page(settings, { redirectUri: 'https://callback.invalid', state: '' });
   const [linkId, token] = [randomUUID(), makeToken('exc_')];
   const { rows } = await pool.query<{ expiresAt: Date }>(
-    `INSERT INTO connect_links (link_id, sha256, location_id, integration, expires_at)
+    `WITH earlier AS (DELETE FROM connect_links WHERE location_id = $3 AND used_at IS NULL)
+     INSERT INTO connect_links (link_id, sha256, location_id, integration, expires_at)
      VALUES ($1::uuid, $2, $3, $4, now() + interval '${LIVES_H} h') RETURNING expires_at AS "expiresAt"`,
     [linkId, Buffer.from(digest(token), 'base64'), locationId, location.integration],
   );

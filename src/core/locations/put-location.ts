@@ -107,6 +107,8 @@ export type PutLocation = {
 type Options = {
   /** The `If-Match` of the request. */
   ifMatch?: string | undefined;
+  /** The `If-None-Match` of the request: the location must not exist. */
+  ifNoneMatch?: string | undefined;
   /** Changes nothing, and returns what would change. */
   dryRun?: boolean | undefined;
   /**
@@ -239,6 +241,8 @@ export function matches(ifMatch: string | undefined, row: ConfiguredRow | undefi
 export const CHANGED_MEANWHILE =
   'The location has changed since you read it. Read it again, then send the change with its new ETag.';
 
+const EXISTS = 'A location with this id exists already. Choose another id, or leave out If-None-Match to replace it.';
+
 export async function readConfigured(
   client: Pool | PoolClient,
   locationId: string,
@@ -260,7 +264,7 @@ async function write(
   rules: Rules,
   locationId: string,
   { decide, isPatch }: { decide: (before: Configured | undefined) => Configured | undefined; isPatch: boolean },
-  { ifMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
+  { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
@@ -280,6 +284,7 @@ async function write(
     // guard: history-of-another
     if (row === undefined && !mayReuse && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
     if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
+    if (ifNoneMatch !== undefined && row !== undefined) return { refused: EXISTS, statusCode: 412 };
     const stays =
       before?.integration === wanted.integration && isDeepStrictEqual(before.settings, wanted.settings)
         ? row

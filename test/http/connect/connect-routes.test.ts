@@ -126,6 +126,13 @@ describe('a connect link', () => {
     expect(second.text).toContain('Ask the person who sent it for a new link');
   });
 
+  it('ends the earlier one of its location, which may have gone to somebody else, and no other', async () => {
+    const [earlier, ofHub] = [await makeLink(), await makeLink('hub')];
+    const link = await makeLink();
+    const statuses = await Promise.all([earlier, ofHub, link].map(async (each) => (await browser().get(each)).status));
+    expect(statuses).toEqual([404, 200, 200]);
+  });
+
   it('is used by one of two owners who finish at the same moment', async () => {
     const link = await makeLink();
     const browsers = [browser(), browser()];

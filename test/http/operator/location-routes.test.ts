@@ -371,6 +371,10 @@ describe('a location by the API', () => {
     expect((await put('nowhere', standard(), { 'if-match': '*' })).status).toBe(412);
     expect(await rowOf('nowhere')).toBeUndefined();
     expect((await put('raced', standard(), { 'if-match': 'nonsense' })).status).toBe(400);
+    // Somebody else created it meanwhile.
+    expect((await put('raced', standard(), { 'if-none-match': '*' })).status).toBe(412);
+    expect((await put('raced', standard(), { 'if-none-match': now })).status).toBe(400);
+    expect((await put('raced-too', standard(), { 'if-none-match': '*' })).status).toBe(201);
     expect((await patch('raced', { name: 'C' }, { 'if-match': `${old}, ${now}` })).status).toBe(200);
     expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
   });
