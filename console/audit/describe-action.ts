@@ -23,6 +23,7 @@ const ACTS: Readonly<Record<string, string>> = {
   'connect by link': 'connected the location by a link',
   disconnect: 'disconnected the location',
   certify: 'certified the connection',
+  doctor: 'had the service check itself',
   issue: 'issued a token of the location',
   revoke: 'revoked a token of the location',
   'issue token': 'issued an operator token',
@@ -40,7 +41,7 @@ const ACTS: Readonly<Record<string, string>> = {
 };
 
 /** Actions that change nothing. */
-const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'be refused']);
+const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'doctor', 'be refused']);
 
 export const ACT_CODES: readonly string[] = Object.keys(ACTS);
 

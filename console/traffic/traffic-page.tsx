@@ -3,6 +3,7 @@ import { ask, query } from '../api.ts';
 import { Chart } from '../parts/chart.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { clockTime } from '../parts/clock-time.ts';
+import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { useFilters } from '../parts/use-filters.ts';
@@ -21,13 +22,13 @@ const HOURS = [
 ] as const;
 
 export function TrafficPage() {
-  const [filters, change] = useFilters('hours', 'location', 'integration');
-  const { hours, location, integration } = filters;
+  const [filters, change] = useFilters('hours', 'location', 'group', 'integration');
+  const { hours, location, group, integration } = filters;
   const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const loaded = useLastValue(
     useLoaded(
-      (signal) => ask<Answer>('GET', `/traffic${query({ hours, location, integration })}`, { signal }),
-      [hours, location, integration],
+      (signal) => ask<Answer>('GET', `/traffic${query({ hours, location, group, integration })}`, { signal }),
+      [hours, location, group, integration],
       EVERY_MS,
     ),
   );
@@ -41,6 +42,12 @@ export function TrafficPage() {
           value={integration}
           options={[['', 'all'], ...integrations(known.value, integration).map((name) => [name, name] as const)]}
           onChoose={(integration) => change({ integration })}
+        />
+        <GroupChoice
+          page="traffic"
+          value={group}
+          locations={known.value?.locations ?? []}
+          onChoose={(group) => change({ group })}
         />
         <Written
           id="traffic-location"

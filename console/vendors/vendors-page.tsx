@@ -1,35 +1,45 @@
 import { ask, query } from '../api.ts';
+import { GroupChoice } from '../parts/group-choice.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { Scorecard, Scorecards } from '../wire.ts';
+import type { ListedLocations, Scorecard, Scorecards } from '../wire.ts';
 import { ScoreTable } from './score-table.tsx';
 
 const EVERY_MS = 60_000;
 
 /** The scorecard of each vendor. If the address names an integration, the scorecard of each of its locations. */
 export function VendorsPage() {
-  const [{ integration }] = useFilters('integration');
+  const [{ integration, group }, change] = useFilters('integration', 'group');
+  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   const loaded = useLoaded(
-    (signal) => ask<Scorecards>('GET', `/scorecards${query({ integration })}`, { signal }),
-    [integration],
+    (signal) => ask<Scorecards>('GET', `/scorecards${query({ integration, group })}`, { signal }),
+    [integration, group],
     EVERY_MS,
   );
   return (
     <Page title={integration === '' ? 'Vendors' : `Vendors: ${integration}`}>
       {integration !== '' && (
         <p>
-          <a href="/console/vendors">All vendors</a>
+          <a href={`/console/vendors${query({ group })}`}>All vendors</a>
         </p>
       )}
+      <search class="filters">
+        <GroupChoice
+          page="vendors"
+          value={group}
+          locations={known.value?.locations ?? []}
+          onChoose={(group) => change({ group })}
+        />
+      </search>
       <Loading loaded={loaded}>
         {({ scorecards }) =>
           scorecards.length === 0 ? (
             <p class="sheet">No orders in the last seven days.</p>
           ) : (
-            scorecards.map((each) => <Card key={each.locationId ?? each.integration} scorecard={each} />)
+            scorecards.map((each) => <Card key={each.locationId ?? each.integration} scorecard={each} group={group} />)
           )
         }
       </Loading>
@@ -37,10 +47,10 @@ export function VendorsPage() {
   );
 }
 
-function Card({ scorecard }: { scorecard: Scorecard }) {
+function Card({ scorecard, group }: { scorecard: Scorecard; group: string }) {
   const { integration, locationId } = scorecard;
   const name = locationId ?? integration;
-  const href = locationId === null ? `/console/vendors${query({ integration })}` : pageOf.location(locationId);
+  const href = locationId === null ? `/console/vendors${query({ integration, group })}` : pageOf.location(locationId);
   return (
     <section class="sheet" aria-label={name}>
       <h2>

@@ -3,7 +3,7 @@ import type { ReplayMany } from '../wire.ts';
 /** The filter in the address. An empty string means no filter. */
 export type WebhookFilter = Record<(typeof FILTERS)[number], string>;
 
-export const FILTERS = ['location', 'integration', 'outcome', 'oldToken', 'order', 'since', 'until'] as const;
+export const FILTERS = ['location', 'group', 'integration', 'outcome', 'oldToken', 'order', 'since', 'until'] as const;
 
 /** The request that replays all matching webhooks, or why it is not possible. */
 export function replayOf({ order, oldToken, ...filter }: WebhookFilter): ReplayMany | { why: string } {

@@ -34,7 +34,13 @@ export function WebhooksFilters({
         ]}
         onChoose={(oldToken) => change({ oldToken })}
       />
-      <PlaceFilters page="webhooks" location={filter.location} integration={filter.integration} change={change} />
+      <PlaceFilters
+        page="webhooks"
+        location={filter.location}
+        group={filter.group}
+        integration={filter.integration}
+        change={change}
+      />
       <Written
         id="webhooks-order"
         label="Order id"

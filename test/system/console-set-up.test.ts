@@ -204,3 +204,11 @@ it('locations, orders and the board can be limited to a group', async () => {
     expect(await page.getByLabel('Group').inputValue()).toBe('brand-nord');
   }
 });
+
+it.each(['webhooks', 'traffic', 'vendors', 'audit'])('%s can be limited to a group', async (name) => {
+  const { page } = await pass.open(`/console/${name}`);
+  const asked = page.waitForResponse((response) => response.url().includes('group=brand-nord'));
+  await page.getByLabel('Group').selectOption('brand-nord');
+  expect((await asked).status()).toBe(200);
+  expect(new URL(page.url()).searchParams.get('group')).toBe('brand-nord');
+});
