@@ -9,7 +9,7 @@ import { listProviders } from '../operators/provider-operations.ts';
 import { NotDone, type Ask, type Operation, type Options } from '../operators/operation.ts';
 import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
-import { describe } from './failures.ts';
+import { WrongFiles, describe } from './failures.ts';
 import { SCHEMA_FILE, locationFileSchema, readLocationFiles, writeLocationFile } from './location-files.ts';
 import { examples, print, sections, table } from './print.ts';
 
@@ -86,7 +86,7 @@ async function apply(
 ): Promise<void> {
   const { locations, problems } = await readLocationFiles(files, await providersBy(ask));
   // Exit code 2 means planned changes, so wrong files are an error like any other.
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  if (problems.length > 0) throw new WrongFiles(problems.join('\n'));
   const described = new Set(locations.map(({ id }) => id));
   const inputs = locations.map(({ id, file: _file, ...location }) => ({ ...location, locationId: id }));
   const left = prune ? (await locationsBy(ask, group)).filter(({ locationId }) => !described.has(locationId)) : [];
@@ -169,7 +169,8 @@ function stepsInWords(steps: readonly Step[], are: 'planned' | 'done'): string {
   const rows = steps
     .filter(({ action, problem }) => action !== 'none' || problem !== undefined)
     .flatMap(({ locationId, action, changes, problem }) => {
-      if (problem !== undefined) return [{ location: locationId, '': action, field: '', before: '', after: problem }];
+      const isStuck = problem !== undefined;
+      if (isStuck) return [{ location: locationId, '': 'not possible', field: '', before: '', after: problem }];
       if (action !== 'change') return [{ location: locationId, '': action, field: '', before: '', after: '' }];
       return changes.map((change, nth) => ({
         location: nth === 0 ? locationId : '',

@@ -8,6 +8,11 @@ const FAILED = 1;
 const WRONG_INPUT = 2;
 const NOT_FOUND = 3;
 
+/** What is wrong with files, one line each. The lines are our own words. */
+export class WrongFiles extends Error {
+  override readonly name = 'WrongFiles';
+}
+
 /** Prints an error to standard error. @returns the exit code */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
@@ -18,7 +23,7 @@ export function report(error: unknown): number {
 
 /** Describes an error. A refused connection is an AggregateError: one error per address, and no message of its own. */
 export function describe(error: unknown): string {
-  if (error instanceof WrongEnvironment) return error.message;
+  if (error instanceof WrongEnvironment || error instanceof WrongFiles) return error.message;
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describe))].join(', ');
   const message = error instanceof Error ? error.message : String(error);
   return message.split('\n', 1)[0] ?? '';

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
-import { askService } from '../operators/ask-service.ts';
+import { NotSignedIn, askService, reasonOf } from '../operators/ask-service.ts';
 import { NotDone } from '../operators/operation.ts';
 import { listProviders } from '../operators/provider-operations.ts';
 import { examples, print } from './print.ts';
@@ -46,7 +46,9 @@ ${examples('expediter login https://operators.example.com', 'expediter login htt
       const url = readServiceUrl(given);
       const token = fromInput ? (await text(process.stdin)).trim() : await signIn(url);
       // A wrong token is found now, and not by the next command.
-      await askService({ url, token })(listProviders, {});
+      await askService({ url, token })(listProviders, {}).catch((error: unknown) => {
+        throw error instanceof NotSignedIn ? new NotDone(400, `${url} does not accept this token`) : error;
+      });
       const file = await storeLogin(process.env, { url, token });
       print(command, { url, file }, `You are signed in at ${url}. The login is in ${file}`);
     });
@@ -93,7 +95,7 @@ async function send(url: string, body: object): Promise<unknown> {
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(30_000),
   }).catch((error: unknown) => {
-    throw new Error(`${new URL(url).origin} does not answer`, { cause: error });
+    throw new Error(`${new URL(url).origin} does not answer: ${reasonOf(error)}`, { cause: error });
   });
   const json: unknown = await answer.json().catch(() => undefined);
   if (answer.ok) return json;

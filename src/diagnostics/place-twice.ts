@@ -160,7 +160,8 @@ export function fixForAnswer(exchange: Exchange | undefined, location: Location)
   if (location.provider.builtForUs === undefined || exchange === undefined)
     return `see what each answer means: ${page}`;
   const { status } = exchange;
-  if (status === undefined) return `answer first, then print: ${page}`;
+  if (status === undefined)
+    return `check that ordersUrl leads to the POS. If it does, answer first, then print: ${page}`;
   if (status === 401 || status === 403) {
     return (
       'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +

@@ -1,6 +1,6 @@
 import { commandLineActor } from '../cli/command-line-actor.ts';
 import { loadProviders, settingsRules, withDatabase } from '../cli/settings-rules.ts';
-import { readConfigOf, type Config } from '../server/config.ts';
+import { WrongEnvironment, readConfigOf, type Config } from '../server/config.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
@@ -32,7 +32,7 @@ export async function withAskDatabase<Result>(
 ): Promise<Result> {
   const reads = operations.flatMap((operation) => operation.reads ?? []);
   if (operations.every(({ whileAway }) => whileAway === true)) return work(await askWithoutDatabase(reads));
-  const env = readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
+  const env = readOwn(reads);
   const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
   const settings = rules && settingsOf(rules);
   const unread = (): never => {
@@ -89,6 +89,18 @@ export async function withAskDatabase<Result>(
     },
     connections,
   );
+}
+
+/** @throws WrongEnvironment that also names the API, if there is no database */
+function readOwn(reads: readonly (keyof Config)[]): Config {
+  try {
+    return readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
+  } catch (error) {
+    if (!(error instanceof WrongEnvironment) || process.env['DATABASE_URL'] !== undefined) throw error;
+    throw new WrongEnvironment(
+      `${error.message}\nOr use the API of a service: expediter login <url>, or set EXPEDITER_URL and EXPEDITER_TOKEN`,
+    );
+  }
 }
 
 /** Leaves out what the API would leave out. */

@@ -13,6 +13,11 @@ const WAIT_MAX_S = 10;
 const SILENCE_MS = 60_000;
 const CLIENT_ERRORS = [400, 403, 404, 409, 412, 422] as const;
 
+/** The service does not accept the token. */
+export class NotSignedIn extends Error {
+  override readonly name = 'NotSignedIn';
+}
+
 /** Lists of many locations are long. */
 const send = boundedFetch(64 * 2 ** 20);
 
@@ -129,7 +134,8 @@ function revive(_name: string, value: unknown): unknown {
 
 function refusalOf(status: number, text: string, url: string): Error {
   const detail = detailOf(text) ?? `the service answered ${status} without a reason: check that ${url} is its URL`;
-  if (status === 401) return new Error(`You are not signed in at ${url}, or no longer. Run: expediter login ${url}`);
+  if (status === 401)
+    return new NotSignedIn(`You are not signed in at ${url}, or no longer. Run: expediter login ${url}`);
   const known = CLIENT_ERRORS.find((each) => each === status);
   return known === undefined ? new Error(detail) : new NotDone(known, detail);
 }
@@ -142,9 +148,16 @@ function detailOf(text: string): string | undefined {
   }
 }
 
-function reasonOf(error: unknown): string {
+/** Codes of Node for a certificate that no known authority signed. */
+const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;
+
+/** Says why a service could not be reached. */
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'TimeoutError') return `no answer in ${ANSWER_MS / 1_000} s`;
   const { cause } = error;
-  return cause instanceof Error ? ((cause as NodeJS.ErrnoException).code ?? cause.message) : error.message;
+  if (!(cause instanceof Error)) return error.message;
+  const { code = cause.message } = cause as NodeJS.ErrnoException;
+  if (!UNTRUSTED.test(code)) return code;
+  return `its certificate is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority`;
 }

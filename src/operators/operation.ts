@@ -1,14 +1,13 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Action } from '../core/operators/audit.ts';
-import { toCauseText } from '../core/domain/cause-text.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { ShapeIssue } from '../core/domain/shape-issues.ts';
 import type { Actor, NeededRole, Scope } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
-import { WrongLocation } from '../core/locations/locations.ts';
+import { WrongLocation, inSettings } from '../core/locations/locations.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
@@ -292,8 +291,7 @@ export const noSuch = {
 /** The wrong settings of a location, with their paths in the body. */
 function issuesOf(cause: WrongLocation['cause']): { issues: ShapeIssue[] } | undefined {
   if (cause?.code !== 'wrong_settings') return undefined;
-  const issues = cause.issues.map((issue) => ({ ...issue, path: toCauseText(`settings.${issue.path}`) }));
-  return { issues };
+  return { issues: cause.issues.map(inSettings) };
 }
 
 /** Runs an operation for a request or a command. @throws NotDone */

@@ -126,6 +126,11 @@ describe.each([
     ['wrong YAML', { 'a.yaml': 'id: [club-1' }, /a\.yaml:\d+: this is not valid YAML/],
     ['a field that nobody knows', { 'a.yaml': `${file('club-1')}colour: hunter2` }, /a\.yaml: .*colour/],
     ['one location twice', { 'a.yaml': file('club-1'), 'b.yaml': file('club-1') }, /club-1 is also in .*a\.yaml/],
+    [
+      'all that is wrong at once',
+      { 'a.yaml': file('club-1', 'secret: env:NOWHERE'), 'b.yaml': file('club-2', 'secret: env:NEITHER') },
+      /variable NOWHERE.*\n.*variable NEITHER/,
+    ],
     ['no location', { 'a.txt': 'x' }, /no file describes a location/],
     ['settings that the POS would not take', { 'a.yaml': file('club-1', 'unsigned: false') }, /Nothing was changed/],
   ])('refuses %s, says where, and changes nothing', async (_name, files, words) => {

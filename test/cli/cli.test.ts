@@ -127,20 +127,20 @@ describe('the command line', () => {
     [
       'a field that is wrong',
       { ordersUrl: SETTINGS.ordersUrl, secret: 'hunter2-hunter2' },
-      /settings: secret: is not a Standard Webhooks/,
+      /settings\.secret is not a Standard Webhooks/,
     ],
-    ['a field that is missing', {}, /settings: ordersUrl: /],
+    ['a field that is missing', {}, /settings\.ordersUrl is missing; a string is required$/m],
     [
       'a secret that is forgotten',
       { ordersUrl: SETTINGS.ordersUrl },
-      /settings: secret: is missing, .*"unsigned": true$/m,
+      /settings\.secret is missing, .*"unsigned": true$/m,
     ],
     [
       'a secret beside the word that there is none',
       { ...SETTINGS, secret: SECRET },
-      /settings: unsigned: contradicts secret/,
+      /settings\.unsigned contradicts secret/,
     ],
-    ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings: .*"colour"/],
+    ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings has no field colour$/m],
     ['no object at all', 'hunter2', /settings is a string; an object is required/],
     [
       'a URL without TLS',
@@ -234,6 +234,7 @@ describe('the command line', () => {
     expect(code).toBe(1);
     expect(error).toMatch(/^ {2}DATABASE_URL: is required\. Example: postgres:\/\//m);
     expect(error).toMatch(/^ {2}SETTINGS_KEY: .+\. Example: 2026-01:/m);
+    expect(error).toMatch(/^Or use the API of a service: expediter login <url>/m);
     expect(error).not.toMatch(/PORT|ORDER_API_URL/);
   });
 

@@ -45,7 +45,7 @@ describe('pretty JSON', () => {
 });
 
 describe('the filter', () => {
-  const none = { location: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
+  const none = { location: '', group: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
 
   it('can be replayed as a whole only if the API accepts it', () => {
     expect(replayOf(none)).toMatchObject({ why: expect.stringContaining('outcome') });

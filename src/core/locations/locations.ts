@@ -4,11 +4,10 @@ import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
-import { describeIssues } from '../domain/order.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
-import { shapeIssues } from '../domain/shape-issues.ts';
+import { shapeIssues, type ShapeIssue } from '../domain/shape-issues.ts';
 import { type AllowedHosts, findRefusedUrl } from '../egress/allowed-hosts.ts';
 import { keyOfGrant } from './credential-store.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
@@ -123,8 +122,9 @@ export function parseSettings(
   }
   const parsed = schemaOf(provider).safeParse(settings, { reportInput: true });
   if (!parsed.success) {
-    throw new WrongLocation(`settings: ${describeIssues(parsed.error)}`, {
-      cause: { code: 'wrong_settings', issues: shapeIssues(parsed.error) },
+    const issues = shapeIssues(parsed.error);
+    throw new WrongLocation(issues.map((issue) => issueInWords(inSettings(issue))).join('; '), {
+      cause: { code: 'wrong_settings', issues },
     });
   }
   if (publicUrl === undefined && provider.needsPublicUrl?.(parsed.data)) {
@@ -134,6 +134,11 @@ export function parseSettings(
     );
   }
   return { provider, settings: parsed.data };
+}
+
+/** An issue of settings, with its path in the location. */
+export function inSettings(issue: ShapeIssue): ShapeIssue {
+  return { ...issue, path: toCauseText(issue.path === '' ? 'settings' : `settings.${issue.path}`) };
 }
 
 /** The provider's schema for settings that are about to be stored. It may be stricter than that for stored settings. */

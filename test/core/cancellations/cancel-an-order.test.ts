@@ -592,7 +592,12 @@ describe('in doubt', () => {
       await webhook('exact', { serviceOrderId: id, status: 'received' });
       return 'absent';
     };
-    await older(id, 60);
+    // It is not sent again before it is cancelled, which would make its last request young.
+    await system.query(
+      `UPDATE placements SET next_attempt_at = now() + interval '1 h', request_ended_at = request_ended_at - interval '60 s'
+       WHERE service_order_id = $1`,
+      [id],
+    );
     await cancel(order);
     expect(await cancelIs(id, 'by_phone')).toMatchObject({ cause: { code: 'cancel_ticket_missing' } });
     expect(await state(id)).toBe('sent');

@@ -1,5 +1,8 @@
 /** `expediter login`: a person signs in at a real OpenID provider by a device code, and commands then use the API. */
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -10,6 +13,8 @@ import { runCli } from '../../support/run-cli.ts';
 import type { Ended } from '../../support/run-program.ts';
 import { startOidcProvider, type OidcProvider } from '../../support/start-oidc-provider.ts';
 import { until } from '../../support/until.ts';
+
+const TLS = new URL('../../support/postgres-tls/', import.meta.url);
 
 let oidc: OidcProvider;
 let stage: Stage;
@@ -158,6 +163,21 @@ it('stores a named token for commands, which only its owner can read, and forget
   expect(await cli('logout')).toMatchObject({ code: 3 });
 });
 
+it('says how to trust a service whose certificate is of an authority of its own', async () => {
+  const [cert, key] = await Promise.all(['crt', 'key'].map((end) => readFile(new URL(`server.${end}`, TLS))));
+  const server = createServer({ cert, key }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const at = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const said = await Promise.all([
+    runCli({ EXPEDITER_URL: at, EXPEDITER_TOKEN: 'exo_wrong' }, ['location', 'list']),
+    runCli({ XDG_CONFIG_HOME: home }, ['login', at]),
+  ]);
+  for (const { code, error } of said) {
+    expect([code, error]).toEqual([1, expect.stringContaining('Set NODE_EXTRA_CA_CERTS to a file')]);
+  }
+  server.close();
+});
+
 it('sends no token over plain http to another machine, and stores none that is wrong', async () => {
   const login = (at: string): Promise<Ended> =>
     runCli({ XDG_CONFIG_HOME: home }, ['login', at, '--token'], 'exo_wrong');
@@ -166,7 +186,7 @@ it('sends no token over plain http to another machine, and stores none that is w
     error: expect.stringContaining('https://') as string,
   });
   const wrong = await login(url);
-  expect(wrong).toMatchObject({ code: 1, error: expect.stringContaining('not signed in') as string });
+  expect(wrong).toMatchObject({ code: 2, error: expect.stringContaining('does not accept this token') as string });
   expect(wrong.error).not.toContain('exo_wrong');
   expect(await cli('logout')).toMatchObject({ code: 3 });
 });

@@ -82,7 +82,7 @@ it('with settings that cannot be used never leaves the house', async () => {
   const before = placed.length;
   await stage.query(`UPDATE locations SET integration = 'standard' WHERE location_id = 'club-1'`);
   const { body } = await operator.post('/locations/club-1/test-order');
-  expect(body).toMatchObject({ state: 'failed', problem: expect.stringMatching(/^settings: /) });
+  expect(body).toMatchObject({ state: 'failed', problem: expect.stringMatching(/^settings/) });
   expect(placed.length).toBe(before);
 });
 
