@@ -94,7 +94,7 @@ export async function withAskDatabase<Result>(
 /** @throws WrongEnvironment that also names the API, if there is no database */
 function readOwn(reads: readonly (keyof Config)[]): Config {
   try {
-    return readConfigOf(process.env, 'DATABASE_URL', ...reads) as Config;
+    return readConfigOf(process.env, 'DATABASE_URL', ...reads);
   } catch (error) {
     if (!(error instanceof WrongEnvironment) || process.env['DATABASE_URL'] !== undefined) throw error;
     throw new WrongEnvironment(

@@ -77,7 +77,7 @@ describe('variables', () => {
     expect(written).toEqual(new Set([...used, 'COMPOSE_PROFILES']));
   });
 
-  it.each(['SETTINGS_KEY', 'OPERATOR_TOKEN', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
+  it.each(['SETTINGS_KEY', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
     '%s has no default: without it Compose stops and says where to look',
     (name) => {
       expect(example).toMatch(new RegExp(`^# (openssl|echo) .*\n(#.*\n)?${name}=$`, 'm'));
@@ -88,13 +88,25 @@ describe('variables', () => {
     },
   );
 
+  it('lets OPERATOR_TOKEN go when Prometheus has a token of its own', () => {
+    expect(env['METRICS_TOKEN']).toBe(env['OPERATOR_TOKEN']);
+    expect(env['METRICS_TOKEN']).toMatch(/^[0-9a-f]{64}$/);
+    const none = readDotEnv(example);
+    const { OPERATOR_TOKEN: _token, METRICS_TOKEN: _metrics, ...others } = env;
+    expect(() => readCompose({ ...others, METRICS_TOKEN: none['METRICS_TOKEN'] ?? '' })).toThrow(
+      'required variable METRICS_TOKEN is missing a value: see .env.example',
+    );
+    const { services } = readCompose({ ...others, METRICS_TOKEN: 'exo_of-prometheus' });
+    expect(services['expediter-1']?.environment).toMatchObject({ OPERATOR_TOKEN: '' });
+  });
+
   it('has secrets only from variables that are required, or optional for the service', () => {
     const text = read('deploy/compose/compose.yaml');
     const given = [...text.matchAll(/^ +(\w*(?:PASSWORD|TOKEN|KEY)\w*): (.*)$/gm)];
     expect(given.length).toBeGreaterThan(5);
     for (const [, name = '', value] of given) {
       expect(value, name).toMatch(
-        name === 'ORDER_API_TOKEN' ? /^\$\{ORDER_API_TOKEN:-\}$/ : /^(&[\w-]+ )?\$\{\w+:\?|^\*/,
+        /^(ORDER_API|OPERATOR)_TOKEN$/.test(name) ? /^\$\{\w+:-\}$/ : /^(&[\w-]+ )?\$\{\w+:\?|^\*/,
       );
     }
   });

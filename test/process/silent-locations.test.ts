@@ -31,7 +31,6 @@ describe('a vendor whose POS is silent everywhere', () => {
           `(SELECT DISTINCT location_id FROM placements JOIN placement_attempts USING (service_order_id)
             WHERE outcome = 'TryAgain' AND location_id LIKE '${prefix}-%') AS l`,
         )) === 12,
-      30_000,
     );
     await until(async () => vendors.opens() > before && (await vendors.underWay()) === 0);
     vendors.silent.behave = () => 'hang';
@@ -49,7 +48,7 @@ describe('a vendor whose POS is silent everywhere', () => {
       return placement?.['cause'] !== null && placement;
     });
     expect(waiting).toMatchObject({ state: 'waiting', attempts: 0, cause: { code: 'circuit_open' } });
-    expect(await vendors.timeToSend('neighbour')).toBeLessThan(2_000);
+    expect(await vendors.sendsMeanwhile('neighbour')).toBe(true);
     expect(vendors.lines('circuit closed')).toBe(before + 1);
   });
 

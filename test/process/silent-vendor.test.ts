@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => vendors?.stop());
 
 it('a vendor whose POS is silent everywhere keeps no other vendor waiting from the first moment on, is tried by a few calls at a time, and recovers by itself', async () => {
-  const { system, silent, openAt, count, opens, underWay, allSent, lines, timeToSend } = vendors;
+  const { system, silent, openAt, count, opens, underWay, allSent, lines, sendsMeanwhile } = vendors;
   silent.behave = () => 'hang';
   // More than there are workers, and no more at first: the vendor is known to hang once a call has timed out.
   await openAt('hung', 240, 1);
@@ -22,7 +22,7 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
     await sleep(PAUSE_MS);
     return silent.requests >= 168 && (await count('placements WHERE location_id IS NULL')) === 0;
   });
-  expect(await timeToSend('other')).toBeLessThan(2_000);
+  expect(await sendsMeanwhile('other')).toBe(true);
   expect(opens()).toBe(0);
   await Promise.all(Array.from({ length: 240 }, (_, nth) => system.placeOrder({ locationId: `hung-${nth}` })));
 
@@ -33,7 +33,7 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
   const requests = silent.requests;
   for (let each = 0; each < 20; each += 1) {
     await system.placeOrder({ locationId: `hung-${each}` });
-    expect(await timeToSend('other')).toBeLessThan(2_000);
+    expect(await sendsMeanwhile('other')).toBe(true);
     expect(await underWay()).toBeLessThanOrEqual(4);
   }
   expect(silent.requests - requests).toBeLessThanOrEqual(8);

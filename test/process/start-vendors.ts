@@ -22,8 +22,8 @@ export type Vendors = {
   allSent(): Promise<boolean>;
   /** Who has been refused often waits long. */
   makeDue(): Promise<unknown>;
-  /** @returns milliseconds from the signal to `sent` */
-  timeToSend(locationId: string): Promise<number>;
+  /** Whether an order of this location is sent before the calls that hang now, if any, have ended. */
+  sendsMeanwhile(locationId: string): Promise<boolean>;
   stop(): Promise<void>;
 };
 
@@ -64,11 +64,18 @@ export async function startVendors(): Promise<Vendors> {
         `UPDATE placements SET next_attempt_at = now()
          WHERE finished_at IS NULL AND lease_id IS NULL AND next_attempt_at <> 'infinity'`,
       ),
-    async timeToSend(locationId) {
-      const began = performance.now();
+    async sendsMeanwhile(locationId) {
+      const hanging = await system.query(
+        'SELECT service_order_id AS id, attempt FROM placement_attempts WHERE ended_at IS NULL',
+      );
       const { serviceOrderId } = await system.placeOrder({ locationId });
-      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent', 30_000);
-      return performance.now() - began;
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+      const left = await system.query(
+        `SELECT FROM placement_attempts JOIN unnest($1::text[], $2::int[]) AS h (id, nth)
+           ON service_order_id = h.id AND attempt = h.nth WHERE ended_at IS NULL`,
+        [hanging.map(({ id }) => id), hanging.map(({ attempt }) => attempt)],
+      );
+      return hanging.length === 0 || left.length > 0;
     },
     stop: async () => void (await Promise.all([system, vendors.silent, pos, other].map((each) => each.stop()))),
   };

@@ -74,7 +74,11 @@ function replaceVariables(text: string, env: Record<string, string>): string {
   });
 }
 
-/** The variables of a file such as .env. */
+/** The variables of a file such as .env. A value may name those above it. */
 export function readDotEnv(text: string): Record<string, string> {
-  return Object.fromEntries([...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
+  const env: Record<string, string> = {};
+  for (const [, name = '', value = ''] of text.matchAll(/^([A-Z_]+)=(.*)$/gm)) {
+    env[name] = value.replaceAll(/\$(\w+)/g, (_, other: string) => env[other] ?? '');
+  }
+  return env;
 }

@@ -4,7 +4,17 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -156,6 +166,7 @@ beforeAll(async () => {
     PUBLIC_HOST,
     OPERATOR_HOST,
     OPERATOR_TOKEN,
+    METRICS_TOKEN: OPERATOR_TOKEN,
     ORDER_API_URL: platform.url,
     SETTINGS_KEY: `test:${Buffer.alloc(32, 'k').toString('base64')}`,
     OWNER_PASSWORD: 'a'.repeat(64),
@@ -214,15 +225,26 @@ beforeAll(async () => {
     throw new Error(caddy.output(), { cause: error });
   });
 
-  const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, unsigned: true });
-  const put = ['location', 'put', '--location', 'club-1', '--integration', 'standard', '--settings', '-'];
-  const location = await expediter(put, settings);
-  expect(location, location.error).toMatchObject({ code: 0 });
-  const issued = JSON.parse((await expediter(['token', 'issue', '--location', 'club-1', '--json'])).out) as {
-    url: string;
-  };
-  expect(issued.url).toMatch(`https://${PUBLIC_HOST}/webhook/standard/club-1?token=`);
-  webhook = issued.url.slice(`https://${PUBLIC_HOST}`.length);
+  const locations = join(folder, 'locations');
+  mkdirSync(locations);
+  for (const nth of [1, 2, 3]) {
+    const how = nth === 1 ? 'unsigned: true' : `secret: stdin:SECRET_${nth}`;
+    const file = `id: club-${nth}\nintegration: standard\nsettings:\n  ordersUrl: ${pos.ordersUrl}\n  ${how}\n`;
+    writeFileSync(join(locations, `club-${nth}.yaml`), file);
+  }
+  const secrets = [2, 3].map((nth) => `SECRET_${nth}=whsec_${Buffer.alloc(32, nth).toString('base64')}\n`).join('');
+  const applied = await expediter(['apply', '-f', locations, '--yes'], secrets);
+  expect(applied, applied.error).toMatchObject({ code: 0, out: expect.stringContaining('3 created') as string });
+  expect(await expediter(['apply', '-f', locations], secrets)).toMatchObject({ code: 0 });
+  const [issued] = await Promise.all(
+    ['club-1', 'club-2', 'club-3'].map(async (id) => {
+      const { out } = await expediter(['token', 'issue', '--location', id, '--json']);
+      return JSON.parse(out) as { url: string };
+    }),
+  );
+  const { url = '' } = issued ?? {};
+  expect(url).toMatch(`https://${PUBLIC_HOST}/webhook/standard/club-1?token=`);
+  webhook = url.slice(`https://${PUBLIC_HOST}`.length);
 });
 
 afterAll(async () => {
@@ -380,11 +402,11 @@ describe('backup.sh', () => {
     age('expediter-13.dump', 13);
     age('expediter-15.dump', 15);
     const gone = await expediter(
-      ['location', 'put', '--location', 'club-2', '--integration', 'standard', '--settings', '-'],
+      ['location', 'put', '--location', 'club-4', '--integration', 'standard', '--settings', '-'],
       JSON.stringify({ ordersUrl: pos.ordersUrl, unsigned: true }),
     );
     expect(gone).toMatchObject({ code: 0 });
-    expect((await expediter(['location', 'list'])).out).toContain('club-2');
+    expect((await expediter(['location', 'list'])).out).toContain('club-4');
 
     const restored = await asPostgres('backup.sh', ['restore', dump], env());
     expect(restored, restored.error).toMatchObject({ code: 0 });
@@ -392,7 +414,7 @@ describe('backup.sh', () => {
     expect(migrated, migrated.error).toMatchObject({ code: 0 });
     const { out } = await expediter(['location', 'list']);
     expect(out).toContain('club-1');
-    expect(out).not.toContain('club-2');
+    expect(out).not.toContain('club-4');
     first = await startProcess(1);
     await until(async () => (await atPublic(webhook, report('order-1'))).status === 200);
 

@@ -45,13 +45,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('serves what src is now, without a gap, and leaves nothing behind', { timeout: 90_000 }, async () => {
+it('serves what src is now, without a gap, and leaves nothing behind', { timeout: 240_000 }, async () => {
   const dir = join(folder, '.dev');
   dev = runDemo(['--watch', '--dir', dir], { dir, demo: join(folder, 'demo/demo.ts') });
   const { child, code, stdout, stderr, leftBehind } = dev;
   const shown = await until(
     () => /Drive one: +curl -X POST '(\S+)'.*\n +curl '(\S+)' -d '(.*)'/.exec(stdout()) ?? undefined,
-    30_000,
+    180_000,
   );
   const [, ordersUrl = '', webhookUrl = '', payload = ''] = shown;
 
