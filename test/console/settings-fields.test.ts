@@ -72,6 +72,8 @@ describe('the form of a schema', () => {
   it('can be made of the schema of every integration, and never shows a secret', () => {
     for (const provider of registry.values()) {
       const schema = settingsSchema(provider) as Schema;
+      // Our mark for what is shown is none of JSON Schema.
+      expect(JSON.stringify(schema)).not.toContain('"shown"');
       const made = fieldsOf(schema);
       expect(made.map(({ id }) => id).toSorted()).toEqual(Object.keys(schema.properties ?? {}).toSorted());
       for (const { id, kind } of made) {

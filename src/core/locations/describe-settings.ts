@@ -23,11 +23,15 @@ const schemas = new WeakMap<Provider, Part>();
  */
 export function settingsSchema(provider: Provider): object {
   const { properties = {}, ...schema } = schemaOf(provider);
-  const fields = Object.entries(properties).map(([name, { shown: _shown, ...part }]) => [
+  const fields = Object.entries(properties).map(([name, part]) => [
     name,
     isShown(properties[name]) ? part : { ...part, writeOnly: true },
   ]);
-  return { ...schema, properties: Object.fromEntries(fields) as object };
+  const described = { ...schema, properties: Object.fromEntries(fields) as object };
+  // `shown` is a mark of ours, at any depth. A setting of this name is an object.
+  const withoutMark = (name: string, value: unknown): unknown =>
+    name === 'shown' && value === true ? undefined : value;
+  return JSON.parse(JSON.stringify(described, withoutMark)) as object;
 }
 
 /** A schema of another library, or of a version of zod without JSON Schema, shows nothing. */
