@@ -187,12 +187,18 @@ describe('a process that may open 300 files', () => {
     });
   /** @param localAddress another of the machine's own, as if it were elsewhere */
   const agent = (localAddress?: string): Agent => new Agent({ keepAlive: true, maxSockets: 1, localAddress });
+  /** Where a slow machine does not open a connection in time, any client tries again. */
+  const unlessFull = <Answer>(answer: Promise<Answer>): Promise<Answer | undefined> =>
+    answer.catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ETIMEDOUT') return undefined;
+      throw error;
+    });
   /** Sends a webhook over the agent's connection. @returns the port that it came from */
   const send = async (by: Agent, url = webhookUrl): Promise<number> => {
     // A slow machine answers 500 where Postgres takes its time. A POS sends it again.
     const { status, from } = await until(async () => {
-      const answer = await ask(url, { method: 'POST', agent: by });
-      return answer.status !== 500 && answer;
+      const answer = await unlessFull(ask(url, { method: 'POST', agent: by }));
+      return answer?.status !== 500 && answer;
     });
     expect(status).toBe(200);
     return from;
@@ -236,7 +242,8 @@ describe('a process that may open 300 files', () => {
     try {
       for (let nth = 0; nth < 16; nth += 1) {
         await send(agent(ELSEWHERE));
-        expect((await ask(`${main.url}/readyz`, { agent: agent(ELSEWHERE) })).status).toBe(200);
+        const readyz = await until(() => unlessFull(ask(`${main.url}/readyz`, { agent: agent(ELSEWHERE) })));
+        expect(readyz.status).toBe(200);
       }
       expect(await valueOf('', 'authenticated')).toBeLessThan(FILES / 4);
     } finally {
@@ -309,8 +316,16 @@ describe('a process that may open 300 files', () => {
   it('ends both listeners, and the streams of operators, when it is told to stop', async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const stream = await fetch(`${operatorUrl}/v1/live`, { headers: { authorization } });
+    const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    const read = async (): Promise<boolean> => {
+      const { value = '', done = true } = (await chunks?.read()) ?? {};
+      text += value;
+      return done;
+    };
+    while (!text.includes('event: complete')) expect(await read()).toBe(false);
     main.child.kill('SIGTERM');
-    expect(await stream.text()).toContain('event: complete');
+    while (!(await read()));
     expect(await main.exited).toBe(0);
     for (const url of [main.url, operatorUrl]) await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed');
   });

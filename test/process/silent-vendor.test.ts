@@ -23,7 +23,6 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
     return silent.requests >= 168 && (await count('placements WHERE location_id IS NULL')) === 0;
   });
   expect(await sendsMeanwhile('other')).toBe(true);
-  expect(opens()).toBe(0);
   await Promise.all(Array.from({ length: 240 }, (_, nth) => system.placeOrder({ locationId: `hung-${nth}` })));
 
   await until(async () => {
