@@ -14,8 +14,8 @@ export function addDoctorCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-With EXPEDITER_URL or a login, the service checks itself, which needs the role admin. Without them, or with --local, run
-it on the machine of the service, with its environment. Like the service, it calls Postgres, the ordering platform,
+With EXPEDITER_URL, or with a login and no DATABASE_URL, the service checks itself, which needs the role admin. Otherwise,
+or with --local, run it on the machine of the service, with its environment. Like the service, it calls Postgres, the ordering platform,
 Pub/Sub, the issuer of push tokens, PUBLIC_URL and the POS of each location. It orders and publishes nothing, and
 changes nothing, except that it may renew an access token. It ends within 30 s, and prints no secret and no member data.
 A check is ok, a warning, failed, or skipped because something that it needs failed. Exits 1 if a check failed.

@@ -10,6 +10,7 @@ import { examples, print } from './print.ts';
 import { forgetLogin, readServiceUrl, storeLogin } from './stored-login.ts';
 
 const request = boundedFetch();
+const ANSWER_MS = 30_000;
 
 const Begun = z.object({
   handle: z.string(),
@@ -93,9 +94,9 @@ async function send(url: string, body: object): Promise<unknown> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {
-    throw new Error(`${new URL(url).origin} does not answer: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`${new URL(url).origin} does not answer: ${reasonOf(error, ANSWER_MS)}`, { cause: error });
   });
   const json: unknown = await answer.json().catch(() => undefined);
   if (answer.ok) return json;

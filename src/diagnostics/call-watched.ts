@@ -15,22 +15,28 @@ export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | u
   | { error: unknown }
 );
 
-/** Makes one call to the POS, and records its last exchange. */
+/**
+ * Makes one call to the POS, and records its last exchange.
+ * @throws the reason of `stopping`, if that aborts before the call or during it
+ */
 export async function callWatched<Result>(
-  deps: PosDeps,
+  deps: PosDeps & { stopping?: AbortSignal },
   location: Pick<Location, 'integration' | 'settings'>,
   answerMs: number,
   ask: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<WatchedCall<Result>> {
+  const { stopping } = deps;
+  stopping?.throwIfAborted();
   const { fetch, lastExchange } = watchFetch(deps.posFetch);
   const began = performance.now();
   const since = (): number => Math.round(performance.now() - began);
   try {
-    const limit = { seconds: answerMs / 1000, sent: true };
+    const limit = { seconds: answerMs / 1000, sent: true, ...(stopping && { stopping }) };
     const given = await askPos({ ...deps, posFetch: fetch }, location, limit, ask);
     const milliseconds = since();
     return { given, milliseconds, exchange: await lastExchange() };
   } catch (error) {
+    stopping?.throwIfAborted();
     const milliseconds = since();
     return { error, milliseconds, exchange: await lastExchange() };
   }
@@ -63,7 +69,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
 }
 
 /** Names the fields of a body, but never their values, because a login's answer contains a token. */
-function describeBody(text: string): Exchange {
+export function describeBody(text: string): Exchange {
   if (text.trim() === '') return { line: 'an empty body' };
   try {
     const json: unknown = JSON.parse(text);

@@ -90,13 +90,15 @@ async function probeUrl(endpoint: Endpoint): Promise<Check> {
 }
 
 async function run(
-  deps: CertifyDeps,
+  given: CertifyDeps,
   about: CertifyOptions & { location: Location; endpoint: Endpoint },
   progress: Progress,
 ): Promise<KitchenOrder> {
+  const deps = { ...given, stopping: about.signal };
   const { pool } = deps;
   const { location, limits } = about;
   const since = new Date(deps.now().getTime() - CLOCKS_MS);
+  about.signal.throwIfAborted();
   const made = makeTestOrder(location.locationId, about.contents, deps.now());
   const { claim, order } = await beginTestOrder(pool, made, DEADLINE_S);
   let failed: Problem = NEVER_SENT;

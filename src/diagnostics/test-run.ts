@@ -7,7 +7,8 @@ import type { Location } from '../core/locations/locations.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import type { Check } from './check.ts';
 
-export type PlaceDeps = PosDeps & { pool: Pool };
+/** `stopping` ends a call to the POS early. */
+export type PlaceDeps = PosDeps & { pool: Pool; stopping?: AbortSignal };
 
 export type CertifyDeps = LocationDeps & { keys: SettingsKeys; publicUrl: string };
 

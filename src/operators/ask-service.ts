@@ -27,7 +27,7 @@ const Problem = z.object({ status: z.int(), detail: z.string() });
 export function askService({ url, token }: Service): Ask {
   const ask: Ask = async (operation, input, tell) => {
     const { method, path, body } = requestOf(operation, input);
-    const silence = operation.api?.streams === undefined ? undefined : new AbortController();
+    const silence = operation.api?.streams === undefined ? undefined : watchSilence();
     for (let attempt = 1; ; attempt += 1) {
       const answer = await send(`${url}/v1${path}`, {
         method,
@@ -38,9 +38,12 @@ export function askService({ url, token }: Service): Ask {
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: silence?.signal ?? AbortSignal.timeout(ANSWER_MS),
       }).catch((error: unknown) => {
+        silence?.stop();
         throw new Error(`the service at ${url} does not answer: ${reasonOf(error)}`, { cause: error });
       });
-      if (answer.ok && silence !== undefined) return readProgress(answer, silence, url, tell);
+      if (answer.ok && silence !== undefined)
+        return readProgress(answer, silence.heard, url, tell).finally(silence.stop);
+      silence?.stop();
       const text = await answer.text();
       if (answer.ok) return JSON.parse(text, revive) as object;
       // Nothing was done: the process is at its limit, stops, or has no database.
@@ -61,37 +64,39 @@ export function askService({ url, token }: Service): Ask {
   };
 }
 
+/** A signal that aborts after a silence. */
+function watchSilence(): { signal: AbortSignal; heard(): void; stop(): void } {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  return { signal: silence.signal, heard: () => void timer.refresh(), stop: () => clearTimeout(timer) };
+}
+
 /** Reads the events of an operation with `streams`. @returns the output */
 async function readProgress(
   { body }: Response,
-  silence: AbortController,
+  heard: () => void,
   url: string,
   tell: Tell | undefined,
 ): Promise<object> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
-  const watch = (): NodeJS.Timeout => setTimeout(() => silence.abort(), SILENCE_MS);
-  let silent = watch();
-  try {
-    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      clearTimeout(silent);
-      silent = watch();
-      const events = (rest + chunk).split('\n\n');
-      rest = events.pop() ?? '';
-      for (const event of events) {
-        const [, name, json] = /^event: (.*)\ndata: (.*)$/m.exec(event) ?? [];
-        if (name === undefined || json === undefined) continue;
-        const data = JSON.parse(json, revive) as object;
-        if (name === 'done') return data;
-        if (name === 'failed') throw refusalOf(Problem.parse(data).status, json, url);
-        tell?.(name, data);
-      }
+  for (;;) {
+    const { value } = (await reader?.read().catch(() => undefined)) ?? {};
+    if (value === undefined) {
+      throw new Error(`the connection to the service at ${url} broke, so the service ended the work. Try again`);
     }
-  } catch (error) {
-    if (error instanceof NotDone || !(error instanceof TypeError || silence.signal.aborted)) throw error;
-  } finally {
-    clearTimeout(silent);
+    heard();
+    const events = (rest + value).split('\n\n');
+    rest = events.pop() ?? '';
+    for (const event of events) {
+      const [, name, json] = /^event: (.*)\ndata: (.*)$/m.exec(event) ?? [];
+      if (name === undefined || json === undefined) continue;
+      const data = JSON.parse(json, revive) as object;
+      if (name === 'done') return data;
+      if (name === 'failed') throw refusalOf(Problem.parse(data).status, json, url);
+      tell?.(name, data);
+    }
   }
-  throw new Error(`the connection to the service at ${url} broke, so the service ended the work. Try again`);
 }
 
 function nextOf(part: object | undefined): unknown {
@@ -152,9 +157,9 @@ function detailOf(text: string): string | undefined {
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;
 
 /** Says why a service could not be reached. */
-export function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown, limitMs = ANSWER_MS): string {
   if (!(error instanceof Error)) return 'unknown';
-  if (error.name === 'TimeoutError') return `no answer in ${ANSWER_MS / 1_000} s`;
+  if (error.name === 'TimeoutError') return `no answer in ${limitMs / 1_000} s`;
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;
   const { code = cause.message } = cause as NodeJS.ErrnoException;

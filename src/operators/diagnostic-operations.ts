@@ -11,7 +11,7 @@ import { Check, Finding, PARTS } from '../diagnostics/check.ts';
 import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-checks.ts';
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
-import { NotDone, POS, operation, type Operation, type Tell } from './operation.ts';
+import { NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
 import { LocationParams } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */
@@ -22,15 +22,14 @@ const MISSING = ['received', 'in_progress', 'ready', 'en_route', 'completed', RE
 )[];
 
 const WAIT_S = 300;
-const WAIT_MAX_S = 3_600;
+const WAIT_MAX_S = 900;
 /** The time to wait for a status after another webhook came. A POS repeats a refused webhook within this time. */
 const GRACE_MS = 10_000;
 
 /** One connection runs the checks. The other holds a lock that prevents the commit of a webhook. */
 const CONNECTIONS = 2;
-/** Test orders at the same time in one process. Each keeps two connections of the pool. */
-const RUNS_MAX = 2;
-let runs = 0;
+/** Only one in a process, because it keeps two connections of the pool, which may have only two. */
+let isCertifying = false;
 
 const Contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true });
 
@@ -93,8 +92,8 @@ const certifyLocation = operation({
       throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
     }
     if ((await findLocation(pool, locationId)) === undefined) return undefined;
-    if (runs >= RUNS_MAX) return { refused: 'This process tests other locations now. Try again when they are done.' };
-    runs += 1;
+    if (isCertifying) return { refused: 'This process tests another location now. Try again later.' };
+    isCertifying = true;
     try {
       // Imported here, because no other operation needs these modules.
       const { certify } = await import('../diagnostics/certify.ts');
@@ -118,9 +117,9 @@ const certifyLocation = operation({
       return { ok: isFine(checks), locationId, ...(sent && { order: sent }), checks };
     } catch (error) {
       // An aborted wait throws an error of its own, which does not say why.
-      throw stopped.aborted ? stopped.reason : error;
+      throw stopped.aborted && (error as Error).name === 'AbortError' ? stopped.reason : error;
     } finally {
-      runs -= 1;
+      isCertifying = false;
     }
   },
   fails: ({ ok }) => !ok,
@@ -210,13 +209,13 @@ export const examineDeployment = operation({
         .meta({ description: 'Check only these parts.' }),
     }),
   ),
-  async run({ service, note }, { only }) {
+  async run({ service, stopped, note }, { only }) {
     // Each run opens connections of its own to Postgres.
     if (isExamining) return { refused: 'The doctor already runs in this process. Try again in half a minute.' };
     isExamining = true;
     try {
       const { examine } = await import('../diagnostics/doctor.ts');
-      const findings = await examine(service?.env ?? {}, only);
+      const findings = await unlessDrained(examine(service?.env ?? {}, only), stopped);
       note(sumOf(findings));
       return { ok: isFine(findings), findings };
     } finally {
@@ -250,10 +249,10 @@ async function readContents(file: string): Promise<TestContents> {
 
 /** @returns seconds */
 function readWait(text: string): number {
-  const [, count, unit] = /^(\d{1,5})([smh])$/.exec(text) ?? [];
-  const seconds = Number(count) * (unit === 'h' ? 3_600 : unit === 'm' ? 60 : 1);
+  const [, count, unit] = /^(\d{1,5})([sm])$/.exec(text) ?? [];
+  const seconds = Number(count) * (unit === 'm' ? 60 : 1);
   if (!(seconds > 0 && seconds <= WAIT_MAX_S)) {
-    throw new InvalidArgumentError('Use a duration such as 60s or 5m, up to 1h.');
+    throw new InvalidArgumentError('Use a duration such as 60s or 5m, up to 15m.');
   }
   return seconds;
 }

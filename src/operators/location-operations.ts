@@ -28,6 +28,7 @@ import {
   SETTINGS,
   operation,
   refusing,
+  unlessDrained,
   type Caller,
   type CommandOption,
   type Operation,
@@ -519,19 +520,6 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   resume,
   remove,
 ];
-
-async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
-  const stopped = Promise.withResolvers<never>();
-  const stop = (): void =>
-    stopped.reject(Object.assign(new Error('This process is stopping. Try again.'), { statusCode: 503 }));
-  closing.addEventListener('abort', stop);
-  if (closing.aborted) stop();
-  try {
-    return await Promise.race([work, stopped.promise]);
-  } finally {
-    closing.removeEventListener('abort', stop);
-  }
-}
 
 /** Reads settings for a command. No error message quotes them, because they contain credentials. */
 async function readSettings(source: string): Promise<unknown> {

@@ -3,15 +3,15 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { explainError } from '../http/operator/answer-errors.ts';
 import { failures, json } from '../http/operator/answers.ts';
-import { eventStream, type EventStream } from '../http/operator/event-stream.ts';
+import { RECHECK_MS, eventStream, type EventStream } from '../http/operator/event-stream.ts';
 import { endActionOf, locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import { has, mayPlace, scopeOf } from '../core/operators/operator.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { actionFrom } from '../http/request.ts';
 import { HEADERS, describeApi, perform, type Caller, type Operation, type Options } from './operation.ts';
 
-/** Maximum age of the stream of an operation. The longest operation waits an hour for each of six statuses. */
-const STREAM_MAX_MS = 8 * 3_600_000;
+/** Maximum age of the stream of an operation. The longest operation waits 15 minutes for each of six statuses. */
+const STREAM_MAX_MS = 2 * 3_600_000;
 
 /**
  * Mounts the routes of all operations on a scope whose requests are authenticated and guarded.
@@ -93,10 +93,14 @@ async function streamProgress(
   work: (followed: Pick<Caller, 'tell' | 'stopped'>) => Promise<object>,
 ): Promise<FastifyReply> {
   const over = new AbortController();
-  const stop = (): void =>
-    over.abort(
-      Object.assign(new Error('This process is stopping, and has ended its work. Try again.'), { statusCode: 503 }),
-    );
+  // 503: the client may repeat the request, and nobody has to look for a fault.
+  const end = (why: string): void => over.abort(Object.assign(new Error(why), { statusCode: 503 }));
+  const stop = (): void => end('This process is stopping, and has ended its work. Try again.');
+  const recheck = async (): Promise<void> => {
+    const again = await request.identifyAgain().catch(() => operatorOf(request));
+    if (again === undefined) end('You are no longer signed in.');
+  };
+  const rechecking = setInterval(() => void recheck(), RECHECK_MS).unref();
   closing.addEventListener('abort', stop);
   if (closing.aborted) stop();
   const stream = await new Promise<EventStream>((begun, refused) => {
@@ -104,26 +108,29 @@ async function streamProgress(
     const tell: Caller['tell'] = (event, data) => {
       if (opened === undefined) {
         opened = eventStream({ maxAgeMs: STREAM_MAX_MS });
-        opened.onClose(() => over.abort(new Error('the client has disconnected')));
+        opened.onClose(() => end('The client has disconnected.'));
         begun(opened);
       }
       opened.send({ event, data });
     };
-    const end = async (event: string, data: object, status: number): Promise<void> => {
+    const finish = async (event: string, data: object, status: number): Promise<void> => {
       tell(event, data);
       await endActionOf(request, pool, status);
       opened?.end();
     };
     work({ tell, stopped: over.signal })
       .then(
-        (done) => end('done', done, 200),
+        (done) => finish('done', done, 200),
         async (error: FastifyError) => {
           if (opened === undefined) return refused(error);
           const { headers: _, ...problem } = explainError(error, request.log);
-          return end('failed', problem, problem.status);
+          return finish('failed', problem, problem.status);
         },
       )
-      .finally(() => closing.removeEventListener('abort', stop))
+      .finally(() => {
+        clearInterval(rechecking);
+        closing.removeEventListener('abort', stop);
+      })
       .catch(refused);
   });
   return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream.body);

@@ -271,6 +271,20 @@ export const refusing =
     throw new NotDone(409, `${what}: ${error.message}`);
   };
 
+/** Ends the wait for work that the drain need not wait for. */
+export async function unlessDrained<Result>(work: Promise<Result>, closing: AbortSignal): Promise<Result> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void =>
+    stopped.reject(Object.assign(new Error('This process is stopping. Try again.'), { statusCode: 503 }));
+  closing.addEventListener('abort', stop);
+  if (closing.aborted) stop();
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    closing.removeEventListener('abort', stop);
+  }
+}
+
 /** The operation stopped before its end. The changes that it made until then, `done`, stay. */
 export class PartlyDone extends Error {
   override readonly name = 'PartlyDone';
