@@ -12,10 +12,13 @@ const BEGINNING = 65_536;
 const ANSWER_MS = 10_000;
 const SLOW_ANSWER_MS = 25_000;
 const CUT_AFTER_MS = 14_000;
+/** A slow machine may not commit a webhook in time. Nobody deserves a 500 for long. */
+const AGAIN_MAX = 5;
 
 /** `body` is as it came. */
 type Row = { id: string; outcome: string; reason: string | null; body: Buffer; truncated: boolean; headers: object };
-type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number };
+/** `again`: how often it was sent again, as a POS does after a 500. */
+type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number; again: number };
 
 /**
  * Sends all of them, many at once, and compares answers, rows and orders with what is expected.
@@ -34,10 +37,14 @@ export async function sendInputs(running: RunningTarget, inputs: readonly Hostil
   ];
   const stored = inputs.filter(isStored).length;
   const after = await countWebhooks(running);
+  // One that was answered 500 may be stored all the same.
+  const most = stored + sent.reduce((sum, { again }) => sum + again, 0);
   return [
     ...sent.flatMap(answerDiffers),
     ...(await rowsDiffer(running, sent)),
-    ...(after - before === stored ? [] : [`${after - before} webhooks were stored, not ${stored}`]),
+    ...(after - before >= stored && after - before <= most
+      ? []
+      : [`${after - before} webhooks were stored, not ${stored}`]),
     ...ordersDiffer(inputs, known, await orders(running)),
   ];
 }
@@ -61,8 +68,14 @@ export async function send(running: RunningTarget, inputs: readonly HostileInput
       for (const input of waiting) {
         const began = performance.now();
         const bytes = input.bytes(running.target);
-        const answer = await sendRaw(running.port, bytes, input.pace, input.slow ? SLOW_ANSWER_MS : ANSWER_MS);
-        sent.push({ input, answer, milliseconds: performance.now() - began });
+        const limitMs = input.slow ? SLOW_ANSWER_MS : ANSWER_MS;
+        let answer = await sendRaw(running.port, bytes, input.pace, limitMs);
+        let again = 0;
+        while (answer.status === 500 && input.expected.status === 200 && again < AGAIN_MAX) {
+          answer = await sendRaw(running.port, bytes, input.pace, limitMs);
+          again += 1;
+        }
+        sent.push({ input, answer, milliseconds: performance.now() - began, again });
       }
     }),
   );
