@@ -27,8 +27,8 @@ const Problem = z.object({ status: z.int(), detail: z.string() });
 export function askService({ url, token }: Service): Ask {
   const ask: Ask = async (operation, input, tell) => {
     const { method, path, body } = requestOf(operation, input);
-    const silence = operation.api?.streams === undefined ? undefined : watchSilence();
     for (let attempt = 1; ; attempt += 1) {
+      const silence = operation.api?.streams === undefined ? undefined : watchSilence();
       const answer = await send(`${url}/v1${path}`, {
         method,
         headers: {
