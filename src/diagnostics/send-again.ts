@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { webhookUrl } from '../core/domain/make-token.ts';
 import type { Location } from '../core/locations/locations.ts';
@@ -72,8 +73,16 @@ async function read({ pool, keys }: SendDeps, webhookId: string): Promise<Stored
   return key && readWebhook({ pool, keys }, key);
 }
 
+/** How often a webhook is sent again that was answered 500, as a POS does: Postgres may have been slow. */
+const AGAIN_MAX = 3;
+const AGAIN_MS = 500;
+
 async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Promise<Answer | string> {
-  const answer = await postWebhook(deps.endpoint, stored, added);
+  let answer = await postWebhook(deps.endpoint, stored, added);
+  for (let again = 0; again < AGAIN_MAX && typeof answer !== 'string' && answer.status === 500; again += 1) {
+    await sleep(AGAIN_MS);
+    answer = await postWebhook(deps.endpoint, stored, added);
+  }
   if (typeof answer !== 'string' && answer.webhookId !== undefined) deps.ours.add(answer.webhookId);
   return answer;
 }
