@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { startBridge, type Bridge, type Habits } from '../process/certify/start-bridge.ts';
@@ -15,9 +14,6 @@ import { sampleOrder } from '../support/sample-order.ts';
 import type { HttpServer } from '../support/serve-http.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
-
-/** Longer than certify takes to look. */
-const STEP_MS = 700;
 
 let system: System;
 /** In front of the processes, as PUBLIC_URL needs it. */
@@ -44,31 +40,23 @@ afterAll(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true });
 });
 
-/** A bridge whose kitchen cooks by itself what it is sent. */
-async function open(locationId: string, life: readonly string[], habits: Habits = {}): Promise<CanonicalOrder[]> {
+type Opened = { orders: CanonicalOrder[]; press: Bridge['press'] };
+
+/** A bridge, at whose till somebody presses statuses. */
+async function open(locationId: string, habits: Habits = {}): Promise<Opened> {
   const orders: CanonicalOrder[] = [];
   const secret = `whsec_${randomBytes(32).toString('base64')}`;
-  const cook = async (): Promise<void> => {
-    for (const status of life) {
-      await sleep(STEP_MS);
-      bridge.press(status);
-    }
-  };
   const bridge = await startBridge(secret, {
     ...habits,
     names(order, ticket) {
       orders[0] ??= order;
       return { thirdPartyReference: order.serviceOrderId, id: ticket };
     },
-    ticketOf(nth) {
-      if (nth === 1) void cook();
-      return 'ticket-1';
-    },
   });
   started.push(bridge);
   await system.addLocation(locationId, { ordersUrl: bridge.ordersUrl, secret });
   bridge.webhookUrl = await system.webhookUrl(locationId);
-  return orders;
+  return { orders, press: bridge.press };
 }
 
 function certify(locationId: string, ...words: string[]): Promise<Ended> {
@@ -83,14 +71,20 @@ it.each([
   const file = join(folder, 'order.json');
   const wanted = sampleOrder({ type: 'delivery' });
   await writeFile(file, JSON.stringify(wanted));
-  const orders = await open(locationId, ['RECEIVED', 'READY', 'EN_ROUTE', 'COMPLETED']);
+  const { orders, press } = await open(locationId);
   const ended = await runCli(
     byWhom(),
-    `certify --location ${locationId} --order ${file} --without in_progress --wait 20s`.split(' '),
+    `certify --location ${locationId} --order ${file} --without in_progress --wait 60s`.split(' '),
+    '',
+    // Somebody does what it says.
+    (words) => {
+      const [, status] = /^\.\.\. {6}(\w+):/.exec(words) ?? [];
+      if (status !== undefined) press(status.toUpperCase());
+    },
   );
   expect(ended).toMatchObject({ code: 0 });
   expect(ended.error).toMatch(
-    /^\.\.\. {6}en_route: send it on its way, unless that happens automatically \(up to 20 s\)$/m,
+    /^\.\.\. {6}en_route: send it on its way, unless that happens automatically \(up to 60 s\)$/m,
   );
   expect(ended.error).toMatch(/^ok {7}after a 500: answered 500, it came again, and was applied \d+ s later$/m);
   expect(ended.out).toMatch(/^15 ok; the test order was certify-[0-9a-f]{16}\n$/);
@@ -104,7 +98,7 @@ it.each([
 });
 
 it('exits 1 with the request, what was expected and what to do, in words and in JSON', async () => {
-  await open('wrong', ['RECEIVED'], { answer: (response) => void response.writeHead(404).end() });
+  await open('wrong', { answer: (response) => void response.writeHead(404).end() });
   const ended = await certify('wrong');
   expect(ended.code).toBe(1);
   expect(ended.out).toMatch(
@@ -160,7 +154,7 @@ describe('by the API, an answer that goes on for minutes', () => {
   type Run = { text: () => string; leave: () => void; ended: Promise<unknown> };
   /** Nobody is at the till. */
   async function begin(locationId: string, process = 0): Promise<Run> {
-    await open(locationId, []);
+    await open(locationId);
     const leaving = new AbortController();
     const url = `${system.urls[process]}/v1/locations/${locationId}/certify`;
     const response = await fetch(url, { method: 'POST', headers: AUTHORIZATION, signal: leaving.signal });
@@ -210,7 +204,7 @@ describe('by the API, an answer that goes on for minutes', () => {
 
   it('shows nothing of a webhook that is about somebody else, though it names the same ticket', async () => {
     const secret = 'the member of another order';
-    await open('curious', []);
+    await open('curious');
     const ended = certify('curious', '--wait', '10s', '--json');
     await until(async () => (await system.query(`SELECT FROM orders WHERE location_id = 'curious'`)).length > 0);
     const { status } = await post(await system.webhookUrl('curious'), { about: secret, order: 'ticket-1' });
