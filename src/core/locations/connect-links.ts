@@ -14,6 +14,7 @@ import {
   WrongLocation,
   type SettingsRules,
 } from './locations.ts';
+import { retryPlacements } from './put-location.ts';
 import { seal, unseal } from './settings-key.ts';
 
 const LIVES_H = 72;
@@ -166,11 +167,7 @@ export async function mergeSettings(
      WHERE location_id = $1`,
     [locationId, sealed, grantKeyOf(integration, provider, settings) ?? null, isConnected],
   );
-  await client.query(
-    `UPDATE placements SET next_attempt_at = now()
-     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [locationId],
-  );
+  await retryPlacements(client, locationId);
 }
 
 async function openSettings(

@@ -309,11 +309,7 @@ async function write(
         wanted.groups,
       ]);
     }
-    await client.query(
-      `UPDATE placements SET next_attempt_at = now()
-       WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-      [locationId],
-    );
+    await retryPlacements(client, locationId);
     return { ...done, etag: etagOf({ ...wanted, sealedSettings }) };
   };
   // It is thrown outside, because a transaction closes its connection after an error that is not about a statement.
@@ -325,6 +321,15 @@ async function write(
   );
   if (done instanceof WrongLocation) throw done;
   return done;
+}
+
+/** Lets the unfinished placements of a location be tried at once, unless they wait for an operator. */
+export async function retryPlacements(client: PoolClient, locationId: string): Promise<void> {
+  await client.query(
+    `UPDATE placements SET next_attempt_at = now()
+     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
+    [locationId],
+  );
 }
 
 /** In the words for a location that the caller may not see, so that the answer does not tell whether it exists. */
