@@ -1,0 +1,216 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { session } from '../sign-in.ts';
+import { announce } from './announce.ts';
+import './case.css';
+import { Choice } from './choice.tsx';
+import { Confirm } from './confirm.tsx';
+import { Ago, Time } from './time.tsx';
+
+export type Case = { holder: string; takenAt: string };
+export type Note = { at: string; by: string; text: string };
+
+type About = { path: string; reload: () => void };
+type Dialog = 'hand over' | 'close' | 'snooze';
+
+const SNOOZES = [
+  ['30', '30 minutes'],
+  ['120', '2 hours'],
+  ['480', '8 hours'],
+] as const;
+
+/**
+ * Who takes care of an order or a location, and what people wrote about it.
+ * @param about.path its path in the operator API, such as `/orders/x`
+ */
+export function CaseAndNotes({
+  path,
+  case: taken,
+  snoozedUntil,
+  notes,
+  mayAct,
+  reload,
+}: About & { case: Case | null; snoozedUntil: string | null; notes: readonly Note[]; mayAct: boolean }) {
+  const [dialog, setDialog] = useState<Dialog>();
+  const [problem, setProblem] = useState<string>();
+  const me = session.value.state === 'in' ? session.value.name : undefined;
+  const isMine = taken !== null && taken.holder === me;
+  const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
+  const shared = { path, reload, onClose: () => setDialog(undefined) };
+
+  const take = async (): Promise<void> => {
+    setProblem(undefined);
+    try {
+      await ask('PUT', `${path}/case`, { body: {} });
+      announce('You have this one');
+      reload();
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+
+  return (
+    <section class="sheet case" aria-labelledby="case">
+      <h2 id="case">Case and notes</h2>
+      <p>
+        {taken === null ? (
+          'Nobody has this one.'
+        ) : (
+          <>
+            <b>{isMine ? 'You have this one' : `${taken.holder} has this one`}</b>, since <Time at={taken.takenAt} />.
+          </>
+        )}
+        {isSnoozed && (
+          <>
+            {' '}
+            Off the board until <Time at={snoozedUntil} />.
+          </>
+        )}
+      </p>
+      {mayAct && (
+        <div class="buttons">
+          {!isMine && (
+            <button type="button" onClick={() => void take()}>
+              I have this one
+            </button>
+          )}
+          {taken !== null && (
+            <>
+              <button type="button" onClick={() => setDialog('hand over')}>
+                Hand over …
+              </button>
+              <button type="button" onClick={() => setDialog('close')}>
+                Close the case …
+              </button>
+            </>
+          )}
+          <button type="button" onClick={() => setDialog('snooze')}>
+            Snooze …
+          </button>
+        </div>
+      )}
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+      {mayAct && <NoteForm path={path} reload={reload} />}
+      {notes.length > 0 && (
+        <ul class="case-notes" aria-label="Notes">
+          {notes.map(({ at, by, text }) => (
+            <li key={at + by}>
+              {text}
+              <div class="faint">
+                {by}, <Ago at={at} />
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+      {dialog === 'hand over' && <HandOver {...shared} />}
+      {dialog === 'close' && <Close {...shared} />}
+      {dialog === 'snooze' && <Snooze {...shared} />}
+    </section>
+  );
+}
+
+function NoteForm({ path, reload }: About) {
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState<string>();
+  const add = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setProblem(undefined);
+    try {
+      await ask('POST', `${path}/notes`, { body: { text: text.trim() } });
+      setText('');
+      announce('The note is added');
+      reload();
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+  return (
+    <form class="case-form" onSubmit={(event) => void add(event)}>
+      <label htmlFor="case-note">Add a note. No member data</label>
+      <textarea
+        id="case-note"
+        rows={2}
+        maxLength={1_000}
+        value={text}
+        onInput={({ currentTarget: { value } }) => setText(value)}
+      />
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+      <button type="submit" disabled={text.trim() === ''}>
+        Add the note
+      </button>
+    </form>
+  );
+}
+
+function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
+  const [to, setTo] = useState('');
+  const handOver = async (): Promise<void> => {
+    await ask('PUT', `${path}/case`, { body: { to: to.trim() } });
+    announce(`${to.trim()} has this one`);
+    reload();
+  };
+  return (
+    <Confirm
+      title="Hand over this case"
+      action="Hand over"
+      isReady={to.trim() !== ''}
+      onConfirm={handOver}
+      onClose={onClose}
+    >
+      <div class="case-form">
+        <label htmlFor="case-to">To whom? The name that the audit shows</label>
+        <input
+          id="case-to"
+          value={to}
+          maxLength={255}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={({ currentTarget: { value } }) => setTo(value)}
+        />
+      </div>
+    </Confirm>
+  );
+}
+
+function Close({ path, reload, onClose }: About & { onClose: () => void }) {
+  const [note, setNote] = useState('');
+  const close = async (): Promise<void> => {
+    await ask('POST', `${path}/case/close`, { body: note.trim() === '' ? {} : { note: note.trim() } });
+    announce('The case is closed');
+    reload();
+  };
+  return (
+    <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
+      <div class="case-form">
+        <label htmlFor="case-close">How it ended, for the notes (optional)</label>
+        <textarea
+          id="case-close"
+          rows={2}
+          maxLength={1_000}
+          value={note}
+          onInput={({ currentTarget: { value } }) => setNote(value)}
+        />
+      </div>
+    </Confirm>
+  );
+}
+
+function Snooze({ path, reload, onClose }: About & { onClose: () => void }) {
+  const [minutes, setMinutes] = useState('30');
+  const snooze = async (): Promise<void> => {
+    await ask('POST', `${path}/snooze`, { body: { minutes: Number(minutes) } });
+    announce('It is snoozed');
+    reload();
+  };
+  return (
+    <Confirm title="Snooze this?" action="Snooze" onConfirm={snooze} onClose={onClose}>
+      <p>It leaves the list of the board for everybody, and comes back on its own.</p>
+      <Choice id="case-minutes" label="For" value={minutes} options={SNOOZES} onChoose={setMinutes} />
+    </Confirm>
+  );
+}
