@@ -60,9 +60,10 @@ export type ConcludeCancel = Request<typeof requests.ConcludeCancel>;
 export type Resolve = Request<typeof requests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;
 
-export type ListedWebhooks = Answer<typeof webhooks.ListedWebhooks>;
-export type ListedWebhook = ListedWebhooks['webhooks'][number];
-export type ShownWebhook = Answer<typeof webhook.ShownWebhook>;
+export type ListedWebhooks = { webhooks: ListedWebhook[]; next: string | null };
+export type ListedWebhook = Answer<typeof webhooks.ListedWebhook> & Orders;
+export type ShownWebhook = Answer<typeof webhook.ShownWebhook> & Orders;
+type Orders = { orders: { serviceOrderId: string; callOutCode: string | null }[] };
 export type WebhookAuth = NonNullable<ShownWebhook['webhookAuth']>;
 export type DropCause = Answer<typeof causes.DropCause>;
 export type ReplayCause = Answer<typeof causes.ReplayCause>;
@@ -72,9 +73,16 @@ export type Replayed = Answer<typeof replay.Replayed>;
 export type ReplayMany = Request<typeof requests.ReplayMany>;
 export type ReplayedMany = Answer<typeof replays.ReplayedMany>;
 
-export type ListedLocations = Answer<typeof locations.ListedLocations>;
-export type ListedLocation = ListedLocations['locations'][number];
-export type ShownLocation = Answer<typeof location.ShownLocation>;
+export type ListedLocations = { locations: ListedLocation[] };
+export type ListedLocation = Answer<typeof locations.SeenLocation> & Paused;
+export type ShownLocation = Answer<typeof location.ShownLocation> & Paused & About & Care;
+type Paused = { pausedReason: string | null; pausedBy: string | null };
+type About = { address: string | null; backOfficeUrl: string | null };
+export type Care = {
+  case: { holder: string; takenAt: string } | null;
+  snoozedUntil: string | null;
+  notes: { at: string; by: string; text: string }[];
+};
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
 export type ChangedLocation = Answer<typeof put.ChangedLocation>;
 export type LocationChange = ChangedLocation['changes'][number];
@@ -92,9 +100,9 @@ export type OperatorToken = Answer<typeof named.OperatorToken>;
 export type OperatorGrant = Answer<typeof grants.OperatorGrant>;
 export type ActiveSession = Answer<typeof sessions.ActiveSession>;
 export type OwnSession = ActiveSession & { current: boolean };
-export type ListedActions = Answer<typeof actions.ListedActions>;
-export type ListedAction = ListedActions['actions'][number];
-export type RecordedAction = Answer<typeof actions.RecordedAction>;
+export type ListedActions = { actions: ListedAction[]; next: string | null };
+export type ListedAction = Answer<typeof actions.ListedAction> & { callOutCode: string | null };
+export type RecordedAction = Answer<typeof actions.RecordedAction> & { callOutCode?: string | null };
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;
 export type Scorecard = Scorecards['scorecards'][number];

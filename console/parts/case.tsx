@@ -6,9 +6,7 @@ import './case.css';
 import { Choice } from './choice.tsx';
 import { Confirm } from './confirm.tsx';
 import { Ago, Time } from './time.tsx';
-
-export type Case = { holder: string; takenAt: string };
-export type Note = { at: string; by: string; text: string };
+import type { Care } from '../wire.ts';
 
 type About = { path: string; reload: () => void };
 type Dialog = 'hand over' | 'close' | 'snooze';
@@ -30,7 +28,7 @@ export function CaseAndNotes({
   notes,
   mayAct,
   reload,
-}: About & { case: Case | null; snoozedUntil: string | null; notes: readonly Note[]; mayAct: boolean }) {
+}: About & Care & { mayAct: boolean }) {
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
   const me = session.value.state === 'in' ? session.value.name : undefined;
@@ -38,11 +36,11 @@ export function CaseAndNotes({
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
   const shared = { path, reload, onClose: () => setDialog(undefined) };
 
-  const take = async (): Promise<void> => {
+  const act = async (done: string, ...request: Parameters<typeof ask>): Promise<void> => {
     setProblem(undefined);
     try {
-      await ask('PUT', `${path}/case`, { body: {} });
-      announce('You have this one');
+      await ask(...request);
+      announce(done);
       reload();
     } catch (error) {
       setProblem((error as Error).message);
@@ -63,14 +61,14 @@ export function CaseAndNotes({
         {isSnoozed && (
           <>
             {' '}
-            Off the board until <Time at={snoozedUntil} />.
+            Its alarm is hidden until <Time at={snoozedUntil} />.
           </>
         )}
       </p>
       {mayAct && (
         <div class="buttons">
           {!isMine && (
-            <button type="button" onClick={() => void take()}>
+            <button type="button" onClick={() => void act('You have this one', 'PUT', `${path}/case`, { body: {} })}>
               I have this one
             </button>
           )}
@@ -84,15 +82,23 @@ export function CaseAndNotes({
               </button>
             </>
           )}
-          <button type="button" onClick={() => setDialog('snooze')}>
-            Snooze …
-          </button>
+          {isSnoozed ? (
+            <button
+              type="button"
+              onClick={() => void act('The alarm is shown', 'POST', `${path}/snooze`, { body: { minutes: 0 } })}
+            >
+              Show the alarm
+            </button>
+          ) : (
+            <button type="button" onClick={() => setDialog('snooze')}>
+              Snooze …
+            </button>
+          )}
         </div>
       )}
       <p class="problem" role="alert">
         {problem}
       </p>
-      {mayAct && <NoteForm path={path} reload={reload} />}
       {notes.length > 0 && (
         <ul class="case-notes" aria-label="Notes">
           {notes.map(({ at, by, text }) => (
@@ -105,6 +111,7 @@ export function CaseAndNotes({
           ))}
         </ul>
       )}
+      {mayAct && <NoteForm path={path} reload={reload} />}
       {dialog === 'hand over' && <HandOver {...shared} />}
       {dialog === 'close' && <Close {...shared} />}
       {dialog === 'snooze' && <Snooze {...shared} />}
@@ -129,7 +136,7 @@ function NoteForm({ path, reload }: About) {
   };
   return (
     <form class="case-form" onSubmit={(event) => void add(event)}>
-      <label htmlFor="case-note">Add a note. No member data</label>
+      <label htmlFor="case-note">Add a note, without member data</label>
       <textarea
         id="case-note"
         rows={2}
@@ -167,7 +174,7 @@ function HandOver({ path, reload, onClose }: About & { onClose: () => void }) {
         <input
           id="case-to"
           value={to}
-          maxLength={255}
+          maxLength={100}
           autocomplete="off"
           spellcheck={false}
           onInput={({ currentTarget: { value } }) => setTo(value)}
@@ -187,7 +194,7 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
   return (
     <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
       <div class="case-form">
-        <label htmlFor="case-close">How it ended, for the notes (optional)</label>
+        <label htmlFor="case-close">What was done, without member data (optional)</label>
         <textarea
           id="case-close"
           rows={2}
@@ -204,12 +211,12 @@ function Snooze({ path, reload, onClose }: About & { onClose: () => void }) {
   const [minutes, setMinutes] = useState('30');
   const snooze = async (): Promise<void> => {
     await ask('POST', `${path}/snooze`, { body: { minutes: Number(minutes) } });
-    announce('It is snoozed');
+    announce('The alarm is hidden');
     reload();
   };
   return (
     <Confirm title="Snooze this?" action="Snooze" onConfirm={snooze} onClose={onClose}>
-      <p>It leaves the list of the board for everybody, and comes back on its own.</p>
+      <p>Its alarm is hidden from everybody for this time. Nothing else changes.</p>
       <Choice id="case-minutes" label="For" value={minutes} options={SNOOZES} onChoose={setMinutes} />
     </Confirm>
   );
