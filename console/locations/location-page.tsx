@@ -1,11 +1,11 @@
+import { Fragment } from 'preact';
 import { useLocation, useRoute } from 'preact-iso';
 import { useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { Acts } from '../audit/actions.tsx';
 import { may, onlyConfigures } from '../may.ts';
-import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Confirm } from '../parts/confirm.tsx';
+import { CaseAndNotes } from '../parts/case.tsx';
 import { Copyable } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
@@ -17,11 +17,14 @@ import { Configuration } from '../set-up/configuration.tsx';
 import { Connection } from '../set-up/connection.tsx';
 import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
-import type { PausedLocation, Scorecards, ShownLocation } from '../wire.ts';
+import type { Scorecards, ShownLocation } from '../wire.ts';
 import { connectionTone } from './assess-location.ts';
+import { ContactLine } from './contact-line.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import { LastSeen } from './locations-page.tsx';
 import './locations.css';
+import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
+import { pausedBy, stateOfOrders } from './pause.ts';
 import { Tokens } from './tokens.tsx';
 
 const EVERY_MS = 10_000;
@@ -97,8 +100,21 @@ function Shown({
       <div class="locations-beside">
         {isNew && <Connection location={location} onDone={loaded.again} />}
         <Now location={location} onDone={loaded.again} />
-        {!isNew && <Connection location={location} onDone={loaded.again} />}
+        {!isNew && (
+          <div>
+            <Reach location={location} />
+            <CaseAndNotes
+              path={`/locations/${encodeURIComponent(locationId)}`}
+              case={location.case}
+              snoozedUntil={location.snoozedUntil}
+              notes={location.notes}
+              mayAct={may('operator', locationId)}
+              reload={loaded.again}
+            />
+          </div>
+        )}
       </div>
+      {!isNew && <Connection location={location} onDone={loaded.again} />}
 
       <Configuration location={location} onDone={loaded.again} />
 
@@ -135,7 +151,7 @@ function Shown({
 
 /** What the location does now. */
 function Now({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
-  const { locationId, pausedAt, pausedUntil } = location;
+  const { locationId, pausedAt } = location;
   return (
     <section class="sheet" aria-labelledby="location-now">
       <div class="page-head">
@@ -147,20 +163,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
       <dl class="locations-facts">
         <dt>Orders</dt>
         <dd>
-          {pausedAt === null ? (
-            <Badge tone="good">accepted</Badge>
-          ) : (
-            <>
-              <Badge tone="warn">paused</Badge> since <Time at={pausedAt} />
-              {pausedUntil !== null && (
-                <>
-                  {' '}
-                  by the POS until <Time at={pausedUntil} />
-                </>
-              )}
-              ; new orders wait
-            </>
-          )}
+          <Orders location={location} />
         </dd>
         <dt>Last webhook</dt>
         <dd>
@@ -183,7 +186,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         <MissingWebhooks location={location} />
         {location.oldToken !== null && (
           <>
-            <dt>Refused: old token</dt>
+            <dt>Webhooks with an old token</dt>
             <dd>
               <Badge tone="bad">{location.oldToken.webhooks} in 24 h</Badge>, the last{' '}
               <Ago at={location.oldToken.lastReceivedAt} />
@@ -198,11 +201,70 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
             </dd>
           </>
         )}
-        <dt>Configured</dt>
+        <dt>Last changed</dt>
         <dd>
           <Ago at={location.updatedAt} />
         </dd>
       </dl>
+    </section>
+  );
+}
+
+/** Whether it takes orders, in a sentence. */
+function Orders({ location }: { location: ShownLocation }) {
+  const { pausedAt, pausedUntil, pausedReason, reconnectNeededAt } = location;
+  const state = stateOfOrders(location);
+  if (state === 'taking orders') return <Badge tone="good">taking orders</Badge>;
+  if (pausedAt === null) {
+    return (
+      <>
+        <Badge tone="bad">access ended</Badge> Orders wait since <Time at={reconnectNeededAt ?? ''} />. The restaurant
+        has to connect its POS again.
+      </>
+    );
+  }
+  return (
+    <>
+      <Badge tone="warn">paused</Badge> by {pausedBy(location)} since <Time at={pausedAt} />
+      {pausedUntil === null ? (
+        ', until somebody resumes it'
+      ) : (
+        <>
+          , until <Time at={pausedUntil} />
+        </>
+      )}
+      {pausedReason !== null && `: ${pausedReason}`}. New orders wait.
+    </>
+  );
+}
+
+/** How to reach the restaurant and its POS. */
+function Reach({ location: { contacts, address, backOfficeUrl, integration } }: { location: ShownLocation }) {
+  if (contacts.length === 0 && address === null && backOfficeUrl === null) return null;
+  return (
+    <section class="sheet" aria-labelledby="location-reach">
+      <h2 id="location-reach">The restaurant</h2>
+      <dl class="locations-facts">
+        {contacts.map((contact) => (
+          <Fragment key={JSON.stringify(contact)}>
+            <dt>Contact</dt>
+            <dd>
+              <ContactLine contact={contact} />
+            </dd>
+          </Fragment>
+        ))}
+        {address !== null && (
+          <>
+            <dt>Address</dt>
+            <dd>{address}</dd>
+          </>
+        )}
+      </dl>
+      {backOfficeUrl !== null && (
+        <a class="button" href={backOfficeUrl} target="_blank" rel="noreferrer">
+          Open {integration}, in a new tab
+        </a>
+      )}
     </section>
   );
 }
@@ -288,18 +350,11 @@ function ConnectionEnd({ grant: { grantedAt, daysLeft } }: { grant: NonNullable<
 }
 
 function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
-  const { locationId, pausedAt } = location;
   const [chosen, setChosen] = useState<'pause' | 'resume'>();
-
-  const change = async (verb: 'pause' | 'resume'): Promise<void> => {
-    const { paused } = await ask<PausedLocation>('POST', `/locations/${encodeURIComponent(locationId)}/${verb}`);
-    announce(paused ? `${locationId} is paused` : `${locationId} takes orders`);
-    onDone();
-  };
-
+  const shared = { locations: [location], onDone, onClose: () => setChosen(undefined) };
   return (
     <>
-      {pausedAt === null ? (
+      {location.pausedAt === null ? (
         <button type="button" onClick={() => setChosen('pause')}>
           Pause …
         </button>
@@ -308,30 +363,8 @@ function PauseOrResume({ location, onDone }: { location: ShownLocation; onDone: 
           Resume …
         </button>
       )}
-      {chosen === 'pause' && (
-        <Confirm
-          title={`Pause ${locationId}?`}
-          action="Pause"
-          onConfirm={() => change('pause')}
-          onClose={() => setChosen(undefined)}
-        >
-          <p>
-            New orders, and orders without a ticket, wait until the location is resumed. Nothing is lost, and the time
-            of the pause does not count towards their deadline.
-          </p>
-          <p>Orders that are at the POS continue, and webhooks are still processed.</p>
-        </Confirm>
-      )}
-      {chosen === 'resume' && (
-        <Confirm
-          title={`Resume ${locationId}?`}
-          action="Resume"
-          onConfirm={() => change('resume')}
-          onClose={() => setChosen(undefined)}
-        >
-          <p>Waiting orders are sent to the POS at once. New orders are sent as they arrive.</p>
-        </Confirm>
-      )}
+      {chosen === 'pause' && <PauseDialog {...shared} />}
+      {chosen === 'resume' && <ResumeDialog {...shared} />}
     </>
   );
 }

@@ -1,14 +1,17 @@
 import { computed } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { now } from '../parts/clock.ts';
+import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
+import { Pick } from '../parts/pick.tsx';
 import { Ago } from '../parts/time.tsx';
+import { useChosen } from '../parts/use-chosen.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedLocation, ListedLocations } from '../wire.ts';
@@ -17,6 +20,8 @@ import { findLocations, integrationsOf } from './find-locations.ts';
 import { silence } from './assess-location.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
+import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
+import { pausedBy, stateOfOrders } from './pause.ts';
 
 const EVERY_MS = 10_000;
 
@@ -33,13 +38,14 @@ export function LocationsPage() {
         )
       }
     >
-      <Loading loaded={loaded}>{({ locations }) => <List all={locations} />}</Loading>
+      <Loading loaded={loaded}>{({ locations }) => <List all={locations} onDone={loaded.again} />}</Loading>
     </Page>
   );
 }
 
-function List({ all }: { all: readonly ListedLocation[] }) {
+function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => void }) {
   const [filters, change] = useFilters('text', 'group', 'integration', 'paused', 'by');
+  const chosen = useChosen();
   const found = useMemo(() => findLocations(all, filters, Date.now()), [all, ...Object.values(filters)]);
   // Rows are rendered again only if the data has changed.
   const rows = useMemo(
@@ -47,26 +53,27 @@ function List({ all }: { all: readonly ListedLocation[] }) {
       found.map((location) => (
         <tr key={location.locationId}>
           <th scope="row">
+            {may('operator', location.locationId) && (
+              <Pick chosen={chosen} ids={[location.locationId]} label={`Choose ${location.locationId}`} />
+            )}
             <a href={pageOf.location(location.locationId)}>{location.locationId}</a>
             <span class="locations-about">
               {[location.name, location.integration, ...location.groups].filter((each) => each !== null).join(' · ')}
-              {location.pausedAt !== null && (
-                <Badge tone="warn">{location.pausedUntil === null ? 'paused' : 'paused by the POS'}</Badge>
-              )}
+              <NotTaking location={location} />
             </span>
           </th>
-          <td>
+          <td data-name="Last webhook">
             <LastSeen at={location.lastSeenAt} isBrief />
           </td>
-          <td>
+          <td data-name="Webhooks, last hour">
             <LastHourWebhooks location={location} />
           </td>
-          <td>
+          <td data-name="Errors, last hour">
             <LastHourErrors location={location} />
           </td>
         </tr>
       )),
-    [found],
+    [found, chosen.ids],
   );
   if (all.length === 0) {
     return (
@@ -77,20 +84,25 @@ function List({ all }: { all: readonly ListedLocation[] }) {
   }
   return (
     <>
-      <search class="filters locations-filters">
-        <div class="field">
-          <label htmlFor="locations-text">Location</label>
-          <input
-            id="locations-text"
-            type="search"
-            value={filters.text}
-            onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
-          />
-        </div>
+      <FoldedFilters
+        label="Which locations"
+        filters={{ ...filters, text: '' }}
+        first={
+          <div class="field">
+            <label htmlFor="locations-text">Location</label>
+            <input
+              id="locations-text"
+              type="search"
+              value={filters.text}
+              onInput={(event) => change({ text: event.currentTarget.value }, 'typed')}
+            />
+          </div>
+        }
+      >
         <GroupChoice page="locations" value={filters.group} locations={all} onChoose={(group) => change({ group })} />
         <Choice
           id="locations-integration"
-          label="Integration"
+          label="POS"
           value={filters.integration}
           options={[['', 'all'], ...integrationsOf(all).map((name) => [name, name] as const)]}
           onChoose={(integration) => change({ integration })}
@@ -101,7 +113,7 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           value={filters.paused}
           options={[
             ['', 'all'],
-            ['false', 'accepted'],
+            ['false', 'taking orders'],
             ['true', 'paused'],
           ]}
           onChoose={(paused) => change({ paused })}
@@ -119,26 +131,60 @@ function List({ all }: { all: readonly ListedLocation[] }) {
           ]}
           onChoose={(by) => change({ by })}
         />
-        <output class="faint locations-count">
-          {found.length === all.length ? all.length : `${found.length} of ${all.length}`}
-          {all.length === 1 ? ' location' : ' locations'}
-        </output>
-      </search>
+      </FoldedFilters>
+      <output class="faint">
+        {found.length === all.length ? all.length : `${found.length} of ${all.length}`}
+        {all.length === 1 ? ' location' : ' locations'}
+      </output>
       <div class="sheet">
-        <table class="locations-list">
+        <table class="locations-list lines">
           <thead>
             <tr>
               <th scope="col">Location</th>
-              <th scope="col">Last webhook, ago</th>
+              <th scope="col">Last webhook</th>
               <th scope="col">Webhooks, last hour</th>
               <th scope="col">Errors, last hour</th>
             </tr>
           </thead>
           <tbody>{rows}</tbody>
         </table>
-        {found.length === 0 && <p class="faint">No location matches the filter.</p>}
+        {found.length === 0 && <p class="faint">No locations match.</p>}
       </div>
+      <ForChosen locations={found.filter(({ locationId }) => chosen.ids.has(locationId))} onDone={onDone} />
     </>
+  );
+}
+
+/** Says why orders wait. */
+function NotTaking({ location }: { location: ListedLocation }) {
+  const state = stateOfOrders(location);
+  if (state === 'taking orders') return null;
+  return <Badge tone="warn">{state === 'paused' ? `paused by ${pausedBy(location)}` : state}</Badge>;
+}
+
+/** The actions on the chosen locations. */
+function ForChosen({ locations, onDone }: { locations: readonly ListedLocation[]; onDone: () => void }) {
+  const [dialog, setDialog] = useState<'pause' | 'resume'>();
+  const isPaused = ({ pausedAt }: ListedLocation): boolean => pausedAt !== null;
+  const paused = locations.filter(isPaused);
+  const others = locations.filter((each) => !isPaused(each));
+  const shared = { onDone, onClose: () => setDialog(undefined) };
+  if (locations.length === 0) return null;
+  return (
+    <section class="chosen" aria-label="Chosen locations">
+      {others.length > 0 && (
+        <button type="button" onClick={() => setDialog('pause')}>
+          Pause {others.length} …
+        </button>
+      )}
+      {paused.length > 0 && (
+        <button type="button" onClick={() => setDialog('resume')}>
+          Resume {paused.length} …
+        </button>
+      )}
+      {dialog === 'pause' && <PauseDialog locations={others} {...shared} />}
+      {dialog === 'resume' && <ResumeDialog locations={paused} {...shared} />}
+    </section>
   );
 }
 

@@ -77,6 +77,29 @@ export function AboutFields({
           )}
         </FormField>
       </div>
+      <FormField id="about-address" label="Address" problem={problems['address']}>
+        {(attributes) => (
+          <input {...attributes} value={draft.address} maxLength={200} autocomplete="off" onInput={put('address')} />
+        )}
+      </FormField>
+      <FormField
+        id="about-back-office"
+        label="Back office of the POS"
+        problem={problems['backOfficeUrl']}
+        hint="The https address where colleagues open it."
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            value={draft.backOfficeUrl}
+            inputMode="url"
+            maxLength={2_000}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={put('backOfficeUrl')}
+          />
+        )}
+      </FormField>
       <FormField
         id="about-groups"
         label="Groups"

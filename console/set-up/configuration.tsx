@@ -2,6 +2,7 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused, ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
+import { ContactLine } from '../locations/contact-line.tsx';
 import { groupsOf } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
@@ -79,15 +80,21 @@ function Facts({ location }: { location: ShownLocation }) {
       </dd>
       <dt>Country, time zone</dt>
       <dd>{[location.country, location.timeZone].filter((each) => each !== null).join(', ') || <None />}</dd>
+      <dt>Address</dt>
+      <dd>{location.address ?? <None />}</dd>
       <dt>Contacts</dt>
       <dd>
         {contacts.length === 0 && <None />}
         {contacts.map((contact) => (
-          <div key={JSON.stringify(contact)}>{Object.values(contact).join(', ')}</div>
+          <div key={JSON.stringify(contact)}>
+            <ContactLine contact={contact} />
+          </div>
         ))}
       </dd>
       <dt>POS</dt>
       <dd>{integration}</dd>
+      <dt>Back office</dt>
+      <dd>{location.backOfficeUrl ?? <None />}</dd>
       {Object.entries(settings).map(([setting, shown]) => (
         <Setting key={setting} name={setting} shown={shown} />
       ))}

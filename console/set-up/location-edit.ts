@@ -1,5 +1,5 @@
 import type { ShownLocation } from '../wire.ts';
-import { aboutOf, readAbout, type AboutDraft } from './about-draft.ts';
+import { aboutOf, readAbout, type About, type AboutDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
 import {
   draftOf,
@@ -14,7 +14,7 @@ import {
 /** The form that changes a location. */
 export type Edit = { integration: string; about: AboutDraft; settings: SettingsDraft };
 
-type Base = Pick<ShownLocation, 'integration' | 'settings' | 'name' | 'country' | 'timeZone' | 'groups' | 'contacts'>;
+type Base = About & Pick<ShownLocation, 'integration' | 'settings'>;
 
 /** The form that changes nothing. */
 export function editOf(base: Base, fields: readonly Field[]): Edit {

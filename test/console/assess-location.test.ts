@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { pauseOf, pausedBy, stateOfOrders } from '../../console/locations/pause.ts';
 import { findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
 import {
   connectionTone,
@@ -27,6 +28,8 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   reconnectNeededAt: null,
   pausedAt: null,
   pausedUntil: null,
+  pausedReason: null,
+  pausedBy: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
   notStored: 0,
@@ -171,4 +174,37 @@ it.each([
   [7, 'good'],
 ])('a connection that lasts %i more days is %s', (daysLeft, tone) => {
   expect(connectionTone(daysLeft)).toBe(tone);
+});
+
+describe('a pause', () => {
+  const at = (instant: string, length: string, timeZone: string | null, reason = '') =>
+    pauseOf(length, reason, { timeZone }, Date.parse(instant));
+
+  it('lasts for minutes, or until somebody ends it, with a reason if there is one', () => {
+    expect(at('2027-01-31T18:00:00Z', '30', null, ' full ')).toEqual({ minutes: 30, reason: 'full' });
+    expect(at('2027-01-31T18:00:00Z', '', null)).toEqual({});
+  });
+
+  it.each([
+    ['2027-01-31T18:00:00Z', 'Europe/Berlin', '2027-02-01T07:00:00.000Z'],
+    ['2027-01-31T23:30:00Z', 'Europe/Berlin', '2027-02-02T07:00:00.000Z'],
+    ['2027-01-31T02:00:00Z', 'America/New_York', '2027-01-31T13:00:00.000Z'],
+    // The clock goes forward in this night.
+    ['2027-03-27T20:00:00Z', 'Europe/Berlin', '2027-03-28T06:00:00.000Z'],
+    ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-02T02:15:00.000Z'],
+  ])('from %s until the morning in %s ends at %s', (now, timeZone, until) => {
+    expect(at(now, 'morning', timeZone)).toEqual({ until });
+  });
+
+  it('is of the one who began it', () => {
+    expect(pausedBy({ pausedBy: 'Grace', pausedUntil: ago(-5) })).toBe('Grace');
+    expect(pausedBy({ pausedBy: null, pausedUntil: ago(-5) })).toBe('its POS');
+    expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');
+  });
+
+  it('is not the only reason why orders wait', () => {
+    expect(stateOfOrders(location('a'))).toBe('taking orders');
+    expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
+    expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
+  });
 });

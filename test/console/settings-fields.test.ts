@@ -159,6 +159,8 @@ describe('a change', () => {
     name: 'Nord',
     country: null,
     timeZone: null,
+    address: null,
+    backOfficeUrl: null,
     groups: ['b', 'a'],
     contacts: [],
     settings: {
