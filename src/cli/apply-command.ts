@@ -36,8 +36,8 @@ export function addApplyCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-A file has one document per location: id, integration, settings, and if wanted name, timeZone, country, groups and
-contacts. Secrets stand somewhere else, and are given by reference: env:NAME (a variable), file:PATH (relative to the
+A file has one document per location: id, integration, settings, and if wanted name, timeZone, country, groups,
+contacts, address and backOfficeUrl. Secrets stand somewhere else, and are given by reference: env:NAME (a variable), file:PATH (relative to the
 file) or stdin:NAME (a line NAME=value of standard input). "export" writes such files, with their JSON Schema.
 
 What a file leaves out is removed. If a run is stopped, repeat it. With --prune, a location with orders that have not

@@ -125,7 +125,7 @@ export const SCHEMA_FILE = 'location.schema.json';
 
 /** Writes a location as a file that `apply` reads. @returns the text, and the names of the variables for its secrets */
 export function writeLocationFile(shown: ShownLocation): { content: string; variables: string[] } {
-  const { locationId: id, integration, name, timeZone, country, groups, contacts } = shown;
+  const { locationId: id, integration, name, timeZone, country, groups, contacts, address, backOfficeUrl } = shown;
   const variables: string[] = [];
   const settings = Object.entries(shown.settings).map(([field, setting]) => {
     if ('value' in setting) return [field, setting.value];
@@ -144,6 +144,8 @@ export function writeLocationFile(shown: ShownLocation): { content: string; vari
     ...(country !== null && { country }),
     ...(groups.length > 0 && { groups }),
     ...(contacts.length > 0 && { contacts }),
+    ...(address !== null && { address }),
+    ...(backOfficeUrl !== null && { backOfficeUrl }),
     settings: Object.fromEntries(settings) as object,
   };
   return { content: `# yaml-language-server: $schema=./${SCHEMA_FILE}\n${stringify(document)}`, variables };

@@ -39,6 +39,13 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
   return new Date(at);
 }
 
+/** Reads a duration in whole minutes: 30m, 2h, 1d. */
+export function readMinutes(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
+  if (count === undefined) throw new InvalidArgumentError('Use a while such as 30m, 2h or 1d.');
+  return (Number(count) * (UNIT_MS[unit] ?? 0)) / 60_000;
+}
+
 /** The help text of an option that `readPast` reads. */
 export const PAST = 'a while ago (3d, 2h, 30m, 45s), or a time (2027-01-31T18:00:00Z)';
 

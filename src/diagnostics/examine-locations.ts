@@ -67,9 +67,10 @@ export function judgeReach(checked: CheckedLocation, paused?: string): Check {
   return warning(locationId, `is ${paused}: ${checked.problem}`, checked.toDo);
 }
 
-function pausedInWords({ pausedAt, pausedUntil }: LocationRow): string | undefined {
+function pausedInWords({ pausedAt, pausedUntil, pausedBy }: LocationRow): string | undefined {
   if (pausedAt === null) return undefined;
-  return pausedUntil === null ? 'paused' : `paused by its POS until ${pausedUntil.toISOString()}`;
+  if (pausedUntil === null) return 'paused';
+  return `paused${pausedBy === null ? ' by its POS' : ''} until ${pausedUntil.toISOString()}`;
 }
 
 /** Warns about settings that were stored before a requirement was added. The service still accepts them. */

@@ -13,7 +13,7 @@ const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
 /** Events of live messages, operators, members' streams and background work. */
 export const serviceEvents: EventReadings<
-  'live message' | 'POS pause' | 'access revoked' | 'follow' | 'failed authentication' | 'background work'
+  'live message' | 'pause' | 'access revoked' | 'follow' | 'failed authentication' | 'background work'
 > = {
   'live message': {
     metrics(make) {
@@ -46,8 +46,8 @@ export const serviceEvents: EventReadings<
     },
   },
 
-  'POS pause': {
-    log: (log, { what: _what, ...about }) => log.info(about, 'POS paused or resumed a location'),
+  pause: {
+    log: (log, { what: _what, ...about }) => log.info(about, 'a pause of a location began or ended'),
   },
 
   'access revoked': {

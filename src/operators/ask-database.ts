@@ -70,6 +70,7 @@ export async function withAskDatabase<Result>(
           stopped,
           isOver: () => false,
           wake() {},
+          wakeBoard() {},
           get settings() {
             return settings ?? unread();
           },

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { LIST, readList } from '../cli/print.ts';
+import { LIST, readList, readMinutes, time } from '../cli/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
@@ -21,6 +21,7 @@ import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from 
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
+import { Typed } from '../core/operators/cases.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
 import {
   NotDone,
@@ -33,7 +34,7 @@ import {
   type CommandOption,
   type Operation,
 } from './operation.ts';
-import { LocationParams, group, groupOption, whether } from './requests.ts';
+import { LocationParams, When, group, groupOption, optional, whether } from './requests.ts';
 
 const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
@@ -69,7 +70,7 @@ const list = operation({
 /** Maximum body of a location in bytes: an item map may have thousands of entries. */
 const LOCATION_BYTES = 2 ** 20;
 const dryRun = whether('Change nothing, and answer with what would change.').optional();
-const { name, timeZone, country, contacts, groups } = LocationDetails.shape;
+const { name, timeZone, country, contacts, groups, address, backOfficeUrl } = LocationDetails.shape;
 const settings = z.record(z.string(), z.unknown()).meta({
   description:
     'As the schema of the integration says: see `GET /providers`. Secrets are stored encrypted and never shown.',
@@ -85,6 +86,8 @@ export const PutBody = z.strictObject({
   country: country.default(null),
   contacts: contacts.default([]),
   groups: groups.default([]),
+  address: address.default(null),
+  backOfficeUrl: backOfficeUrl.default(null),
 });
 const PatchBody = z
   .strictObject({
@@ -95,9 +98,13 @@ const PatchBody = z
     country: country.optional(),
     contacts: contacts.optional(),
     groups: groups.optional(),
+    address: address.optional(),
+    backOfficeUrl: backOfficeUrl.optional(),
   })
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
-    error: 'must change something: integration, settings, name, timeZone, country, contacts or groups is required',
+    error:
+      'must change something: integration, settings, name, timeZone, country, contacts, groups, address or ' +
+      'backOfficeUrl is required',
   });
 
 type Wanted = Partial<LocationDetails> & { locationId: string; dryRun?: boolean | undefined };
@@ -176,6 +183,8 @@ const DETAILS: readonly CommandOption[] = [
   { flags: '--time-zone <name>', about: 'its IANA time zone, such as Europe/Berlin' },
   { flags: '--country <code>', about: 'the country of telephone numbers in national form, such as DE' },
   { flags: '--groups <names>', about: `its groups, such as its brand and its region; ${LIST}`, read: readList },
+  { flags: '--address <text>', about: 'its address, for people' },
+  { flags: '--back-office-url <url>', about: "the page of its POS for the restaurant's staff" },
   { flags: '--dry-run', about: 'change nothing, and print what would change' },
 ];
 
@@ -400,6 +409,19 @@ does not have. Before you put the file again, add the code of a new authorisatio
   },
 });
 
+const Pause = optional(
+  z
+    .strictObject({
+      minutes: z.int().min(1).max(10_080).optional(),
+      until: When.optional(),
+      reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+    })
+    .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
+      error: 'must not have both minutes and until',
+    })
+    .meta({ examples: [{ minutes: 30, reason: 'The oven is broken.' }] }),
+);
+
 const pause = operation({
   id: 'pauseLocation',
   role: 'operator',
@@ -409,20 +431,44 @@ const pause = operation({
     tag,
     route: 'POST /locations/:locationId/pause',
     summary: 'Pause a location: its orders wait',
-    description: 'No order is lost: the pause does not count towards the deadline. Webhooks are still accepted.',
+    description:
+      'No order is lost: the pause does not count towards the deadline. Webhooks are still accepted. With `minutes` or ' +
+      '`until`, the location resumes automatically. A later request replaces the end and the reason.',
     output: PausedLocation,
     answer: 'The state of the location, even if it did not change.',
   },
   params: LocationParams,
-  run: async ({ pool }, { locationId }) =>
-    (await pauseLocation(pool, locationId)) ? { locationId, paused: true } : undefined,
-  print: (_, { locationId }) => `${locationId} is paused; its orders wait`,
+  body: Pause,
+  async run({ pool, by, service }, { locationId, ...pause }) {
+    const { until } = pause;
+    const now = service?.now() ?? new Date();
+    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
+    return (await pauseLocation(pool, locationId, { ...pause, by: by.name }))
+      ? { locationId, paused: true }
+      : undefined;
+  },
+  print: (_, { locationId, until, minutes }) => {
+    const end =
+      until === undefined ? (minutes === undefined ? '' : ` for ${minutes} minutes`) : ` until ${time(until)}`;
+    return `${locationId} is paused${end}; its orders wait`;
+  },
   command: {
     name: 'location pause',
     about:
       'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
     argument,
-    examples: ['expediter location pause club-1'],
+    options: [
+      {
+        flags: '--for <while>',
+        about: 'resume automatically after this time, such as 30m or 2h, up to 7d',
+        read: readMinutes,
+        conflicts: 'until',
+      },
+      { flags: '--until <time>', about: 'resume automatically at this time, such as 2027-01-31T18:00:00Z' },
+      { flags: '--reason <text>', about: 'why, for other operators' },
+    ],
+    examples: ['expediter location pause club-1', 'expediter location pause club-1 --for 30m --reason "Oven broken"'],
+    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
   },
 });
 

@@ -3,7 +3,7 @@ import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
 import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
-import { actsTable } from './reading-operations.ts';
+import { actsTable, notesTable } from './reading-operations.ts';
 
 export function locationsTable(rows: readonly LocationRow[]): string {
   return table(
@@ -29,8 +29,12 @@ export function locationInWords(shown: ShownLocation): string {
       groups: shown.groups.join(', '),
       country: shown.country,
       'time zone': shown.timeZone,
+      address: shown.address,
+      'back office': shown.backOfficeUrl,
       contacts: shown.contacts.map((each) => Object.values(each).join(' ')).join(', '),
       paused: pausedInWords(shown),
+      'taken care of by': shown.case?.holder,
+      'alarm hidden until': time(shown.snoozedUntil),
       'reconnect needed since': shown.reconnectNeededAt,
       updated: shown.updatedAt,
       'valid tokens': shown.validTokens,
@@ -51,6 +55,7 @@ export function locationInWords(shown: ShownLocation): string {
         ),
       ),
     ),
+    titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(actions)),
   );
 }
@@ -64,10 +69,12 @@ function fixOldToken(
   return canConnect ? `expediter provider connect ${locationId}` : `expediter token issue --location ${locationId}`;
 }
 
-function pausedInWords({ pausedAt, pausedUntil }: Pick<LocationRow, 'pausedAt' | 'pausedUntil'>): string {
+function pausedInWords({ pausedAt, pausedUntil, pausedReason, pausedBy }: LocationRow): string {
   if (pausedAt === null) return 'no';
-  const byPos = pausedUntil === null ? '' : `, by its POS until ${time(pausedUntil)}`;
-  return `since ${time(pausedAt)}${byPos}`;
+  const by = pausedBy ?? (pausedUntil === null ? null : 'its POS');
+  const until = pausedUntil === null ? '' : ` until ${time(pausedUntil)}`;
+  const reason = pausedReason === null ? '' : `: ${pausedReason}`;
+  return `since ${time(pausedAt)}${by === null ? '' : `, by ${by}`}${until}${reason}`;
 }
 
 function grantInWords(grant: ShownGrant | null): string | undefined {

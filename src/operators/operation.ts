@@ -86,6 +86,8 @@ export type Caller = {
   isOver(): boolean;
   /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
+  /** Has the board of this process read at once what operators take care of. It does nothing in a command. */
+  wakeBoard(): void;
 };
 
 /** Receives the progress of an operation: an event's name and its data. */
@@ -222,8 +224,8 @@ type About<Params, Query, Body, Input, Result> = Access & {
   missing?: string;
   /** Variables that a command needs in addition to DATABASE_URL. */
   reads?: readonly (keyof Config)[];
-  /** True if the operation creates work for the workers, which are then woken. */
-  wakes?: true;
+  /** True if the operation creates work for the workers, which are then woken. `board`: only the board is. */
+  wakes?: true | 'board';
   /** @returns the output, or a refusal, or undefined if the subject does not exist */
   run(caller: Caller, input: Input): Promise<Result>;
   /** Describes the output for people. */
@@ -322,5 +324,6 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
     throw new NotDone(statusCode, done.refused, cause);
   }
   if (operation.wakes === true && input['dryRun'] !== true) caller.wake();
+  if (operation.wakes === 'board') caller.wakeBoard();
   return done;
 }

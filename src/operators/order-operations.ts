@@ -61,7 +61,10 @@ const list = operation({
       groupOption,
       { flags: '--integration <name>', about: 'last sent through this integration' },
       { flags: '--state <state>', about: 'state of the placement', choices: PLACEMENT_STATES },
-      { flags: '--needs-operator', about: 'only orders in doubt that wait for an operator' },
+      {
+        flags: '--needs-operator',
+        about: 'only orders that are held, in doubt or to be cancelled, and wait for a person',
+      },
       { flags: '--open', about: 'only orders that have not ended' },
       { flags: '--status <status>', about: 'the last status that the POS reported', choices: STATUSES },
       { flags: '--member-state <state>', about: 'the state that the member sees', choices: MEMBER_STATES },

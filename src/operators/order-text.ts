@@ -1,16 +1,17 @@
 import { facts, sections, table, time, titled } from '../cli/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
 import type { ShownOrder } from '../core/orders/show-order.ts';
-import { actsTable } from './reading-operations.ts';
+import { actsTable, notesTable } from './reading-operations.ts';
 
 export function ordersTable(rows: readonly ListedOrder[]): string {
   return table(
     rows.map((row) => ({
+      code: row.callOutCode,
       order: row.serviceOrderId,
       signalled: time(row.signalledAt),
       location: row.locationId,
       integration: row.integration,
-      placement: row.needsOperator ? 'in doubt: needs you' : row.placement.replace('_', ' '),
+      placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
       'member sees': row.memberState,
       cancel: row.cancellation,
       status: row.status,
@@ -27,11 +28,11 @@ export function orderInWords(shown: ShownOrder): string {
   const needsResolve = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
   return sections(
     facts({
+      'call-out code': order?.callOutCode,
       order: serviceOrderId,
       location: order?.locationId ?? placement.locationId,
       integration: order?.integration,
       fulfillment: order?.fulfillment,
-      'call-out code': order?.callOutCode,
       status: order?.status,
       reason: order?.reason,
       'reason code': order?.reasonCode,
@@ -48,6 +49,8 @@ export function orderInWords(shown: ShownOrder): string {
       erased: time(order?.erasedAt ?? null),
       placement: placement.state.replace('_', ' '),
       problem: placement.problem,
+      'taken care of by': shown.case?.holder,
+      'alarm hidden until': time(shown.snoozedUntil),
       'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
       signalled: time(placement.signalledAt),
       deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
@@ -112,6 +115,7 @@ export function orderInWords(shown: ShownOrder): string {
         })),
       ),
     ),
+    titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );
 }

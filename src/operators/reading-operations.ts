@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { table, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
+import type { Care } from '../core/operators/cases.ts';
 import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
@@ -171,4 +172,8 @@ export function actsTable(actions: readonly (RecordedAction & { source?: string 
     ),
     none,
   );
+}
+
+export function notesTable(notes: Care['notes']): string {
+  return table(notes.map(({ at, by, text }) => ({ at: time(at), by, note: text })));
 }

@@ -1,4 +1,5 @@
 import type { Access, Operation } from './operation.ts';
+import { CASE_OPERATIONS } from './case-operations.ts';
 import { CONNECT_OPERATIONS } from './connect-operations.ts';
 import { DIAGNOSTIC_OPERATIONS } from './diagnostic-operations.ts';
 import { LOCATION_OPERATIONS } from './location-operations.ts';
@@ -12,6 +13,7 @@ import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
 export const OPERATIONS: readonly Operation[] = [
   ...ORDER_OPERATIONS,
+  ...CASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
   ...CONNECT_OPERATIONS,

@@ -21,6 +21,9 @@ export const whether = (description: string): z.ZodType<boolean> =>
     .transform((text) => text === 'true')
     .meta({ description, examples: ['true'] });
 
+/** The schema of a body that a request may leave out: it then has no options. */
+export const optional = <Body extends z.ZodType>(body: Body) => z.preprocess((given) => given ?? {}, body);
+
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
   z.enum(values).meta({ description });
 
@@ -78,7 +81,7 @@ export const OrdersQuery = z.strictObject({
   location: Id.optional().meta({ description: 'Only orders at this location.' }),
   integration: Id.optional().meta({ description: 'Only orders last sent through this integration.' }),
   state: oneOf(PLACEMENT_STATES, 'State of the placement.').optional(),
-  needs: oneOf(['operator'], 'Only orders in doubt that wait for an operator.').optional(),
+  needs: oneOf(['operator'], 'Only orders that need an operator: see `needsOperator`.').optional(),
   open: whether('Only orders that have not ended (`true`) or that have ended (`false`).').optional(),
   status: oneOf(STATUSES, 'The last status that the POS reported.').optional(),
   memberState: oneOf(MEMBER_STATES, 'The state that the member sees.').optional(),
@@ -134,18 +137,14 @@ export const WebhookQuery = z.strictObject({
   ).optional(),
 });
 
-export const Replay = z
-  .preprocess(
-    // A request without a body has no options.
-    (body) => body ?? {},
-    z.strictObject({
-      dryRun: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Change nothing, and answer with the outcome that a replay would have now.' }),
-    }),
-  )
-  .meta({ examples: [{ dryRun: true }] });
+export const Replay = optional(
+  z.strictObject({
+    dryRun: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Change nothing, and answer with the outcome that a replay would have now.' }),
+  }),
+).meta({ examples: [{ dryRun: true }] });
 
 const REPLAY_MAX = 1_000;
 export const ReplayMany = z

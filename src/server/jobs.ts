@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
-import { endPosPauses } from '../core/locations/pos-pauses.ts';
+import { endPauses } from '../core/locations/pos-pauses.ts';
 import { renewConnections } from '../core/locations/renew-connections.ts';
+import { deleteOldCases } from '../core/orders/needs-operator.ts';
 import { scoreHours } from '../core/orders/score-hours.ts';
 import { endLeftTestOrders } from '../core/placements/test-order.ts';
 import { databaseState } from '../core/postgres/watch-database.ts';
@@ -69,7 +70,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
-    { name: 'end of pauses by a POS', every: 2 * SECOND, work: () => endPauses(app, orders) },
+    { name: 'end of pauses', every: 2 * SECOND, work: () => resumeLocations(app, orders) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app) },
@@ -120,10 +121,10 @@ async function endCancellations({ database, observability }: App): Promise<void>
   }
 }
 
-async function endPauses({ database, observability }: App, orders: Orders): Promise<void> {
-  const resumed = await endPosPauses(database.pool);
-  for (const { locationId, integration } of resumed) {
-    observability.observe({ what: 'POS pause', action: 'resume', by: integration, locationId });
+async function resumeLocations({ database, observability }: App, orders: Orders): Promise<void> {
+  const resumed = await endPauses(database.pool);
+  for (const { locationId, by } of resumed) {
+    observability.observe({ what: 'pause', action: 'resume', by, locationId });
   }
   if (resumed.length > 0) orders.wake();
 }
@@ -131,6 +132,7 @@ async function endPauses({ database, observability }: App, orders: Orders): Prom
 async function endAllOrders({ database }: App): Promise<void> {
   await endLeftTestOrders(database.pool);
   await endOrders(database.pool);
+  await deleteOldCases(database.pool);
 }
 
 async function checkPostgres({ database }: App): Promise<void> {

@@ -50,6 +50,7 @@ export async function operatorDeps(
     readiness,
     spillState: () => webhooks.spill?.state() ?? NONE_WAITING,
     wake: orders.wake,
+    wakeBoard: live.board.wakeAttention,
   };
 }
 

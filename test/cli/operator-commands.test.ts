@@ -48,7 +48,7 @@ it.each<[string, string[], number | null]>([
 
 it.each([
   ['a name that is taken', ['--role', 'viewer'], 1, /^error: a valid token is called "ben": [^\n]+\n$/],
-  ['a role that there is not', ['--role', 'viewer,root'], 2, /^error: roles\.1 is none of viewer, [^\n]+\n$/],
+  ['a role that there is not', ['--role', 'viewer,root'], 2, /^error: roles\.1 must be one of viewer, [^\n]+\n$/],
   ['no role', [], 2, /--role/],
   ['an end in the past', ['--role', 'viewer', '--expires', '2020-01-31'], 2, /in the future/],
 ])('no token is issued for %s', async (_what, args, code, says) => {

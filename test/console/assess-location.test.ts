@@ -30,6 +30,8 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   pausedUntil: null,
   pausedReason: null,
   pausedBy: null,
+  address: null,
+  backOfficeUrl: null,
   updatedAt: ago(1_000),
   lastSeenAt: ago(1),
   notStored: 0,

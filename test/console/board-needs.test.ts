@@ -13,7 +13,14 @@ const NO_FILTER: Filter = { location: '', integration: '', text: '' };
 const NOTHING = { in_doubt: [], held: [], failed: [], left_out: [] };
 const ATTENTION: Attention = {
   conflicts: [
-    { serviceOrderId: 'order-9', locationId: 'club-1', status: 'cancelled', recordedAt: AT, webhookId: 'webhook-1' },
+    {
+      serviceOrderId: 'order-9',
+      callOutCode: null,
+      locationId: 'club-1',
+      status: 'cancelled',
+      recordedAt: AT,
+      webhookId: 'webhook-1',
+    },
   ],
   cancelByPhone: [],
   cancelByPhoneTotal: 0,
@@ -31,6 +38,7 @@ const ATTENTION: Attention = {
   ],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
   unnotified: null,
+  cases: [],
 };
 
 describe('what needs a person', () => {
@@ -72,7 +80,7 @@ describe('what needs a person', () => {
   });
 
   it('begins with members who are not being notified, for any number of orders', () => {
-    const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7' };
+    const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
     const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, never);
     expect(groups).toMatchObject([
       {
@@ -84,7 +92,13 @@ describe('what needs a person', () => {
   });
 
   it('lists cancellations by phone and changed orders, with location and ticket', () => {
-    const cancel = { locationId: 'club-1', integration: 'toast', providerOrderId: '8F2K', requestedAt: AT };
+    const cancel = {
+      callOutCode: null,
+      locationId: 'club-1',
+      integration: 'toast',
+      providerOrderId: '8F2K',
+      requestedAt: AT,
+    };
     const attention: Attention = {
       ...ATTENTION,
       conflicts: [],
@@ -96,6 +110,7 @@ describe('what needs a person', () => {
       changed: [
         {
           serviceOrderId: 'order-8',
+          callOutCode: null,
           locationId: 'club-1',
           integration: null,
           paths: ['notes', 'items.0.name'],

@@ -68,6 +68,7 @@ describe('what is wrong with a ticket', () => {
       conflicts: [
         {
           serviceOrderId: 'contradicted',
+          callOutCode: null,
           locationId: 'club-1',
           status: 'completed',
           recordedAt: at(-1),
@@ -77,6 +78,7 @@ describe('what is wrong with a ticket', () => {
       cancelByPhone: [
         {
           serviceOrderId: 'by-phone',
+          callOutCode: null,
           locationId: 'club-1',
           integration: null,
           providerOrderId: null,
@@ -90,6 +92,7 @@ describe('what is wrong with a ticket', () => {
       ],
       silent: [],
       unnotified: null,
+      cases: [],
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));
     expect(wrong?.words).toBe(words);

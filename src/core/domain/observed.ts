@@ -79,9 +79,9 @@ export type Observed =
       /** The time until the topic had the message, or until publishing failed. */
       milliseconds: number;
     })
-  /** A POS paused or resumed its location, or its pause ended. `by` is the integration. */
-  | { what: 'POS pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
-  | { what: 'POS pause'; action: 'resume'; by: string; locationId: string }
+  /** A POS paused a location, or a pause ended. `by` is the integration, or `operator` if only an operator paused it. */
+  | { what: 'pause'; action: 'pause'; by: string; locationId: string; until: Date; webhookId: string }
+  | { what: 'pause'; action: 'resume'; by: string; locationId: string }
   /** A restaurant withdrew our access to its POS. `by` is the integration. */
   | { what: 'access revoked'; by: string; locationId: string; webhookId: string }
   | FollowObserved
@@ -129,7 +129,7 @@ export const BACKGROUND_WORK = [
   'sweep of parked events',
   'notification of estimates',
   'sweep of cancellations',
-  'end of pauses by a POS',
+  'end of pauses',
   'check of Postgres',
   'measurement of the backlog',
   'status polling',

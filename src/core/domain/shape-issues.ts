@@ -56,9 +56,8 @@ function tooLittle({ origin, minimum, inclusive }: z.core.$ZodIssueTooSmall): st
 }
 
 function notAmong(values: string[], received: ShapeIssue['received']): string {
-  const [only] = values;
   if (received === 'missing') return `is missing; ${values.join(' or ')} is required`;
-  return values.length === 1 ? `is not ${only}` : `is none of ${values.join(', ')}`;
+  return values.length < 3 ? `must be ${values.join(' or ')}` : `must be one of ${values.join(', ')}`;
 }
 
 function count(number: number | bigint, one: string, many: string): string {

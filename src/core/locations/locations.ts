@@ -33,10 +33,14 @@ export const LocationRow = z.object({
   groups: z.array(z.string()).meta({ description: 'Such as its brand and its region.' }),
   country: z.string().nullable().meta({ description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.' }),
   timeZone: z.string().nullable().meta({ description: 'An IANA name.' }),
+  address: z.string().nullable().meta({ description: 'For people.' }),
+  backOfficeUrl: z.string().nullable().meta({ description: "The page of its POS for the restaurant's staff." }),
   pausedAt: z.date().nullable(),
   pausedUntil: z.date().nullable().meta({
-    description: 'When a pause by its POS ends and orders resume automatically. Null if an operator paused it.',
+    description: 'When the pause ends and orders resume automatically. Null if an operator has to resume it.',
   }),
+  pausedReason: z.string().nullable().meta({ description: 'As the operator typed it.' }),
+  pausedBy: z.string().nullable().meta({ description: 'The operator who paused it. Null if only its POS did.' }),
   reconnectNeededAt: z.date().nullable().meta({
     description:
       'Since when its restaurant has to grant us access again. Its orders wait. Null if it does not have to.',
@@ -45,12 +49,20 @@ export const LocationRow = z.object({
 });
 export type LocationRow = z.infer<typeof LocationRow>;
 
-/** SQL of when a location `l` was paused, by an operator or by its POS, and of when the pause ends automatically. */
+/** SQL of when a location `l` was paused, by an operator or by its POS. */
 export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
-const PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
+/** SQL of when a pause by the POS alone ends. */
+const POS_PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
+/** SQL of what an operator said about the present pause. A process of the previous version pauses without saying it. */
+const said = (column: string): string => `CASE WHEN l.pause_noted_at = l.paused_at THEN l.${column} END`;
+/** SQL of when an operator's pause of `l` ends automatically. */
+export const OPERATOR_PAUSED_UNTIL = said('paused_until');
+const PAUSED_UNTIL = `CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until
+  WHEN l.pause_noted_at = l.paused_at AND l.paused_until IS NOT NULL THEN greatest(l.paused_until, l.pos_paused_until) END`;
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.name, l.groups, l.country,
-  l.time_zone AS "timeZone", l.updated_at AS "updatedAt",
-  ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil", l.reconnect_needed_at AS "reconnectNeededAt"`;
+  l.time_zone AS "timeZone", l.address, l.back_office_url AS "backOfficeUrl", l.updated_at AS "updatedAt",
+  ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil", ${said('paused_reason')} AS "pausedReason",
+  ${said('paused_by')} AS "pausedBy", l.reconnect_needed_at AS "reconnectNeededAt"`;
 
 /** The location cannot be used. The message names the fault and the correct form, but no value. */
 export class WrongLocation extends Error {
@@ -208,8 +220,8 @@ export type StoredLocation = {
   integration: string;
   sealedSettings: string;
   paused: boolean;
-  /** When a pause by its POS ends and orders resume automatically. Null if an operator paused it. */
-  pausedUntil: Date | null;
+  /** When a pause by its POS ends. Null if an operator paused it. */
+  posPausedUntil: Date | null;
   /** True if its restaurant has to grant us access again. */
   needsReconnect: boolean;
   country: string | null;
@@ -217,7 +229,7 @@ export type StoredLocation = {
 
 /** SQL of a `StoredLocation`, from a location `l`. */
 export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
-  ${PAUSED_AT} IS NOT NULL AS paused, ${PAUSED_UNTIL} AS "pausedUntil",
+  ${PAUSED_AT} IS NOT NULL AS paused, ${POS_PAUSED_UNTIL} AS "posPausedUntil",
   l.reconnect_needed_at IS NOT NULL AS "needsReconnect"`;
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
@@ -254,14 +266,32 @@ export async function membersOf(pool: Pool, group: string): Promise<string[]> {
 
 export const PausedLocation = z.object({ locationId: z.string(), paused: z.boolean() });
 
-/** Pauses a location until it is resumed. Its orders wait. @returns whether the location exists */
-export async function pauseLocation(pool: Pool, locationId: string): Promise<boolean> {
+/** An operator's pause. Its end is a time, or a number of minutes from now; without both, the pause has no end. */
+export type Pause = {
+  by?: string;
+  reason?: string | undefined;
+  until?: Date | undefined;
+  minutes?: number | undefined;
+};
+
+/** Pauses a location. Its orders wait. What was said about an earlier pause is replaced. @returns whether it exists */
+export async function pauseLocation(
+  pool: Pool,
+  locationId: string,
+  { by, reason, until, minutes }: Pause = {},
+): Promise<boolean> {
   const { rowCount } = await pool.query(
-    'UPDATE locations SET paused_at = coalesce(paused_at, now()) WHERE location_id = $1',
-    [locationId],
+    `UPDATE locations
+     SET paused_at = coalesce(paused_at, now()), pause_noted_at = coalesce(paused_at, now()), paused_by = $2,
+         paused_reason = $3, paused_until = coalesce($4::timestamptz, now() + $5::int * interval '1 minute')
+     WHERE location_id = $1`,
+    [locationId, by ?? null, reason ?? null, until ?? null, minutes ?? null],
   );
   return rowCount === 1;
 }
+
+/** SQL that forgets what an operator said about a pause. */
+const FORGET_PAUSE = 'pause_noted_at = NULL, paused_until = NULL, paused_reason = NULL, paused_by = NULL';
 
 /**
  * SQL that resumes the orders of locations and extends their deadlines by the pause. The caller's query `was` has the
@@ -285,7 +315,7 @@ export async function resumeLocation(pool: Pool, locationId: string): Promise<bo
        SELECT location_id, ${PAUSED_AT} AS paused_at FROM locations l WHERE location_id = $1 FOR UPDATE
      ), resumed AS (
        UPDATE locations l
-       SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL,
+       SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL, ${FORGET_PAUSE},
            pos_said_at = greatest(l.pos_said_at, now())
        FROM was WHERE l.location_id = was.location_id
      ), due AS (${RELEASE_HELD})

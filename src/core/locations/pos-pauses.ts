@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { RELEASE_HELD } from './locations.ts';
+import { OPERATOR_PAUSED_UNTIL, PAUSED_AT, RELEASE_HELD } from './locations.ts';
 
 /**
  * SQL that starts or ends pauses of locations, and marks a location whose restaurant withdrew our access, as their POS
@@ -7,7 +7,7 @@ import { RELEASE_HELD } from './locations.ts';
  *
  * The newest report of a pause counts. Its time is when it first arrived, so an older report that arrives again, by a
  * replay or from the spill, changes nothing. A pause that has already ended changes nothing either. An operator's pause
- * stays. `endPosPauses` resumes the orders. A withdrawal that is older than the present grant changes nothing.
+ * stays. `endPauses` resumes the orders. A withdrawal that is older than the present grant changes nothing.
  * @param words a function that returns SQL of the reports: rows with the given alias and the columns webhook_nth,
  *   location_id, integration, said_at, until, revoked_at. Without `revoked_at` it is a report of a pause, whose `until`
  *   is NULL if the kitchen takes orders
@@ -36,27 +36,35 @@ word AS (
 )`;
 
 /**
- * Ends a pause by a POS if its time is over, or if the kitchen takes orders again. Orders resume at once, unless an
- * operator has also paused the location. The operator's pause then counts from the start of the earlier pause.
- * @returns the locations whose orders resume
+ * Ends pauses whose time is over: by a POS, also if the kitchen takes orders again, and by an operator. Orders resume at
+ * once, unless the other of the two has also paused the location. That pause then counts from the start of the earlier one.
+ * @returns the locations whose orders resume, and whose pause it was: that of an integration, or `operator`
  */
-export async function endPosPauses(pool: Pool): Promise<{ locationId: string; integration: string }[]> {
-  const { rows } = await pool.query<{ locationId: string; integration: string }>({
-    name: 'end-pos-pauses',
-    text: END,
-  });
+export async function endPauses(pool: Pool): Promise<{ locationId: string; by: string }[]> {
+  const { rows } = await pool.query<{ locationId: string; by: string }>({ name: 'end-pauses', text: END });
   return rows;
 }
 
+const SAID = ['paused_until', 'paused_reason', 'paused_by'];
+
 const END = `
   WITH was AS (
-    SELECT location_id, integration, CASE WHEN paused_at IS NULL THEN pos_paused_at END AS paused_at
-    FROM locations WHERE pos_paused_until <= now()
-    ORDER BY location_id FOR UPDATE SKIP LOCKED
+    SELECT location_id, by, of_pos, of_operator, began_at,
+           CASE WHEN NOT of_pos AND NOT of_operator THEN began_at END AS paused_at
+    FROM (SELECT l.location_id, CASE WHEN l.pos_paused_at IS NULL THEN 'operator' ELSE l.integration END AS by,
+                 (l.pos_paused_until > now()) IS TRUE AS of_pos,
+                 l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= now()) IS NOT TRUE AS of_operator,
+                 ${PAUSED_AT} AS began_at
+          FROM locations l
+          WHERE l.pos_paused_until <= now() OR l.paused_until <= now() AND l.pause_noted_at = l.paused_at
+          ORDER BY l.location_id FOR UPDATE SKIP LOCKED) AS l
   ), ended AS (
     UPDATE locations l
-    SET pos_paused_at = NULL, pos_paused_until = NULL,
-        paused_at = CASE WHEN l.paused_at IS NOT NULL THEN least(l.paused_at, l.pos_paused_at) END
+    SET pos_paused_at = CASE WHEN was.of_pos THEN was.began_at END,
+        pos_paused_until = CASE WHEN was.of_pos THEN l.pos_paused_until END,
+        paused_at = CASE WHEN was.of_operator THEN was.began_at END,
+        pause_noted_at = CASE WHEN was.of_operator AND l.pause_noted_at = l.paused_at THEN was.began_at END,
+        ${SAID.map((column) => `${column} = CASE WHEN was.of_operator THEN l.${column} END`).join(', ')}
     FROM was WHERE l.location_id = was.location_id
   ), due AS (${RELEASE_HELD})
-  SELECT location_id AS "locationId", integration FROM was WHERE paused_at IS NOT NULL`;
+  SELECT location_id AS "locationId", by FROM was WHERE paused_at IS NOT NULL`;

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { Id, NOT_BLANK, describeIssues } from '../domain/order.ts';
-import { isStorable } from '../domain/cause-text.ts';
+import { Id, describeIssues } from '../domain/order.ts';
+import { Typed } from '../operators/cases.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
 import { maySee } from './describe-settings.ts';
@@ -19,16 +19,9 @@ import {
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
 
-const Text = z
-  .string()
-  .trim()
-  .max(200)
-  .regex(NOT_BLANK, { error: 'is blank' })
-  .refine(isStorable, { error: 'contains a NUL or a lone surrogate' });
-
 const Contact = z
   .strictObject({
-    name: Text.exactOptional(),
+    name: Typed(200).exactOptional(),
     email: z.email({ error: 'is not an e-mail address' }).max(254).exactOptional(),
     phone: z
       .string()
@@ -39,7 +32,9 @@ const Contact = z
 
 /** What operators say of a location besides its POS. */
 export const LocationDetails = z.object({
-  name: Text.nullable().meta({ description: 'For people.', examples: ['Trattoria Nord'] }),
+  name: Typed(200)
+    .nullable()
+    .meta({ description: 'For people.', examples: ['Trattoria Nord'] }),
   timeZone: z
     .string()
     .refine(isTimeZone, { error: 'is not an IANA time zone such as Europe/Berlin' })
@@ -59,9 +54,29 @@ export const LocationDetails = z.object({
     .max(20)
     .transform((groups) => [...new Set(groups)].toSorted())
     .meta({ description: 'Such as its brand and its region. Roles and lists can be limited to a group.' }),
+  address: Typed(300)
+    .nullable()
+    .meta({ description: 'For people.', examples: ['Hafenstr. 1, 20457 Hamburg'] }),
+  backOfficeUrl: z
+    .url({ protocol: /^https$/, error: 'is not an https URL' })
+    .max(500)
+    .refine((url) => !/\/\/[^/?#]*@/.test(url), { error: 'must have no user and no password' })
+    .nullable()
+    .meta({
+      description: "The page of its POS for the restaurant's staff.",
+      examples: ['https://pos.example.com/nord'],
+    }),
 });
 export type LocationDetails = z.infer<typeof LocationDetails>;
-const NO_DETAILS: LocationDetails = { name: null, timeZone: null, country: null, contacts: [], groups: [] };
+const NO_DETAILS: LocationDetails = {
+  name: null,
+  timeZone: null,
+  country: null,
+  contacts: [],
+  groups: [],
+  address: null,
+  backOfficeUrl: null,
+};
 
 function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z][\w+/-]*$/.test(name)) return false;
@@ -222,12 +237,14 @@ export type ConfiguredRow = LocationDetails & {
 };
 /** SQL of a `ConfiguredRow`, from a location `l`. */
 const CONFIGURED_ROW = `l.integration, l.settings AS "sealedSettings", l.name, l.time_zone AS "timeZone", l.country,
-  l.contacts, l.groups, encode(l.grant_sha256, 'hex') AS "grantKey", l.paused_at IS NOT NULL AS "isPaused"`;
+  l.contacts, l.groups, l.address, l.back_office_url AS "backOfficeUrl", encode(l.grant_sha256, 'hex') AS "grantKey", l.paused_at IS NOT NULL AS "isPaused"`;
 
 /** The entity tag of a location, as in the header ETag: it changes with everything that an operator can set. */
 export function etagOf(row: Omit<ConfiguredRow, 'grantKey' | 'isPaused'>): string {
-  const { integration, sealedSettings, name, timeZone, country, contacts, groups } = row;
-  const text = JSON.stringify([integration, sealedSettings, name, timeZone, country, contacts, groups]);
+  const { integration, sealedSettings, name, timeZone, country, contacts, groups, address, backOfficeUrl } = row;
+  // Without the newer details, it is the tag that the previous version computes.
+  const newer = address === null && backOfficeUrl === null ? [] : [address, backOfficeUrl];
+  const text = JSON.stringify([integration, sealedSettings, name, timeZone, country, contacts, groups, ...newer]);
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
@@ -307,6 +324,8 @@ async function write(
         wanted.timeZone,
         JSON.stringify(wanted.contacts),
         wanted.groups,
+        wanted.address,
+        wanted.backOfficeUrl,
       ]);
     }
     await retryPlacements(client, locationId);
@@ -356,12 +375,14 @@ function validate(rules: Rules, { integration, settings: given }: Configured): s
 }
 
 const PUT = `
-  INSERT INTO locations AS l (location_id, integration, settings, country, grant_sha256, name, time_zone, contacts, groups)
-  VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9)
+  INSERT INTO locations AS l (location_id, integration, settings, country, grant_sha256, name, time_zone, contacts, groups,
+                              address, back_office_url)
+  VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9, $10, $11)
   ON CONFLICT (location_id) DO UPDATE
     SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
         country = excluded.country, grant_sha256 = excluded.grant_sha256, name = excluded.name,
         time_zone = excluded.time_zone, contacts = excluded.contacts, groups = excluded.groups,
+        address = excluded.address, back_office_url = excluded.back_office_url,
         ${reconnectedBy('excluded.settings', 'excluded.grant_sha256')},
         -- A pause by the previous POS ends now, because the new POS cannot end it.
         pos_paused_until = CASE WHEN l.integration <> excluded.integration AND l.pos_paused_at IS NOT NULL
@@ -393,7 +414,7 @@ function changesBetween(
     const provider = registry.get(integration);
     return Object.fromEntries([
       ['integration', { value: integration, text: integration }],
-      ...['name', 'timeZone', 'country', 'groups'].map((name) => {
+      ...['name', 'timeZone', 'country', 'groups', 'address', 'backOfficeUrl'].map((name) => {
         const value = details[name as keyof typeof details] as unknown;
         return [name, { value, text: textOf(value) }];
       }),

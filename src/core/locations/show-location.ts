@@ -7,6 +7,7 @@ import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './p
 import { unseal, type SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
+import { Care, readCare } from '../operators/cases.ts';
 import { readActionsAt, RecordedAction } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { readGrant, ShownGrant } from './renew-connections.ts';
@@ -134,6 +135,7 @@ export const ShownLocation = SeenLocation.extend({
   actions: z
     .array(RecordedAction)
     .meta({ description: "Operators' actions at this location, done and refused: the newest 50, newest first." }),
+  ...Care,
 }).meta({ id: 'ShownLocation' });
 
 export type ShownLocation = z.infer<typeof ShownLocation>;
@@ -149,12 +151,13 @@ export async function showLocation(
   { pool, registry, publicUrl, keys, now, readsOrders }: ShowDeps,
   locationId: string,
 ): Promise<ShownLocation | undefined> {
-  const [found, configured, tokens, grant, actions] = await Promise.all([
+  const [found, configured, tokens, grant, actions, care] = await Promise.all([
     listSeenLocations(pool, [locationId]),
     readConfigured(pool, locationId),
     listTokens(pool, locationId),
     readGrant(pool, locationId),
     readActionsAt(pool, locationId),
+    readCare(pool, { locationId }),
   ]);
   const [location] = found;
   if (location === undefined || configured === undefined) return undefined;
@@ -175,6 +178,7 @@ export async function showLocation(
     },
     grant,
     tokens: shown,
+    ...care,
     // guard: actions-at-orders
     actions: actions.filter((each) => readsOrders || !isAboutOrders(each)),
   };

@@ -11,7 +11,7 @@ import { Id } from '../domain/order.ts';
  * - `admin` manages rights: tokens, grants, sessions, the audit
  */
 export const ROLES = ['viewer', 'operator', 'member-data', 'integrator', 'admin'] as const;
-export const Role = z.enum(ROLES, { error: `is none of ${ROLES.join(', ')}` });
+export const Role = z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` });
 export type Role = z.infer<typeof Role>;
 /** The role that a route needs. `any`: one role or more, also `integrator` alone. */
 export type NeededRole = Role | 'operator or integrator' | 'any';

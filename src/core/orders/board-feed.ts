@@ -4,7 +4,14 @@ import { GATHER_MS, pollWhileWatched } from '../postgres/loops.ts';
 import type { Log } from '../domain/log.ts';
 import { Instant } from '../domain/order.ts';
 import { ENDED_MAX, OPEN_MAX, BoardOrder, readBoard, type Seen } from './read-board.ts';
-import { CANCELS, sampleAttention, sumUnnotified, type Attention, type SampledAttention } from './sample-attention.ts';
+import {
+  CANCELS,
+  CASES,
+  sampleAttention,
+  sumUnnotified,
+  type Attention,
+  type SampledAttention,
+} from './sample-attention.ts';
 
 export type BoardFilter = {
   /** Only these locations are shown. If undefined, all locations and orders without a location are shown. */
@@ -47,6 +54,8 @@ export type BoardFeed = {
   watch(filter: BoardFilter, watcher: Watcher): () => void;
   /** Signals a change in this process. Changes by other processes are seen within 200 ms. */
   wake(): void;
+  /** Signals a change of a case in this process. Changes by other processes are seen within two seconds. */
+  wakeAttention(): void;
   stop(): Promise<void>;
 };
 
@@ -154,6 +163,7 @@ export function boardFeed(deps: { pool: Pool; log: Pick<Log, 'error'> }, rereadM
       };
     },
     wake: board.wake,
+    wakeAttention: samples.wake,
     async stop() {
       await Promise.all([board.stop(), samples.stop()]);
     },
@@ -234,8 +244,9 @@ function isWithin({ locations }: BoardFilter, { locationId }: { locationId: stri
 }
 
 function within(filter: BoardFilter, all: SampledAttention): Attention {
-  const { conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unnotified } = all;
+  const { cases, conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unnotified } = all;
   return {
+    cases: cases.filter((each) => isWithin(filter, each)).slice(0, CASES),
     unnotified: sumUnnotified(unnotified.filter((each) => isWithin(filter, each))),
     cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)).slice(0, CANCELS),
     cancelByPhoneTotal: cancelsByPhone.reduce((all, each) => (isIn(filter, each) ? all + each.count : all), 0),

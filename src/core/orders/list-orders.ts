@@ -17,6 +17,13 @@ import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { reasonCodeAt } from '../live/outbox.ts';
+import {
+  CANCEL_FOR_OPERATOR,
+  DOUBT_FOR_OPERATOR,
+  ENDED_AT,
+  HELD_FOR_OPERATOR,
+  NEEDS_OPERATOR,
+} from './needs-operator.ts';
 
 export type OrderFilter = {
   /** Only orders at these locations. Undefined selects all orders, also those without a location. */
@@ -24,7 +31,7 @@ export type OrderFilter = {
   /** The integration that the order's last attempt called. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  /** Orders in doubt that are not tried again until a person states whether the ticket exists. */
+  /** Only orders that wait for a person. */
   needsOperator?: boolean | undefined;
   /** Orders that have not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;
@@ -48,7 +55,11 @@ export const ListedOrder = z
       .nullable()
       .meta({ description: 'The code that the staff call out and the member shows, such as K472.' }),
     placement: PlacementState,
-    needsOperator: z.boolean().meta({ description: 'The order waits until an operator calls `resolve`.' }),
+    needsOperator: z.boolean().meta({
+      description:
+        'It waits for a person: it is held, other than by a pause of its location, it is in doubt and not tried again ' +
+        'automatically, or only a person can cancel it.',
+    }),
     problem: z.string().nullable().meta({ description: 'Why the placement waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
     status: Status.nullable(),
@@ -107,8 +118,6 @@ const SCAN = 2_000;
 
 type Row = Ranked<ListedOrder>;
 
-const NEEDS_OPERATOR = `(p.state = 'in_doubt' AND p.next_attempt_at = 'infinity' AND p.finished_at IS NULL)`;
-
 /** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
 const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
 
@@ -120,9 +129,6 @@ export const ORDER_FIELDS = `
   'signalledAt', p.signalled_at,
   'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
   'updatedAt', o.updated_at`;
-
-/** SQL of the time when an order ended. For an order without a row, when its placement ended. NULL while it is open. */
-export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';
 
 /**
  * Lists orders by their first signal, newest first, starting after the order `page.after`. The cost of a page is
@@ -143,13 +149,13 @@ export async function listOrders(
                               'endedAt', o.ended_at) AS "order"
      FROM (${candidates} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
-     WHERE ($8::boolean IS NULL OR $8 = (${ENDED_AT} IS NULL))
-       AND ($9::int4multirange IS NULL OR ${NOTIFIED_RANK} <@ $9)
-       AND ($10::int4multirange IS NULL
-            OR ${NOTIFIED_RANK} <@ CASE o.fulfillment WHEN 'pickup' THEN $10 ELSE $11::int4multirange END)
-       AND ($12::text IS NULL OR o.integration = $12)
+     WHERE ($7::boolean IS NULL OR $7 = (${ENDED_AT} IS NULL))
+       AND ($8::int4multirange IS NULL OR ${NOTIFIED_RANK} <@ $8)
+       AND ($9::int4multirange IS NULL
+            OR ${NOTIFIED_RANK} <@ CASE o.fulfillment WHEN 'pickup' THEN $9 ELSE $10::int4multirange END)
+       AND ($11::text IS NULL OR o.integration = $11)
      ORDER BY p.signalled_at DESC, p.service_order_id DESC
-     LIMIT $13::int`,
+     LIMIT $12::int`,
     [
       ...values,
       filter.open ?? null,
@@ -185,30 +191,44 @@ export function withStep<Order extends { rank: number | null; fulfillment: Fulfi
  * SQL with the filters that the indexes support. The query is not prepared, so the planner knows the values and drops
  * unused filters.
  */
-const CANDIDATES = `
-  SELECT * FROM placements p
+const candidatesIn = (from: string): string => `
+  SELECT p.* FROM ${from}
   WHERE ($2::text IS NULL OR p.state = $2)
-    AND ($3::boolean IS NOT TRUE OR ${NEEDS_OPERATOR})
-    AND ($4::timestamptz IS NULL OR p.signalled_at >= $4)
-    AND ($5::timestamptz IS NULL OR p.signalled_at < $5)
-    AND ($6::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($6, $7::text))`;
+    AND ($3::timestamptz IS NULL OR p.signalled_at >= $3)
+    AND ($4::timestamptz IS NULL OR p.signalled_at < $4)
+    AND ($5::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($5, $6::text))`;
+const CANDIDATES = candidatesIn('placements p');
+const CANCELLED = `cancellations c
+  CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
-/** SQL that reads the newest placements of each location, at most `SCAN` of each, and merges them by time. */
-function findCandidates({ locations }: OrderFilter): string {
+/** SQL that reads the newest placements of each kind or location, at most `SCAN` of each, and merges them by time. */
+function findCandidates({ locations, needsOperator }: OrderFilter): string {
+  const merge = (parts: string[]): string =>
+    `SELECT * FROM (${parts.map((each) => `(${each} ${NEWEST_FIRST} LIMIT ${SCAN})`).join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`;
+  if (needsOperator === true) {
+    const [held, inDoubt] = [
+      `p.state = 'held' AND ${HELD_FOR_OPERATOR}`,
+      `p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}`,
+    ];
+    return merge(
+      [
+        `${CANDIDATES} AND ${held}`,
+        `${CANDIDATES} AND ${inDoubt}`,
+        `${candidatesIn(CANCELLED)} AND ${CANCEL_FOR_OPERATOR} AND NOT (${held}) AND NOT (${inDoubt})`,
+      ].map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`),
+    );
+  }
   if (locations === undefined) return `${CANDIDATES} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
   // An empty list must match no placement. It gets one branch that compares with NULL.
-  const each = (locations.length === 0 ? [''] : locations).map(
-    (_, nth) => `(${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}] ${NEWEST_FIRST} LIMIT ${SCAN})`,
-  );
-  return `SELECT * FROM (${each.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`;
+  const each = locations.length === 0 ? [''] : locations;
+  return merge(each.map((_, nth) => `${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}]`));
 }
 
 function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[] {
   return [
     filter.locations ?? null,
     filter.state ?? null,
-    filter.needsOperator ?? null,
     filter.since ?? null,
     filter.until ?? null,
     after?.signalledAt ?? null,

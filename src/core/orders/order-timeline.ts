@@ -44,7 +44,7 @@ export const OrderStory = ShownOrder.extend({
 
 /** Makes one timeline of an order's whole story. */
 export function orderTimeline(shown: ShownOrder): Happening[] {
-  const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions } = shown;
+  const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions, notes } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // The result of a call is stored with a slightly earlier time than the call's end. The timeline moves the end back to
@@ -57,7 +57,9 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       : finishedAt;
   const story = [
     ...happened(placement.signalledAt, 'signalled'),
-    ...actions.flatMap(({ at, ...action }) => happened(at, 'action', action)),
+    ...actions.flatMap(({ at, ...action }) =>
+      happened(at, 'action', { ...action, ...textOf({ at, ...action }, notes) }),
+    ),
     ...happened(order?.createdAt, 'fetched', {
       locationId: order?.locationId,
       fulfillment: order?.fulfillment,
@@ -86,6 +88,13 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
     ...happened(order?.erasedAt, 'erased'),
   ];
   return story.toSorted((a, b) => compare(a.at, b.at) || HAPPENINGS.indexOf(a.what) - HAPPENINGS.indexOf(b.what));
+}
+
+/** The text of a note, which the audit does not have: the note was stored while its action ran. */
+function textOf({ action, at, endedAt, by }: ShownOrder['actions'][number], notes: ShownOrder['notes']): object {
+  if (action !== 'note' && action !== 'close case') return {};
+  const note = notes.find((each) => each.by === by.name && isBetween(at, each.at, endedAt ?? each.at));
+  return note === undefined ? {} : { text: note.text };
 }
 
 function isBetween(from: string, at: string, to: string): boolean {

@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
-import { ENDED_AT, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
+import { ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
+import { ENDED_AT } from './needs-operator.ts';
 
 /** Maximum of items per order, and of characters per name. Both are low because the board sends thousands of orders. */
 const ITEMS = 3;
@@ -150,6 +151,9 @@ const READ_BOARD = `
     (SELECT p.service_order_id FROM placements p
      WHERE p.location_id IS NULL AND p.problem IS NOT NULL AND p.finished_at > ${ENDED_SINCE} AND ${isFresh('p')}
      ORDER BY p.finished_at DESC ${atMost(ENDED_MAX)})
+    UNION
+    -- Whether only a person can cancel an order is in this row alone.
+    SELECT c.service_order_id FROM cancellations c WHERE c.finished_at IS NULL AND ${isFresh('c')}
     UNION
     SELECT unnest($3::text[])
   )

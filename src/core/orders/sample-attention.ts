@@ -3,11 +3,14 @@ import { z } from 'zod';
 import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
+import { SnoozedUntil } from '../operators/cases.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Seconds after which a message is late. Normally it is published in milliseconds. Retries are at most 5 s apart. */
 const UNNOTIFIED_S = 5;
+
+const Code = z.string().nullable().meta({ description: 'Null if the order was never fetched.' });
 
 /** Problems that a person should check. */
 export const Attention = z
@@ -16,6 +19,7 @@ export const Attention = z
       .array(
         z.object({
           serviceOrderId: z.string(),
+          callOutCode: Code,
           locationId: z.string().nullable(),
           status: RecordedStatus,
           recordedAt: Instant,
@@ -30,6 +34,7 @@ export const Attention = z
       .array(
         z.object({
           serviceOrderId: z.string(),
+          callOutCode: Code,
           locationId: z.string(),
           integration: z.string().nullable(),
           providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
@@ -42,6 +47,7 @@ export const Attention = z
       .array(
         z.object({
           serviceOrderId: z.string(),
+          callOutCode: Code,
           locationId: z.string(),
           integration: z.string().nullable(),
           paths: z.array(z.string()).meta({ description: 'The changed fields, without their values.' }),
@@ -87,10 +93,26 @@ export const Attention = z
         orders: z.int(),
         oldestAppliedAt: Instant,
         serviceOrderId: z.string().meta({ description: 'The order of the oldest message.' }),
+        callOutCode: Code,
       })
       .nullable()
       .meta({
         description: `Null unless a live message has waited for over ${UNNOTIFIED_S} seconds. Covers all your locations.`,
+      }),
+    cases: z
+      .array(
+        z.object({
+          kind: z.enum(['order', 'location']),
+          id: z.string(),
+          locationId: z.string().nullable(),
+          holder: z.string().nullable().meta({ description: 'Who takes care of it; null for nobody.' }),
+          takenAt: Instant.nullable(),
+          snoozedUntil: SnoozedUntil,
+        }),
+      )
+      .meta({
+        description:
+          'Orders and locations that somebody takes care of, or whose alarm is hidden: the last 500 changed.',
       }),
   })
   .meta({ id: 'Attention' });
@@ -111,6 +133,9 @@ const CONFLICTS_READ = 1_000;
 export const CANCELS = 100;
 /** Maximum of rows read. It is higher than CANCELS because a watcher may see few of the locations. */
 const CANCELS_READ = 1_000;
+/** Maximum of cases for one watcher, and of rows read. */
+export const CASES = 500;
+const CASES_READ = 5_000;
 const CHANGES = 100;
 const CHANGES_READ = 1_000;
 const DROPPED_PLACES = 500;
@@ -131,6 +156,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
     unnotified: await list<UnnotifiedThere>(FIND_UNNOTIFIED),
+    cases: await list<Attention['cases'][number]>(FIND_CASES),
   };
 }
 
@@ -138,13 +164,13 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
 export function sumUnnotified(places: readonly UnnotifiedThere[]): Attention['unnotified'] {
   const [oldest] = places;
   if (oldest === undefined || !places.some(({ late }) => late)) return null;
-  const { oldestAppliedAt, serviceOrderId } = oldest;
+  const { oldestAppliedAt, serviceOrderId, callOutCode } = oldest;
   const sum = (of: 'messages' | 'orders'): number => places.reduce((all, each) => all + each[of], 0);
-  return { messages: sum('messages'), orders: sum('orders'), oldestAppliedAt, serviceOrderId };
+  return { messages: sum('messages'), orders: sum('orders'), oldestAppliedAt, serviceOrderId, callOutCode };
 }
 
 const FIND_CONFLICTS = `
-  SELECT json_build_object('serviceOrderId', e.service_order_id, 'locationId', o.location_id,
+  SELECT json_build_object('serviceOrderId', e.service_order_id, 'callOutCode', o.call_out_code, 'locationId', o.location_id,
                            'integration', o.integration, 'status', e.status, 'recordedAt', e.recorded_at,
                            'webhookId', e.webhook_id) AS each
   FROM (SELECT DISTINCT ON (service_order_id, status) *
@@ -152,18 +178,18 @@ const FIND_CONFLICTS = `
               WHERE conflict AND recorded_at > now() - interval '24 h'
               ORDER BY recorded_at DESC LIMIT ${CONFLICTS_READ}) AS newest
         ORDER BY service_order_id, status, event_id DESC) AS e
-  LEFT JOIN LATERAL (SELECT location_id, integration FROM orders
+  LEFT JOIN LATERAL (SELECT location_id, integration, call_out_code FROM orders
                      WHERE service_order_id = e.service_order_id OFFSET 0) AS o ON true
   ORDER BY e.recorded_at DESC, e.event_id DESC LIMIT ${CONFLICTS}`;
 
 const FIND_CANCELS = `
-  SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', c.location_id,
+  SELECT json_build_object('serviceOrderId', c.service_order_id, 'callOutCode', o.call_out_code, 'locationId', c.location_id,
                            'integration', o.integration, 'providerOrderId', o.provider_order_id,
                            'requestedAt', c.requested_at) AS each
   FROM (SELECT service_order_id, location_id, requested_at FROM cancellations
         WHERE finished_at IS NULL AND state = 'by_phone'
         ORDER BY requested_at DESC LIMIT ${CANCELS_READ}) AS c
-  LEFT JOIN LATERAL (SELECT integration, provider_order_id FROM orders
+  LEFT JOIN LATERAL (SELECT integration, provider_order_id, call_out_code FROM orders
                      WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
   ORDER BY c.requested_at DESC, c.service_order_id`;
 
@@ -176,13 +202,13 @@ const COUNT_CANCELS = `
 
 /** Each row is a complete difference, so only an order's newest row counts. An empty row means no difference now. */
 const FIND_CHANGES = `
-  SELECT json_build_object('serviceOrderId', c.service_order_id, 'locationId', o.location_id,
+  SELECT json_build_object('serviceOrderId', c.service_order_id, 'callOutCode', o.call_out_code, 'locationId', o.location_id,
                            'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
   FROM (SELECT DISTINCT ON (service_order_id) *
         FROM (SELECT service_order_id, seen_at, changes FROM order_changes
               WHERE seen_at > now() - interval '24 h' ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
         ORDER BY service_order_id, seen_at DESC) AS c
-  CROSS JOIN LATERAL (SELECT location_id, integration FROM orders
+  CROSS JOIN LATERAL (SELECT location_id, integration, call_out_code FROM orders
                       WHERE service_order_id = c.service_order_id OFFSET 0) AS o
   WHERE c.changes <> '[]'
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
@@ -248,9 +274,22 @@ const FIND_UNNOTIFIED = `
   )
   SELECT json_build_object('locationId', p.location_id, 'late', ${IS_LATE}, 'messages', count(*),
                            'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),
-                           'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1]) AS each
+                           'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1],
+                           'callOutCode', (SELECT call_out_code FROM orders o WHERE o.service_order_id =
+                                             (array_agg(m.service_order_id ORDER BY applied_at))[1])) AS each
   FROM m
   LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = m.service_order_id OFFSET 0) AS p ON true
   WHERE (SELECT ${IS_LATE} FROM m)
   GROUP BY p.location_id
   ORDER BY min(applied_at)`;
+
+const FIND_CASES = `
+  SELECT json_build_object('kind', CASE WHEN c.service_order_id IS NULL THEN 'location' ELSE 'order' END,
+                           'id', coalesce(c.service_order_id, c.location_id),
+                           'locationId', coalesce(c.location_id, p.location_id), 'holder', c.holder,
+                           'takenAt', c.taken_at,
+                           'snoozedUntil', CASE WHEN c.snoozed_until > now() THEN c.snoozed_until END) AS each
+  FROM (SELECT * FROM cases WHERE holder IS NOT NULL OR snoozed_until > now()
+        ORDER BY changed_at DESC LIMIT ${CASES_READ}) AS c
+  LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p ON true
+  ORDER BY c.changed_at DESC, c.service_order_id, c.location_id`;

@@ -1,18 +1,18 @@
 import { PARK_TTL_S } from '../statuses/apply-events.ts';
 import type { Pool } from 'pg';
 import { RANK_SENT } from '../domain/lifecycle.ts';
-import { PAUSED_AT } from '../locations/locations.ts';
+import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
 
 /** Waiting work and its age. Counts stop at a maximum. `unreceived` covers only the orders that were sent last. */
 export type Backlog = {
   waiting: number;
-  /** Placements that need an operator. Held placements of a paused location count as `paused` instead. */
+  /** Held placements that need an operator. The others wait for the end of a pause, and count as `paused`. */
   held: number;
   paused: number;
   inDoubt: number;
-  /** Placements in doubt that are not tried again until a person checks the POS. */
+  /** Placements in doubt that need an operator. */
   forOperator: number;
-  /** Orders that a person must cancel by phone. */
+  /** Orders that only a person can cancel. */
   byPhone: number;
   /** Placements held until a person renews the connection to the POS. */
   reconnectNeeded: number;
@@ -64,31 +64,30 @@ export async function sampleBacklog(
 export const SAMPLE_BACKLOG = `
   WITH actions AS (
     SELECT coalesce(max(looks), 0) AS looks, coalesce(sum(by_token), 0) AS by_token
-    FROM (SELECT count(*) FILTER (WHERE action IN ('read contents', 'read webhook')) AS looks,
+    FROM (SELECT count(*) FILTER (WHERE action IN ('read contents', 'read webhook', 'search member')) AS looks,
                  count(*) FILTER (WHERE actor_kind = 'operator_token') AS by_token
           FROM (SELECT actor_kind, actor_id, action FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
           GROUP BY actor_kind, actor_id) AS a
   ), unfinished AS (
-    SELECT location_id, state, next_attempt_at, cause, deadline_at,
-           location_id = ANY (ARRAY(SELECT location_id FROM locations l WHERE ${PAUSED_AT} IS NOT NULL)) IS TRUE AS paused
+    SELECT location_id, state, next_attempt_at, cause, deadline_at, finished_at
     FROM placements
     WHERE finished_at IS NULL
     ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}
   ), open AS (
     SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",
-           count(*) FILTER (WHERE state = 'held' AND NOT paused)::int AS "held",
-           count(*) FILTER (WHERE state = 'held' AND paused)::int AS "paused",
+           count(*) FILTER (WHERE ${HELD_FOR_OPERATOR})::int AS "held",
+           count(*) FILTER (WHERE state = 'held' AND NOT ${HELD_FOR_OPERATOR})::int AS "paused",
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
-           count(*) FILTER (WHERE state = 'in_doubt' AND next_attempt_at = 'infinity')::int AS "forOperator",
+           count(*) FILTER (WHERE ${DOUBT_FOR_OPERATOR})::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
            -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $1::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
              AS "oldestWaiting"
-    FROM unfinished
+    FROM unfinished p
   )
   SELECT open.*,
          (SELECT count(*)::int
-          FROM (SELECT FROM cancellations WHERE finished_at IS NULL AND state = 'by_phone' LIMIT ${OPEN}) AS c) AS "byPhone",
+          FROM (SELECT FROM cancellations c WHERE ${CANCEL_FOR_OPERATOR} LIMIT ${OPEN}) AS c) AS "byPhone",
          (SELECT count(*)::int
           FROM (SELECT service_order_id FROM placements
                 WHERE state = 'sent' AND finished_at < now() - interval '5 min' AND finished_at > now() - interval '1 h'

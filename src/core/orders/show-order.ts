@@ -12,6 +12,7 @@ import { memberNotified } from '../domain/member-notified.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
+import { Care, careOf } from '../operators/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
@@ -159,6 +160,7 @@ export const ShownOrder = z.object({
   actions: z.array(RecordedAction).meta({
     description: "Operators' actions, reads and refused attempts about the order and its webhooks; the newest 200.",
   }),
+  ...Care,
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
@@ -244,7 +246,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           UNION ALL
           SELECT sequence, rank, applied_at, published_at, NULL
           FROM live_messages WHERE service_order_id = $1) AS x) AS live,
-       ${IS_FOLLOWED} AS "memberWatching"`,
+       ${IS_FOLLOWED} AS "memberWatching", ${careOf('service_order_id')}`,
     [serviceOrderId],
   );
   const row = rows[0];

@@ -100,10 +100,10 @@ export async function findUsableLocation(
   job.locationId = locationId;
   job.integration = found?.integration ?? job.integration;
   if (found?.paused && !cancelled) {
-    const { pausedUntil } = found;
-    return pausedUntil === null
+    const { posPausedUntil: until } = found;
+    return until === null
       ? { do: 'hold', ...problemOf({ code: 'location_paused' }) }
-      : { do: 'hold', ...problemOf({ code: 'location_paused_by_pos', until: pausedUntil.toISOString() }) };
+      : { do: 'hold', ...problemOf({ code: 'location_paused_by_pos', until: until.toISOString() }) };
   }
   if (job.late && job.doubt === undefined) return FAIL_LATE;
   if (found?.needsReconnect === true && !cancelled) return { do: 'hold', ...problemOf({ code: 'reconnect_needed' }) };

@@ -42,6 +42,16 @@ export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log)
     );
     return rowCount ?? 0;
   });
+  // An operator may have written about an order after its erasure, or about a location.
+  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
+    const { rowCount } = await client.query(
+      `DELETE FROM notes WHERE note_id = ANY (ARRAY(
+         SELECT note_id FROM notes WHERE at < now() - make_interval(days => $1::int)
+         ORDER BY at LIMIT ${ERASE_BATCH}))`,
+      [retentionDays],
+    );
+    return rowCount ?? 0;
+  });
   return orders;
 }
 
@@ -175,6 +185,8 @@ const ERASE = `
     DELETE FROM order_contents WHERE service_order_id = ANY ($1::text[])
   ), changes AS (
     DELETE FROM order_changes WHERE service_order_id = ANY ($1::text[])
+  ), notes AS (
+    DELETE FROM notes WHERE service_order_id = ANY ($1::text[])
   ), to_cancel AS (
     UPDATE cancellations SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
   ), history AS (

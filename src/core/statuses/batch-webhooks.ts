@@ -295,7 +295,7 @@ function writersOf(queue: Pick<FairQueue<Waiting>, 'size'>, most: number, round:
 }
 
 function pausedBy({ integration, locationId, id: webhookId }: TranslatedWebhook, until: Date): Observed {
-  return { what: 'POS pause', action: 'pause', by: integration, locationId, until, webhookId };
+  return { what: 'pause', action: 'pause', by: integration, locationId, until, webhookId };
 }
 
 function revokedBy({ integration, locationId, id: webhookId }: TranslatedWebhook): Observed {

@@ -38,4 +38,5 @@ export type OperatorDeps = {
   spillState: () => SpillState;
   /** Wakes the workers of this process. */
   wake(): void;
+  wakeBoard: BoardFeed['wakeAttention'];
 };

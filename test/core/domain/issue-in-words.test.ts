@@ -67,9 +67,9 @@ it.each<[z.ZodType, unknown, string]>([
   [z.array(z.int()).min(2), [], 'has fewer than 2 entries'],
   [z.number().positive(), 0, 'is not above 0'],
   [z.number().lt(5), 5, 'is not below 5'],
-  [z.enum(['a', 'b']), 'c', 'is none of a, b'],
+  [z.enum(['a', 'b']), 'c', 'must be a or b'],
   [z.enum(['a', 'b']), undefined, 'is missing; a or b is required'],
-  [z.literal('a'), 'c', 'is not a'],
+  [z.literal('a'), 'c', 'must be a'],
   [z.record(z.string(), z.string()), [], 'is a list; an object is required'],
 ])('so is what is wrong with settings and webhooks: %#', (schema, value, words) => {
   const { error } = z.object({ it: schema }).safeParse({ it: value }, { reportInput: true });

@@ -99,7 +99,7 @@ describe('busy mode', () => {
     await untilSent(serviceOrderId);
     expect(pos.tickets.map((ticket) => ticket.serviceOrderId)).toEqual([serviceOrderId]);
     expect(await shown()).toMatchObject({ pausedAt: null, pausedUntil: null });
-    const message = 'POS paused or resumed a location';
+    const message = 'a pause of a location began or ended';
     expect(saidOf('pause')).toEqual([
       expect.objectContaining({ by: 'deliverect', until: pausedUntil, webhookId: expect.any(String), message }),
     ]);

@@ -578,6 +578,7 @@ describe('a reader that hangs', () => {
         dropped: [],
         silent: [{ sent: version } as never],
         unnotified: null,
+        cases: [],
       });
     }
     expect(stream.isBehind()).toBe(true);

@@ -1,0 +1,181 @@
+import type { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endPauses } from '../../../src/core/locations/pos-pauses.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { listSeenLocations, type SeenLocation } from '../../../src/core/locations/show-location.ts';
+import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '../../../src/core/operators/cases.ts';
+import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
+import { showOrder } from '../../../src/core/orders/show-order.ts';
+import { eraseMember, eraseMembers } from '../../../src/core/retention/erase-members.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { readEvents } from '../../support/read-events.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { until } from '../../support/until.ts';
+
+let stage: Stage;
+let pool: Pool;
+let operator: Operator;
+beforeAll(async () => {
+  stage = await startStage();
+  ({ pool } = stage);
+  operator = await askOperator(stage.app);
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  for (const serviceOrderId of ['order-1', 'order-2']) await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
+});
+afterAll(() => stage?.stop());
+
+describe.each<Subject>([{ serviceOrderId: 'order-1' }, { locationId: 'club-1' }])('the case of %o', (subject) => {
+  it('is taken, handed over and closed, and a second taking by the same person changes nothing', async () => {
+    const taken = await takeCase(pool, subject, 'Anna');
+    expect(await takeCase(pool, subject, 'Anna')).toEqual(taken);
+    expect((await readCare(pool, subject)).case).toEqual({ holder: 'Anna', takenAt: taken?.takenAt });
+    const handedOver = await takeCase(pool, subject, 'Ben');
+    expect(handedOver).toEqual({ holder: 'Ben', takenAt: expect.any(String) });
+    expect(handedOver?.takenAt).not.toBe(taken?.takenAt);
+    expect(await closeCase(pool, subject, { by: 'Ben', text: 'printed again' })).toBe(true);
+    expect(await readCare(pool, subject)).toMatchObject({ case: null, notes: [{ by: 'Ben', text: 'printed again' }] });
+  });
+
+  it('has notes, oldest first, and an alarm that is hidden for some minutes', async () => {
+    const note = await addNote(pool, subject, { by: 'Anna', text: 'calls back' });
+    const hidden = await snooze(pool, subject, 30);
+    expect(Date.parse(hidden?.snoozedUntil ?? '') - Date.now()).toBeGreaterThan(29 * 60_000);
+    expect(await readCare(pool, subject)).toMatchObject({ ...hidden, notes: [{ text: 'printed again' }, note] });
+    expect(await snooze(pool, subject, 0)).toEqual({ snoozedUntil: null });
+    expect((await readCare(pool, subject)).snoozedUntil).toBeNull();
+  });
+});
+
+it("an order's timeline has one entry for each thing that operators did, with the text of a note", async () => {
+  const path = '/orders/order-2';
+  await operator.send('PUT', `${path}/case`, { to: 'Ben' });
+  await operator.post(`${path}/notes`, { text: 'the oven is broken' });
+  await operator.post(`${path}/snooze`, { minutes: 0 });
+  await operator.post(`${path}/case/close`, { note: 'repaired' });
+  const shown = await showOrder(pool, 'order-2');
+  const story = shown === undefined ? [] : orderTimeline(shown).filter(({ what }) => what === 'action');
+  expect(story.map(({ details }) => details)).toMatchObject([
+    { action: 'take case', before: 'nobody', after: 'Ben' },
+    { action: 'note', text: 'the oven is broken' },
+    { action: 'snooze' },
+    { action: 'close case', before: 'Ben', after: 'nobody', text: 'repaired' },
+  ]);
+  expect((await operator.get('/audit')).text).not.toMatch(/oven|repaired/);
+});
+
+it('watchers of the board see at once who has a case, and nothing of other locations', async () => {
+  const read = await readEvents(`${await stage.listen()}/v1/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` });
+  const cases = (): unknown =>
+    (read.events.findLast(({ event }) => event === 'attention')?.data as { cases?: unknown } | undefined)?.cases;
+  await until(() => cases() !== undefined);
+  await operator.send('PUT', '/orders/order-1/case', {});
+  await operator.post('/locations/club-1/snooze', { minutes: 5 });
+  const nobody = { holder: null, takenAt: null };
+  await until(() => (cases() as unknown[]).length === 2);
+  expect(cases()).toEqual([
+    { kind: 'location', id: 'club-1', locationId: 'club-1', ...nobody, snoozedUntil: expect.any(String) },
+    {
+      ...{ kind: 'order', id: 'order-1', locationId: 'club-1', snoozedUntil: null },
+      ...{ holder: 'OPERATOR_TOKEN', takenAt: expect.any(String) },
+    },
+  ]);
+  read.leave();
+});
+
+describe('a note may be about a member', () => {
+  it("and is erased with the member's orders", async () => {
+    const contents = sampleOrder({ serviceOrderId: 'order-3', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'order-3', locationId: 'club-1', contents });
+    await addNote(pool, { serviceOrderId: 'order-3' }, { by: 'Anna', text: 'Ada is allergic' });
+    await eraseMember(pool, contents.member.id, false);
+    expect((await readCare(pool, { serviceOrderId: 'order-3' })).notes).toEqual([]);
+    expect((await readCare(pool, { serviceOrderId: 'order-2' })).notes).not.toEqual([]);
+  });
+
+  it('and is deleted after the retention, whatever its subject', async () => {
+    await stage.query(`UPDATE notes SET at = now() - interval '31 days' WHERE location_id = 'club-1'`);
+    await eraseMembers(pool, 30);
+    expect((await readCare(pool, { locationId: 'club-1' })).notes).toEqual([]);
+    expect((await readCare(pool, { serviceOrderId: 'order-2' })).notes).not.toEqual([]);
+  });
+});
+
+it('the cases and notes of a location are removed with it', async () => {
+  await stage.addLocation('gone', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await operator.send('PUT', '/locations/gone/case', {});
+  await operator.post('/locations/gone/notes', { text: 'calls back' });
+  expect(await operator.send('DELETE', '/locations/gone?unpaused=true')).toMatchObject({ status: 200 });
+  expect(await readCare(pool, { locationId: 'gone' })).toEqual({ case: null, snoozedUntil: null, notes: [] });
+});
+
+describe("an operator's pause with an end", () => {
+  const shown = async (): Promise<Partial<SeenLocation>> => (await listSeenLocations(pool, ['club-1']))[0] ?? {};
+  const pass = (): Promise<unknown> =>
+    stage.query(`UPDATE locations SET paused_until = now() WHERE paused_until IS NOT NULL`);
+  const OPEN = { paused: false, pausedUntil: null, pausedReason: null, pausedBy: null };
+  const ENDED = [{ locationId: 'club-1', by: 'operator' }];
+
+  it('says who and why, resumes the location when its time is over, and orders have their time again', async () => {
+    await stage.query(`UPDATE placements SET state = 'held', finished_at = NULL, signalled_at = now() - interval '1 h',
+                       next_attempt_at = 'tomorrow' WHERE service_order_id = 'order-1'`);
+    await operator.post('/locations/club-1/pause', { minutes: 30, reason: 'The oven is broken.' });
+    expect(await endPauses(pool)).toEqual([]);
+    const { pausedUntil } = await shown();
+    expect((pausedUntil?.getTime() ?? 0) - Date.now()).toBeGreaterThan(29 * 60_000);
+    expect(await shown()).toMatchObject({ pausedReason: 'The oven is broken.', pausedBy: 'OPERATOR_TOKEN' });
+    await pass();
+    expect(await endPauses(pool)).toEqual(ENDED);
+    expect(await shown()).toMatchObject(OPEN);
+    const [order] = await stage.query(
+      `SELECT next_attempt_at <= now() AS due, deadline_at > now() - interval '1 h' AS later
+       FROM placements WHERE service_order_id = 'order-1'`,
+    );
+    expect(order).toEqual({ due: true, later: true });
+  });
+
+  it('is replaced by a later one, and ends with a resume', async () => {
+    await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
+    await pauseLocation(pool, 'club-1', { by: 'Ben' });
+    expect(await shown()).toMatchObject({ paused: true, pausedUntil: null, pausedReason: null, pausedBy: 'Ben' });
+    await resumeLocation(pool, 'club-1');
+    expect(await shown()).toMatchObject(OPEN);
+  });
+
+  it("does not end the POS's pause, nor that end the operator's", async () => {
+    const byPos = (minutes: number): Promise<unknown> =>
+      stage.query(
+        `UPDATE locations SET pos_paused_at = now() - interval '1 h', pos_paused_until = now() + $1 * interval '1 min'`,
+        [minutes],
+      );
+    await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5 });
+    await byPos(60);
+    await pass();
+    expect(await endPauses(pool)).toEqual([]);
+    expect(await shown()).toMatchObject({ ...OPEN, paused: true, pausedUntil: expect.any(Date) });
+    await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
+    await byPos(0);
+    expect(await endPauses(pool)).toEqual([]);
+    expect(await shown()).toMatchObject({ paused: true, pausedReason: 'busy', pausedUntil: expect.any(Date) });
+    await pass();
+    expect(await endPauses(pool)).toEqual(ENDED);
+  });
+
+  it('does not end a pause that a process of the previous version began', async () => {
+    await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
+    await stage.query('UPDATE locations SET paused_at = NULL');
+    await stage.query(`UPDATE locations SET paused_at = now(), paused_until = now() - interval '1 s'`);
+    expect(await endPauses(pool)).toEqual([]);
+    expect(await shown()).toMatchObject({ paused: true, pausedUntil: null, pausedReason: null, pausedBy: null });
+    await resumeLocation(pool, 'club-1');
+  });
+
+  it('has one end, in the future', async () => {
+    const pause = async (body: object): Promise<string> => (await operator.post('/locations/club-1/pause', body)).text;
+    expect(await pause({ minutes: 5, until: '2099-01-31T18:00:00Z' })).toContain(
+      'must not have both minutes and until',
+    );
+    expect(await pause({ until: '2020-01-31T18:00:00Z' })).toContain('until is in the past');
+    expect(await shown()).toMatchObject(OPEN);
+  });
+});

@@ -1,0 +1,86 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listOrders } from '../../../src/core/orders/list-orders.ts';
+import { deleteOldCases } from '../../../src/core/orders/needs-operator.ts';
+import { readBoard } from '../../../src/core/orders/read-board.ts';
+import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
+});
+afterAll(() => pool?.end());
+
+/** A placement, and its cancellation. `next`: when each is tried again. */
+type Kind = { state: string; cause?: string; next?: string; cancel?: string; cancelNext?: string };
+const KINDS: Record<string, Kind & { needs: boolean }> = {
+  'held by wrong settings': { state: 'held', cause: 'wrong_settings', needs: true },
+  'held without a cause': { state: 'held', needs: true },
+  'held by a pause': { state: 'held', cause: 'location_paused', needs: false },
+  'held by a pause of the POS': { state: 'held', cause: 'location_paused_by_pos', needs: false },
+  'in doubt for a person': { state: 'in_doubt', next: 'infinity', needs: true },
+  'in doubt, tried again': { state: 'in_doubt', needs: false },
+  'to be cancelled by phone': { state: 'sent', cancel: 'by_phone', cancelNext: 'infinity', needs: true },
+  'cancel in doubt for a person': { state: 'sent', cancel: 'in_doubt', cancelNext: 'infinity', needs: true },
+  'cancel in doubt, polled': { state: 'sent', cancel: 'in_doubt', needs: false },
+  'held, and to be cancelled by phone': { state: 'held', cancel: 'by_phone', cancelNext: 'infinity', needs: true },
+  sent: { state: 'sent', needs: false },
+};
+
+beforeAll(async () => {
+  for (const [id, { state, cause, next = 'tomorrow', cancel, cancelNext = 'tomorrow' }] of Object.entries(KINDS)) {
+    await pool.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, location_id, state, cause, deadline_at, next_attempt_at, finished_at)
+         VALUES ($1, 'club-1', $2, jsonb_build_object('code', $3::text), now(), $4, CASE $2 WHEN 'sent' THEN now() END)
+       ), c AS (
+         INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
+         SELECT $1, 'club-1', 'platform', $5::text, now(), $6 WHERE $5::text IS NOT NULL
+       )
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, cancellation)
+       VALUES ($1, 'K472', 'club-1', 'pickup', CASE WHEN $5::text IS NOT NULL THEN 'requested' END)`,
+      [id, state, cause ?? null, next, cancel ?? null, cancelNext],
+    );
+  }
+});
+const NEEDY = Object.keys(KINDS).filter((id) => KINDS[id]?.needs);
+type Listed = { serviceOrderId: string; needsOperator: boolean }[];
+const needyOf = (orders: Listed): string[] =>
+  orders.filter(({ needsOperator }) => needsOperator).map(({ serviceOrderId }) => serviceOrderId);
+const list = async (filter: object): Promise<Listed> => (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
+
+it('that an order needs an operator means the same in a list, in its filter, on the board and in the metrics', async () => {
+  expect(new Set(needyOf(await list({})))).toEqual(new Set(NEEDY));
+  for (const locations of [undefined, ['club-1']]) {
+    const found = await list({ needsOperator: true, locations });
+    expect(found.map(({ serviceOrderId }) => serviceOrderId).toSorted()).toEqual(NEEDY.toSorted());
+    expect(needyOf(found)).toHaveLength(NEEDY.length);
+  }
+  expect(await list({ needsOperator: true, locations: ['club-2'] })).toEqual([]);
+  expect(new Set(needyOf((await readBoard(pool)).orders))).toEqual(new Set(NEEDY));
+  const { held, paused, forOperator, byPhone } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 900 });
+  expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 3 });
+});
+
+it('the board notices a cancel that only a person can complete from now on, though its order does not change', async () => {
+  const { seen } = await readBoard(pool);
+  await pool.query(
+    `UPDATE cancellations SET state = 'by_phone', next_attempt_at = 'infinity' WHERE service_order_id = $1`,
+    ['cancel in doubt, polled'],
+  );
+  expect(needyOf((await readBoard(pool, seen)).orders)).toContain('cancel in doubt, polled');
+});
+
+it('a case is deleted a day after its last change, if it says nothing any more or its order needs nobody', async () => {
+  await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id IN ('sent', 'in doubt for a person')`);
+  await pool.query(
+    `INSERT INTO cases (service_order_id, holder, snoozed_until, changed_at)
+     VALUES ('sent', 'Anna', NULL, now() - interval '25 h'), ('held by a pause', 'Anna', NULL, now() - interval '25 h'),
+            ('in doubt for a person', 'Anna', NULL, now() - interval '25 h'), ('closed', NULL, NULL, now() - interval '25 h'),
+            ('closed just now', NULL, NULL, now()), ('snoozed', NULL, now() + interval '1 h', now() - interval '25 h')`,
+  );
+  await deleteOldCases(pool);
+  const { rows } = await pool.query<{ id: string }>('SELECT service_order_id AS id FROM cases ORDER BY 1');
+  expect(rows.map(({ id }) => id)).toEqual(['closed just now', 'held by a pause', 'in doubt for a person', 'snoozed']);
+});
