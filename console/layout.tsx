@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { Keys } from './keys.tsx';
 import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
 import { may, onlyConfigures } from './may.ts';
+import { SearchDialog } from './search/search-dialog.tsx';
 import { SignInAgainDialog } from './sign-in-again-dialog.tsx';
 import { signInProblem } from './sign-in-elsewhere.ts';
 import { logOut, session } from './sign-in.ts';
@@ -20,9 +22,11 @@ const PAGES: readonly { href: string; name: string; needs: NeededRole }[] = [
   { href: '/console/audit', name: 'Audit', needs: 'admin' },
 ];
 
-/** The frame around every page. */
+/** The frame around every page. `?wall=true` shows the page alone, for a screen on a wall. */
 export function Layout({ children }: { children: ComponentChildren }) {
-  const { path } = useLocation();
+  const { path, query } = useLocation();
+  const [isSearching, setSearching] = useState(false);
+  const search = useCallback(() => setSearching(!onlyConfigures()), []);
   const [problem, setProblem] = useState(signInProblem);
   const nav = useRef<HTMLElement>(null);
   // A narrow screen may not show all links, so the current one is scrolled into view.
@@ -32,6 +36,14 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const leave = (): void =>
     void logOut().catch(({ message }: Error) => setProblem(`You are still logged in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
+  if (query['wall'] === 'true') {
+    return (
+      <main id="main" tabIndex={-1} class="wall">
+        <Outage />
+        {children}
+      </main>
+    );
+  }
   return (
     <>
       <a class="skip" href="#main">
@@ -49,6 +61,11 @@ export function Layout({ children }: { children: ComponentChildren }) {
             </a>
           ))}
         </nav>
+        {!onlyConfigures() && (
+          <button type="button" class="quiet search-button" onClick={search} title="Search: / or Ctrl K">
+            Search
+          </button>
+        )}
         <span class="problem" role="alert">
           {problem}
         </span>
@@ -66,6 +83,8 @@ export function Layout({ children }: { children: ComponentChildren }) {
         {children}
       </main>
       <SignInAgainDialog />
+      <Keys onSearch={search} />
+      {isSearching && <SearchDialog onClose={() => setSearching(false)} />}
       <output class="unseen" aria-live="polite">
         {announced.value}
       </output>

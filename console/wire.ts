@@ -47,6 +47,7 @@ type Request<Shape extends z.ZodType> = Wire<z.input<Shape>>;
 
 export type BoardOrder = Answer<typeof board.BoardOrder>;
 export type Attention = Answer<typeof attention.Attention>;
+export type BoardCase = Attention['cases'][number];
 export type BoardComplete = Answer<typeof feed.BoardComplete>;
 
 export type CanonicalOrder = Answer<typeof order.CanonicalOrder>;
@@ -110,3 +111,14 @@ export type Scorecard = Scorecards['scorecards'][number];
 export type Traffic = Answer<typeof traffic.ReadTraffic>;
 export type SpillAnswer = Answer<typeof spill.SpillAnswer>;
 export type Problem = Answer<typeof answers.Problem>;
+export type Found = {
+  orders: {
+    serviceOrderId: string;
+    callOutCode: string | null;
+    locationId: string | null;
+    placement: BoardOrder['placement'];
+    signalledAt: string;
+  }[];
+  locations?: { locationId: string; name: string | null }[];
+  webhooks?: { webhookId: string; locationId: string; receivedAt: string; outcome: WebhookOutcome }[];
+};

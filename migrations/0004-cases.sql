@@ -5,6 +5,7 @@ CREATE TABLE cases (
   holder text,                                  -- NULL: nobody has it
   taken_at timestamptz,
   snoozed_until timestamptz,
+  closed_at timestamptz,                        -- NULL while somebody has it. Later problems are not closed
   changed_at timestamptz NOT NULL DEFAULT now(),
   CHECK (num_nonnulls(service_order_id, location_id) = 1)
 );

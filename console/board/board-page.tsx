@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
+import { now } from '../parts/clock.ts';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useFilters } from '../parts/use-filters.ts';
@@ -11,11 +12,20 @@ import { Filters } from './filters.tsx';
 import { connection, followBoard } from './follow-board.ts';
 import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
-import { aside } from './put-aside.ts';
+import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
+import { isClosed, isSnoozed } from './needs-of.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
 export function BoardPage() {
-  const [{ column, ...filter }, change] = useFilters('group', 'location', 'integration', 'text', 'column');
+  const [{ column, wall, ...filter }, change] = useFilters(
+    'group',
+    'location',
+    'integration',
+    'text',
+    'column',
+    'wall',
+  );
+  const isWall = wall === 'true';
   const isNarrow = useNarrow();
   const opened = useOpened();
   const shown = COLUMNS.find((each) => each === column) ?? opened;
@@ -31,7 +41,7 @@ export function BoardPage() {
         title="Board"
         beside={
           <>
-            {isNarrow ? (
+            {isWall ? null : isNarrow ? (
               <details class="board-fold">
                 <summary>
                   {FILTERED.map((name) => filter[name])
@@ -44,6 +54,12 @@ export function BoardPage() {
               <Filters filter={filter} change={change} />
             )}
             <Standing />
+            <p class="board-ways">
+              <Alerts />
+              <button type="button" class="quiet" onClick={() => change({ wall: isWall ? '' : 'true' })}>
+                {isWall ? 'Menu' : 'Wall display'}
+              </button>
+            </p>
           </>
         }
       >
@@ -65,8 +81,30 @@ const FILTERED = ['group', 'location', 'integration', 'text'] as const;
 /** The column that a small screen opens on. It stays until the reader chooses another. */
 function useOpened(): ColumnName {
   const opened = useRef<ColumnName | undefined>(undefined);
-  if (opened.current === undefined && isThere.value) opened.current = columnInNeed(board, (key) => key in aside.value);
+  if (opened.current === undefined && isThere.value) {
+    const cases = new Map(attention.value?.cases.map((each) => [each.id, each]));
+    opened.current = columnInNeed(board, ({ id, endedAt }) => {
+      const its = cases.get(id);
+      return isSnoozed(its, now.peek()) || isClosed(its, endedAt ?? Infinity);
+    });
+  }
   return opened.current ?? 'placed';
+}
+
+/** Whether new needs make a sound and a notification. A browser asks once. */
+function Alerts() {
+  const isOn = hasAlerts.value;
+  return (
+    <button
+      type="button"
+      class="quiet"
+      aria-pressed={isOn}
+      title="A sound and a notification when something new needs you"
+      onClick={() => (isOn ? turnAlertsOff() : void turnAlertsOn())}
+    >
+      {isOn ? 'Alerts on' : 'Alert me'}
+    </button>
+  );
 }
 
 /** The counts of orders and the state of the connection, which is not `Live` while messages cannot be published. */

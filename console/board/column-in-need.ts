@@ -1,5 +1,6 @@
 import { COLUMNS, type ColumnName } from './column-of.ts';
 import type { Board } from './create-board.ts';
+import type { Ticket } from './ticket-of.ts';
 
 /**
  * Chooses the column that a small screen shows first: the column of an order that needs a person, else the first column
@@ -7,9 +8,9 @@ import type { Board } from './create-board.ts';
  */
 export function columnInNeed(
   { lists, late }: Pick<Board, 'lists' | 'late'>,
-  isPutAside: (key: string) => boolean,
+  isHidden: (failed: Ticket) => boolean,
 ): ColumnName {
-  const needy = lists.in_doubt[0] ?? lists.held[0] ?? lists.failed.find(({ id }) => !isPutAside(`failed:${id}`));
+  const needy = lists.in_doubt[0] ?? lists.held[0] ?? lists.failed.find((ticket) => !isHidden(ticket));
   return (
     needy?.column ??
     COLUMNS.find((column) => late[column] > 0) ??

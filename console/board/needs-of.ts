@@ -1,7 +1,7 @@
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
-import type { Attention, BoardOrder } from '../wire.ts';
+import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
 import { helpWith } from '../orders/help-with.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
@@ -16,8 +16,14 @@ export type Need = {
   /** The page where the operator solves it. */
   href: string;
   name: string;
-  /** True if the name is an order id. */
-  isOrder?: true;
+  /** What a person can take, close and snooze. Undefined if it is about all orders. */
+  subject?: Subject;
+  /** The code of the order, if it is about an order that has one. */
+  code?: string | null;
+  /** Who takes care of it. */
+  holder?: string;
+  /** The number of orders, locations or webhooks that it stands for. */
+  count: number;
   /** Where, and what is wrong, in a few words. */
   brief: readonly string[];
   /** The facts of `brief`, in sentences. */
@@ -25,6 +31,8 @@ export type Need = {
   /** Milliseconds since the epoch. */
   since: number;
 };
+
+export type Subject = { kind: 'order' | 'location'; id: string; locationId: string | null };
 
 export type NeedGroup = {
   title: string;
@@ -34,47 +42,49 @@ export type NeedGroup = {
   /** True if it affects all orders. */
   isWide?: true;
   needs: Need[];
-  /** Needs that the operator has put aside. Undefined if the needs of this group cannot be put aside, only solved. */
-  aside: Need[] | undefined;
-  /** The number of orders, locations or webhooks. */
+  /** Needs that somebody has snoozed, or whose case was closed. */
+  hidden: Need[];
+  /** The number of orders, locations or webhooks that are not hidden. */
   count: number;
 };
+
+/** A group before hidden needs are taken out. @param isSettled true if closing its case settles a need of the group */
+type Listed = Omit<NeedGroup, 'hidden'> & { isSettled?: true };
 
 /** Lists what needs a person, within the filter and without empty groups. */
 export function needsOf(
   lists: Pick<Lists, 'in_doubt' | 'held' | 'failed' | 'left_out'>,
   attention: Attention | undefined,
   filter: Filter,
-  isPutAside: (key: string) => boolean,
+  now: number,
 ): NeedGroup[] {
   const text = filter.text.trim().toLowerCase();
-  const matchesFilter = (locationId: string | null, integration: string | null, id = ''): boolean =>
+  const matchesFilter = (locationId: string | null, integration: string | null, id = '', code = ''): boolean =>
     (filter.location === '' || locationId === filter.location) &&
     (filter.integration === '' || integration === null || integration === filter.integration) &&
-    (text === '' || `${id}\n${locationId}`.toLowerCase().includes(text));
+    (text === '' || `${id}\n${code}\n${locationId}`.toLowerCase().includes(text));
 
   const conflicts = (attention?.conflicts ?? []).filter((each) =>
-    matchesFilter(each.locationId, null, each.serviceOrderId),
+    matchesFilter(each.locationId, null, each.serviceOrderId, each.callOutCode ?? ''),
   );
   const silent = (attention?.silent ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
   const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
-    matchesFilter(each.locationId, each.integration, each.serviceOrderId),
+    matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
   );
   // `cancelByPhone` lists only the newest orders, so a filtered count covers only those.
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
   const changed = (attention?.changed ?? []).filter((each) =>
-    matchesFilter(each.locationId, each.integration, each.serviceOrderId),
+    matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
   );
   const dropped = (attention?.dropped ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
 
-  return [
+  const groups: Listed[] = [
     ofUnnotified(attention?.unnotified ?? null),
     {
       title: 'In doubt',
       tone: 'bad',
       hint: 'Check whether the ticket is at the POS.',
       needs: lists.in_doubt.map(ofOrder),
-      aside: undefined,
       count: lists.in_doubt.length,
     },
     {
@@ -82,23 +92,37 @@ export function needsOf(
       tone: 'bad',
       hint: 'Call the restaurant, then enter its answer.',
       needs: byPhone.map(ofCancel),
-      aside: undefined,
       count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
     },
-    withAside('Conflicts', 'The POS contradicts what the member was told.', conflicts.map(ofConflict), isPutAside),
-    withAside('Failed today', 'You may have to call the member.', lists.failed.map(ofOrder), isPutAside),
-    withAside(
-      'Changed after it was sent',
-      'The ticket is unchanged. Tell the restaurant.',
-      changed.map(ofChange),
-      isPutAside,
-    ),
     {
-      title: 'Held',
+      title: 'Conflicts',
+      tone: 'bad',
+      hint: 'The POS contradicts what the member was told.',
+      needs: conflicts.map(ofConflict),
+      count: conflicts.length,
+      isSettled: true,
+    },
+    {
+      title: 'Failed today',
+      tone: 'bad',
+      hint: 'You may have to call the member.',
+      needs: lists.failed.map(ofOrder),
+      count: lists.failed.length,
+      isSettled: true,
+    },
+    {
+      title: 'Changed after it was sent',
+      tone: 'bad',
+      hint: 'The ticket is unchanged. Tell the restaurant.',
+      needs: changed.map(ofChange),
+      count: changed.length,
+      isSettled: true,
+    },
+    {
+      title: 'On hold',
       tone: 'warn',
       hint: 'They continue automatically once the cause is fixed.',
       needs: ofHeld(lists.held),
-      aside: undefined,
       count: lists.held.length,
     },
     {
@@ -106,7 +130,6 @@ export function needsOf(
       tone: 'warn',
       hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
-      aside: undefined,
       count: lists.left_out.length,
     },
     {
@@ -115,13 +138,12 @@ export function needsOf(
       hint: 'Tickets were sent, but the POS has sent nothing since.',
       needs: silent.map((each) => ({
         key: `silent:${each.locationId}`,
+        ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
-        name: each.locationId,
         brief: [`${many(each.sent, 'ticket')} without a report`],
         detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
         since: Date.parse(each.oldestSentAt),
       })),
-      aside: undefined,
       count: silent.length,
     },
     {
@@ -130,20 +152,61 @@ export function needsOf(
       hint: 'They are stored. Fix the reason, then replay them.',
       needs: dropped.map((each) => ({
         key: `dropped:${each.locationId}:${each.integration}`,
+        ...ofLocation(each.locationId, each.count),
         href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
-        name: each.locationId,
         brief: [many(each.count, 'webhook'), `of ${each.integration}`],
         detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
         since: Date.parse(each.lastReceivedAt),
       })),
-      aside: undefined,
-      count: dropped.reduce((sum, each) => sum + each.count, 0),
+      count: sum(dropped),
     },
-  ].filter((group): group is NeedGroup => group.needs.length > 0 || (group.aside?.length ?? 0) > 0);
+  ];
+  const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
+  return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
+}
+
+function withCases({ isSettled, ...group }: Listed, cases: ReadonlyMap<string, BoardCase>, now: number): NeedGroup {
+  const [needs, hidden]: [Need[], Need[]] = [[], []];
+  for (const need of group.needs) {
+    const { subject, since } = need;
+    const its = subject && cases.get(`${subject.kind} ${subject.id}`);
+    const list = isSnoozed(its, now) || (isSettled === true && isClosed(its, since)) ? hidden : needs;
+    list.push(its?.holder ? { ...need, holder: its.holder } : need);
+  }
+  return { ...group, needs, hidden, count: group.count - sum(hidden) };
+}
+
+export function isSnoozed(its: BoardCase | undefined, now: number): boolean {
+  return typeof its?.snoozedUntil === 'string' && Date.parse(its.snoozedUntil) > now;
+}
+
+/** Whether the case was closed after the problem appeared. A later problem is a new one. */
+export function isClosed(its: BoardCase | undefined, since: number): boolean {
+  return typeof its?.closedAt === 'string' && Date.parse(its.closedAt) >= since;
+}
+
+function sum(counted: readonly { count: number }[]): number {
+  return counted.reduce((all, { count }) => all + count, 0);
+}
+
+function ofLocation(locationId: string, count = 1): Pick<Need, 'name' | 'subject' | 'count'> {
+  return { name: locationId, subject: { kind: 'location', id: locationId, locationId }, count };
+}
+
+type Named = { serviceOrderId: string; locationId: string | null; callOutCode: string | null };
+
+function ofNamed({ serviceOrderId: id, locationId, callOutCode }: Named) {
+  return {
+    href: pageOf.order(id),
+    name: callOutCode ?? id,
+    subject: { kind: 'order', id, locationId },
+    code: callOutCode,
+    count: 1,
+  } as const;
 }
 
 /** Live messages that are not published. They may concern any order. */
-function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
+function ofUnnotified(unnotified: Attention['unnotified']): Listed {
   const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = unnotified ?? {};
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
   const why = 'The status topic does not accept them. They are sent automatically, in order, when it does.';
@@ -162,17 +225,12 @@ function ofUnnotified(unnotified: Attention['unnotified']): NeedGroup {
               name: what,
               brief: [why],
               detail: why,
+              count: orders,
               since: Date.parse(oldestAppliedAt),
             },
           ],
-    aside: undefined,
     count: orders,
   };
-}
-
-function withAside(title: string, hint: string, all: Need[], isPutAside: (key: string) => boolean): NeedGroup {
-  const needs = all.filter(({ key }) => !isPutAside(key));
-  return { title, tone: 'bad', hint, needs, aside: all.filter(({ key }) => isPutAside(key)), count: needs.length };
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
@@ -180,9 +238,7 @@ function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
   const detail = [order.locationId, problemOf(order)].filter((each) => each !== null).join(': ');
   return {
     key: `${trouble}:${id}`,
-    href: pageOf.order(id),
-    name: id,
-    isOrder: true,
+    ...ofNamed(order),
     brief: [order.locationId, why].filter((each) => each !== null),
     detail: trouble === 'failed' ? `${detail.replace(/\.?$/, '.')} ${toldOf(order)}` : detail,
     since: endedAt ?? signalledAt,
@@ -194,9 +250,7 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
   return {
     // A new conflict of the same order is a new need.
     key: `conflict:${serviceOrderId}:${webhookId ?? recordedAt}`,
-    href: pageOf.order(serviceOrderId),
-    name: serviceOrderId,
-    isOrder: true,
+    ...ofNamed(conflict),
     brief: [locationId, `POS reported ${words(status)}`].filter((each) => each !== null),
     detail: [locationId, `the POS reported ${words(status)}`].filter((each) => each !== null).join(': '),
     since: Date.parse(recordedAt),
@@ -208,23 +262,20 @@ function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
   const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${providerOrderId}`;
   return {
     key: `cancel:${serviceOrderId}`,
-    href: pageOf.order(serviceOrderId),
-    name: serviceOrderId,
-    isOrder: true,
+    ...ofNamed(cancel),
     brief: [locationId, ticket],
     detail: `Cancel it by phone: ${locationId}, ${ticket}`,
     since: Date.parse(requestedAt),
   };
 }
 
-function ofChange({ serviceOrderId, locationId, paths, seenAt }: Attention['changed'][number]): Need {
+function ofChange(change: Attention['changed'][number]): Need {
+  const { serviceOrderId, locationId, paths, seenAt } = change;
   const what = paths.map(pathInWords);
   return {
     // A new change of the same order is a new need.
     key: `changed:${serviceOrderId}:${seenAt}`,
-    href: pageOf.order(serviceOrderId),
-    name: serviceOrderId,
-    isOrder: true,
+    ...ofNamed(change),
     brief: [locationId, ...what],
     detail: `${locationId}: ${what.join('; ')}`,
     since: Date.parse(seenAt),
@@ -244,8 +295,8 @@ function ofHeld(held: readonly Ticket[]): Need[] {
       ? ofOrder(first)
       : {
           key: `held:${locationId}`,
+          ...ofLocation(locationId, count),
           href: `/console/orders${query({ state: 'held', location: locationId })}`,
-          name: locationId,
           brief: [many(count, 'order'), inShort(first.order.cause) ?? first.order.problem].filter(
             (each) => each !== null,
           ),
@@ -259,9 +310,7 @@ function ofLacking({ order, id, signalledAt }: Ticket): Need {
   const what = order.leftOut.map(({ code, path }) => `${path} (${words(code)})`);
   return {
     key: `left_out:${id}`,
-    href: pageOf.order(id),
-    name: id,
-    isOrder: true,
+    ...ofNamed(order),
     brief: [order.locationId, ...order.leftOut.map(({ code }) => words(code))].filter((each) => each !== null),
     detail: `${order.locationId}: without ${what.join(', ')}`,
     since: signalledAt,

@@ -1,12 +1,14 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/announce.ts';
+import { CaseDialog } from './case-dialog.tsx';
+import { alertTo } from './alerts.ts';
 import { Badge } from '../parts/badge.tsx';
-import { ShortId } from '../parts/short-id.tsx';
+import { tenSeconds } from '../parts/clock.ts';
+import { OrderName } from '../parts/order-name.tsx';
 import { Ago } from '../parts/time.tsx';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
-import { aside, bringBack, putAside, reloadAside } from './put-aside.ts';
 
 /** How many needs of a group are shown at first, and after “All”. */
 const FEW = 3;
@@ -17,15 +19,15 @@ const ANNOUNCE_EVERY_MS = 2_000;
 export function Needs({ filter }: { filter: Filter }) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
-  const isPutAside = (key: string): boolean => key in aside.value;
-  const groups = needsOf(board.lists, attention.value, filter, isPutAside);
+  const [opened, setOpened] = useState<Need>();
+  const groups = needsOf(board.lists, attention.value, filter, tenSeconds.value);
   const all = groups.flatMap(({ needs }) => needs);
   const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
-  useEffect(() => {
-    addEventListener('storage', reloadAside);
-    return () => removeEventListener('storage', reloadAside);
-  }, []);
   useAnnounced(all);
+  const showGroups = (isWide: boolean) =>
+    groups
+      .filter((group) => (group.isWide ?? false) === isWide)
+      .map((group) => <Group key={group.title} group={group} onOpen={setOpened} />);
 
   return (
     <section class="needs" aria-labelledby={titleId}>
@@ -33,19 +35,10 @@ export function Needs({ filter }: { filter: Filter }) {
         Needs a person
       </h2>
       {all.length === 0 && <Calm isFiltered={isFiltered} />}
-      {groups
-        .filter(({ isWide }) => isWide)
-        .map((group) => (
-          <Group key={group.title} group={group} />
-        ))}
-      {groups.some(({ isWide }) => !isWide) && (
-        <div class="needs-groups">
-          {groups
-            .filter(({ isWide }) => !isWide)
-            .map((group) => (
-              <Group key={group.title} group={group} />
-            ))}
-        </div>
+      {showGroups(true)}
+      {groups.some(({ isWide }) => !isWide) && <div class="needs-groups">{showGroups(false)}</div>}
+      {opened?.subject !== undefined && (
+        <CaseDialog subject={opened.subject} name={opened.name} onClose={() => setOpened(undefined)} />
       )}
     </section>
   );
@@ -65,16 +58,16 @@ function Calm({ isFiltered }: { isFiltered: boolean }) {
   return (
     <p class="needs-none good">
       <span aria-hidden="true">✓ </span>
-      {isFiltered ? 'Nothing in this filter needs a person.' : 'Nothing needs a person.'}
+      {isFiltered ? 'Nothing in this filter needs you.' : 'Nothing needs you.'}
     </p>
   );
 }
 
-function Group({ group: { title, tone, hint, isWide, needs, aside: past, count } }: { group: NeedGroup }) {
+function Group({ group, onOpen }: { group: NeedGroup; onOpen: (need: Need) => void }) {
+  const { title, tone, hint, isWide, needs, hidden, count } = group;
   const titleId = useId();
   const [isAll, setAll] = useState(false);
-  const [isPastShown, setPastShown] = useState(false);
-  const shown = needs.slice(0, isAll ? MANY : FEW);
+  const [areHiddenShown, setHiddenShown] = useState(false);
   return (
     <section
       class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}${isWide ? ' wide' : ''}`}
@@ -84,11 +77,7 @@ function Group({ group: { title, tone, hint, isWide, needs, aside: past, count }
         {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
       </h3>
       {needs.length > 0 && <p class="needs-hint">{hint}</p>}
-      <List
-        needs={shown}
-        action={past && { name: 'Put aside', mark: '✕', do: (need) => putAside([need.key]) }}
-        labelledBy={titleId}
-      />
+      <List needs={needs.slice(0, isAll ? MANY : FEW)} onOpen={onOpen} labelledBy={titleId} />
       <p class="needs-more">
         {needs.length > FEW && (
           <button type="button" class="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
@@ -98,62 +87,51 @@ function Group({ group: { title, tone, hint, isWide, needs, aside: past, count }
         {isAll && needs.length > MANY && (
           <span class="faint">Only the first {MANY} are shown. Use the filter to find others.</span>
         )}
-        {past !== undefined && needs.length > FEW && (
-          <button type="button" class="quiet" onClick={() => putAside(needs.map(({ key }) => key))}>
-            Put all aside
-          </button>
-        )}
-        {past !== undefined && past.length > 0 && (
-          <button type="button" class="quiet" aria-expanded={isPastShown} onClick={() => setPastShown(!isPastShown)}>
-            {isPastShown ? 'Hide' : 'Show'} {past.length} put aside
+        {hidden.length > 0 && (
+          <button
+            type="button"
+            class="quiet"
+            aria-expanded={areHiddenShown}
+            onClick={() => setHiddenShown(!areHiddenShown)}
+          >
+            {areHiddenShown ? 'Hide' : 'Show'} {hidden.length} snoozed or closed
           </button>
         )}
       </p>
-      {isPastShown && past !== undefined && (
-        <List
-          needs={past.slice(0, MANY)}
-          action={{ name: 'Bring back', mark: '↩', do: (need) => bringBack([need.key]) }}
-          labelledBy={titleId}
-        />
-      )}
+      {areHiddenShown && <List needs={hidden.slice(0, MANY)} onOpen={onOpen} labelledBy={titleId} />}
     </section>
   );
 }
 
-function List({
-  needs,
-  action,
-  labelledBy,
-}: {
-  needs: Need[];
-  action: { name: string; mark: string; do: (need: Need) => void } | undefined;
-  labelledBy: string;
-}) {
+function List({ needs, onOpen, labelledBy }: { needs: Need[]; onOpen: (need: Need) => void; labelledBy: string }) {
   if (needs.length === 0) return null;
   return (
     <ul aria-labelledby={labelledBy}>
       {needs.map((need) => (
         <li key={need.key}>
           <a class="need" href={need.href} title={need.detail}>
-            <span class="need-name">{need.isOrder ? <ShortId id={need.name} /> : need.name}</span>{' '}
+            <span class="need-name">
+              {need.subject?.kind === 'order' ? <OrderName id={need.subject.id} code={need.code ?? null} /> : need.name}
+            </span>{' '}
             <span class="need-since">
               <Ago at={new Date(need.since).toISOString()} isBrief />
             </span>{' '}
             <span class="need-brief">
+              {need.holder !== undefined && <b>{need.holder} has it </b>}
               {need.brief.map((each) => (
                 <span key={each}>{each} </span>
               ))}
             </span>
           </a>
-          {action !== undefined && (
+          {need.subject !== undefined && (
             <button
               type="button"
               class="quiet need-action"
-              title={action.name}
-              aria-label={`${action.name}: ${need.name}`}
-              onClick={() => action.do(need)}
+              title="Take, hand over, snooze, close"
+              aria-label={`Case of ${need.name}`}
+              onClick={() => onOpen(need)}
             >
-              <span aria-hidden="true">{action.mark}</span>
+              <span aria-hidden="true">⋯</span>
             </button>
           )}
         </li>
@@ -162,11 +140,7 @@ function List({
   );
 }
 
-function isMore(keys: ReadonlySet<string>, than: ReadonlySet<string>): boolean {
-  return [...keys].some((key) => !than.has(key));
-}
-
-/** Shows the number of needs in the page's title, and announces new ones. */
+/** Shows the number of needs in the page's title, and announces new ones, also by alerts if they are on. */
 function useAnnounced(needs: Need[]): void {
   const count = needs.length;
   useEffect(() => {
@@ -178,15 +152,15 @@ function useAnnounced(needs: Need[]): void {
     if (isThere.value && attention.value !== undefined) latest.current = needs;
   });
   useEffect(() => {
-    let announced: Set<string> | undefined;
+    let known: Set<string> | undefined;
     const timer = setInterval(() => {
-      if (latest.current === undefined) return;
-      const keys = new Set(latest.current.map(({ key }) => key));
-      if (announced !== undefined && isMore(keys, announced)) {
-        announce(`${keys.size} ${keys.size === 1 ? 'thing needs' : 'things need'} a person`);
-      } else if (announced !== undefined && announced.size > 0 && keys.size === 0)
-        announce('Nothing needs a person any more');
-      announced = keys;
+      const now = latest.current;
+      if (now === undefined) return;
+      const fresh = known === undefined ? [] : now.filter(({ key }) => !known?.has(key));
+      if (fresh.length > 0) announce(`${now.length} ${now.length === 1 ? 'thing needs' : 'things need'} you`);
+      else if (known !== undefined && known.size > 0 && now.length === 0) announce('Nothing needs you any more');
+      alertTo(fresh);
+      known = new Set(now.map(({ key }) => key));
     }, ANNOUNCE_EVERY_MS);
     return () => clearInterval(timer);
   }, []);

@@ -11,7 +11,7 @@ import { wrongWith } from './wrong-with.ts';
 /** Time for which a ticket is highlighted after it moved. Must match the animation in board.css. */
 const MOVED_MS = 2_500;
 /** Space below the order number: lines, and characters per line in the narrowest column. Must match board.css. */
-const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
+const SPACE = { beside: { lines: 5, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
 /** A line of bold text fits this many fewer characters. */
 const BOLD_CHARS = 2;

@@ -73,8 +73,8 @@ export function byUrgency(a: Ticket, b: Ticket): number {
 function troubleOf(column: ColumnName, { needsOperator, placement, endedAt }: BoardOrder): Trouble | null {
   if (column === 'failed') return 'failed';
   if (endedAt !== null) return null;
-  if (needsOperator) return 'in_doubt';
-  return placement === 'held' ? 'held' : null;
+  if (placement === 'held') return 'held';
+  return needsOperator && placement === 'in_doubt' ? 'in_doubt' : null;
 }
 
 function fulfilledAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {

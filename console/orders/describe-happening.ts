@@ -39,7 +39,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'changed':
       return changed(details as ShownOrder['changes'][number]);
     case 'cancel requested':
-      return cancelAsked(details as Cancellation);
+      return cancelAsked(details as Cancellation, story);
     case 'call began':
       return callBegan(details as Call, story);
     case 'call ended':
@@ -58,12 +58,21 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     case 'cancel finished':
       return cancelFinished(details as Cancellation, story);
     case 'ended':
-      return { sentence: 'The order has ended', tone: 'plain', more: [] };
+      return {
+        sentence: 'The order has ended',
+        tone: 'plain',
+        more: [],
+        ...(hasFinalStatus(story) && { isKnown: true }),
+      };
     case 'erased':
       return { sentence: 'The data of the member was erased', tone: 'plain', more: [] };
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
+}
+
+function hasFinalStatus({ order }: ShownOrder): boolean {
+  return order !== null && ['completed', 'cancelled', 'failed'].includes(order.status ?? '');
 }
 
 function acted(action: Action): StoryLine {
@@ -93,10 +102,16 @@ function changed({ paths }: { paths: string[] }): StoryLine {
   return { sentence: 'The platform changed the order after it was sent', tone: 'warn', more: paths.map(pathInWords) };
 }
 
-function cancelAsked({ requestedBy }: Cancellation): StoryLine {
-  const sentence =
-    requestedBy === 'platform' ? 'The member cancelled the order' : 'An operator requested the cancellation';
-  return { sentence, tone: 'warn', more: [] };
+function cancelAsked({ requestedBy }: Cancellation, { actions }: ShownOrder): StoryLine {
+  if (requestedBy === 'platform') return { sentence: 'Cancellation requested by the member', tone: 'warn', more: [] };
+  // The line of the action has the name of the operator.
+  const isNamed = actions.some(({ action, outcome }) => action === 'cancel' && outcome === 'done');
+  return {
+    sentence: 'Cancellation requested by an operator',
+    tone: 'warn',
+    more: [],
+    ...(isNamed && { isKnown: true }),
+  };
 }
 
 const CALLS: Record<Call['call'], string> = {
@@ -175,8 +190,10 @@ function delivered({ webhookId, integration, outcome, events, reason, replayOf, 
   };
 }
 
-function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
+function reported(event: Recorded, { posIds, placement }: ShownOrder): StoryLine {
   const { status, nativeStatus, outcome, conflict, sequence, providerOrderId, webhookId } = event;
+  // The end of the placement has a line with more facts.
+  const isOurWithdrawal = webhookId === null && status === 'cancelled' && placement.state === 'withdrawn';
   const who = webhookId === null ? 'Expediter set the status' : 'The POS reported';
   return {
     sentence: `${who}: ${words(status)}${consequence(outcome)}`,
@@ -192,7 +209,7 @@ function reported(event: Recorded, { posIds }: ShownOrder): StoryLine {
       ...happenedBefore(event),
     ],
     ...(conflict && { isConflict: true }),
-    ...(outcome === 'duplicate' && !conflict && { isKnown: true }),
+    ...((outcome === 'duplicate' || isOurWithdrawal) && !conflict && { isKnown: true }),
   };
 }
 
@@ -260,18 +277,18 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
 
 function finished({ state, problem }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
-  if (state === 'withdrawn') return { sentence: 'The order was withdrawn before it was sent', tone: 'warn', more: [] };
+  if (state === 'withdrawn') return { sentence: 'Cancelled before it reached the POS', tone: 'warn', more: [] };
   const sentence = order === null ? 'The order failed, but can be retried' : 'The order failed, which is final';
   return { sentence, tone: 'bad', more: problem === null ? [] : [problem] };
 }
 
-function cancelFinished({ state, problem }: Cancellation, { order }: ShownOrder): StoryLine {
+function cancelFinished({ state, problem }: Cancellation, { order, placement }: ShownOrder): StoryLine {
   if (state === 'cancelled') {
     return {
       sentence: 'The order is cancelled',
       tone: 'warn',
       more: [],
-      ...(order?.status === 'cancelled' && { isKnown: true }),
+      ...((order?.status === 'cancelled' || placement.state === 'withdrawn') && { isKnown: true }),
     };
   }
   return {

@@ -25,7 +25,7 @@ export function essentials(lines: readonly Line[], { live }: Pick<ShownOrder, 'l
         (each.what === 'status'
           ? each.sequence === line.sequence
           : (each.what === 'signalled' && state === 'placed') ||
-            (each.what === 'placement finished' && state === 'sent')),
+            (each.what === 'placement finished' && (state === 'sent' || state === 'cancelled'))),
     );
     if (source === undefined) selected.push(withoutNumber(line));
     else source.notified = withoutNumber(line);

@@ -1,4 +1,5 @@
 import type { ShownOrder } from '../wire.ts';
+import { words } from '../parts/tones.ts';
 import { helpWith } from './help-with.ts';
 import type { Standing } from './what-to-do.ts';
 
@@ -40,9 +41,16 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
       sentence: `Cancel it by phone: ${order?.locationId ?? 'its location'}, ${ticket}`,
       advice: 'Nothing more happens automatically.',
     },
-    refused: { tone: 'warn', sentence: 'The order was not cancelled', advice: isOver ? '' : 'The order continues.' },
+    refused: isOver
+      ? { tone: 'plain', sentence: `Too late to cancel: the order ${endOf(order)}`, advice: '' }
+      : { tone: 'warn', sentence: 'The order was not cancelled', advice: 'The order continues.' },
   };
   return { ...about, ...saying[state] };
+}
+
+function endOf({ memberState }: NonNullable<ShownOrder['order']>): string {
+  if (memberState === 'picked_up' || memberState === 'delivered') return `was ${words(memberState)}`;
+  return memberState === 'failed' ? 'failed' : 'has ended';
 }
 
 const NOT_YET = { tone: 'warn', sentence: 'The order could not be cancelled yet', advice: '' } as const;

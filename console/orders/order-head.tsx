@@ -28,12 +28,6 @@ export function OrderHead({ story }: { story: ShownOrder }) {
         <dd>{order?.integration ?? <span class="faint">not sent yet</span>}</dd>
         <dt>Fulfilment</dt>
         <dd>{order?.fulfillment ?? <span class="faint">not known yet</span>}</dd>
-        {order !== null && (
-          <>
-            <dt>Pickup code</dt>
-            <dd class="mono">{order.callOutCode}</dd>
-          </>
-        )}
         <dt>POS id</dt>
         <dd>
           {posIds.length > 0 ? (

@@ -1,16 +1,20 @@
 import { useRoute } from 'preact-iso';
 import { useEffect, useRef } from 'preact/hooks';
 import { Refused } from '../api.ts';
+import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
+import { CaseAndNotes } from '../parts/case.tsx';
+import { CopyButton } from '../parts/copyable.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Reveal } from '../parts/reveal.tsx';
+import { ShortId } from '../parts/short-id.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
+import { locationOf } from './location-of.ts';
 import { OrderContents } from './order-contents.tsx';
 import { OrderHead } from './order-head.tsx';
-import { OrderSearch } from './order-search.tsx';
 import { OrderStanding } from './order-standing.tsx';
 import './orders.css';
 import { Timeline } from './timeline.tsx';
@@ -31,7 +35,17 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
   const isUnknown = value === undefined && problem instanceof Refused && problem.status === 404;
 
   return (
-    <Page title={`Order ${serviceOrderId}`} beside={value !== undefined && <States story={value} />}>
+    <Page
+      title={`Order ${value?.order?.callOutCode ?? serviceOrderId}`}
+      beside={
+        value !== undefined && (
+          <>
+            <CopyButton text={serviceOrderId} label="the order id" shows={<ShortId id={serviceOrderId} />} />
+            <States story={value} />
+          </>
+        )
+      }
+    >
       {isUnknown ? (
         <Unknown serviceOrderId={serviceOrderId} />
       ) : (
@@ -45,6 +59,14 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
                   <h2 id="orders-contents">What was ordered</h2>
                   <Contents order={order} />
                 </section>
+                <CaseAndNotes
+                  path={`/orders/${encodeURIComponent(serviceOrderId)}`}
+                  case={order.case}
+                  snoozedUntil={order.snoozedUntil}
+                  notes={order.notes}
+                  mayAct={may('operator', locationOf(order))}
+                  reload={story.again}
+                />
                 <OrderHead story={order} />
               </div>
             </div>
@@ -92,9 +114,8 @@ function Unknown({ serviceOrderId }: { serviceOrderId: string }) {
         No order <code>{serviceOrderId}</code> was found. An order appears here when the platform signals it. Check the
         id.
       </p>
-      <OrderSearch />
       <p>
-        Or search <a href="/console/orders">the list of orders</a>.
+        Search with the key <kbd>/</kbd>, or see <a href="/console/orders">the list of orders</a>.
       </p>
     </>
   );

@@ -8,16 +8,18 @@ import { Copyable } from '../parts/copyable.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
 import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
+import { pageOf } from '../parts/page-of.ts';
 import { WithRole } from '../parts/with-role.tsx';
 import type { Retried, ShownOrder } from '../wire.ts';
 import { CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { locationOf } from './location-of.ts';
 import { ResolveDialog } from './resolve-dialog.tsx';
+import { Telephone } from './telephone.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
 
-type Banner = Omit<Standing, 'canRetry' | 'canResolve'>;
+type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
 /** What is wrong with the order at its POS, and what an operator can do. */
 export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
@@ -43,7 +45,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   return (
     <section class="orders-standing" ref={section} tabIndex={-1} aria-label="Current state">
       {standing !== undefined && (
-        <Banner standing={standing}>
+        <Banner standing={standing} callAt={at}>
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
               <button type="button" onClick={() => setAsking('retry')}>
@@ -52,16 +54,21 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             </WithRole>
           )}
           {standing.canResolve && (
-            <WithRole needs="operator" at={at} to="To enter what you saw">
+            <WithRole needs="operator" at={at} to="To say what you saw">
               <button type="button" class="primary" onClick={() => setAsking('resolve')}>
-                Enter what you saw
+                Say what you saw
               </button>
             </WithRole>
+          )}
+          {standing.isPaused && at !== null && (
+            <a class="button" href={pageOf.location(at)}>
+              Open the location
+            </a>
           )}
         </Banner>
       )}
       {cancel !== undefined && (
-        <Banner standing={cancel}>
+        <Banner standing={cancel} callAt={at}>
           {cancel.canCancel && <CancelButton at={at} onPress={() => setAsking('cancel')} />}
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
@@ -75,9 +82,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       {conflicts > 0 && (
         <div class="orders-banner bad">
           <p>
-            <span class="orders-sentence">Check this order: </span>
-            {conflicts === 1 ? 'one event contradicts' : `${conflicts} events contradict`} what we know about it. See
-            the mark “conflict” below.
+            <span class="orders-sentence">The POS contradicts what the member was told. </span>
+            See {conflicts === 1 ? 'the line' : `the ${conflicts} lines`} marked “conflict” below, and check the order
+            at the POS.
           </p>
         </div>
       )}
@@ -94,7 +101,16 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   );
 }
 
-function Banner({ standing, children }: { standing: Banner; children: ComponentChildren }) {
+/** @param callAt the location whose restaurant may have to be called */
+function Banner({
+  standing,
+  callAt,
+  children,
+}: {
+  standing: Banner;
+  callAt: string | null;
+  children: ComponentChildren;
+}) {
   const { tone, sentence, problem, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`orders-banner ${tone}`}>
@@ -108,6 +124,7 @@ function Banner({ standing, children }: { standing: Banner; children: ComponentC
           </div>
         ))}
         {toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
+        {callAt !== null && tone === 'bad' && <Telephone locationId={callAt} />}
         <p class="orders-advice">
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
@@ -132,8 +149,8 @@ function NextTry({ at }: { at: string }) {
   const ms = Date.parse(at) - now.value;
   return (
     <>
-      Next try at <Time at={at} />
-      {ms > 1_000 ? `, in ${duration(ms)}` : ', at any moment'}.
+      Next try <Time at={at} />
+      {ms > 1_000 ? ` (in ${duration(ms)})` : ' (at any moment)'}.
     </>
   );
 }
@@ -143,7 +160,7 @@ function Deadline({ at }: { at: string }) {
   if (ms < 0) return <>The deadline has passed: the order is not sent any more, and fails.</>;
   return (
     <>
-      If the POS does not have it by <Time at={at} /> (in {duration(ms)}), the order fails, which is final.
+      It fails at <Time at={at} /> (in {duration(ms)}).
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { Choice } from '../parts/choice.tsx';
+import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { PlaceFilters } from '../parts/place-filters.tsx';
 import { words } from '../parts/tones.ts';
 import { When } from '../parts/written.tsx';
@@ -10,7 +11,7 @@ const named = (states: readonly string[]) => states.map((state) => [state, words
 export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change: (some: OrdersFilter) => void }) {
   const isSet = Object.keys(filter).length > 0;
   return (
-    <search class="filters orders-filters" aria-label="Which orders">
+    <FoldedFilters label="Which orders" filters={filter}>
       <PlaceFilters
         page="orders"
         location={filter.location}
@@ -43,13 +44,13 @@ export function OrdersFilters({ filter, change }: { filter: OrdersFilter; change
         ]}
         onChoose={(open) => change({ open })}
       />
-      <When id="orders-since" label="Signalled since" value={filter.since ?? ''} onSay={(since) => change({ since })} />
+      <When id="orders-since" label="Placed since" value={filter.since ?? ''} onSay={(since) => change({ since })} />
       <When id="orders-until" label="and before" value={filter.until ?? ''} onSay={(until) => change({ until })} />
       {isSet && (
         <a class="button" href="/console/orders">
           Clear
         </a>
       )}
-    </search>
+    </FoldedFilters>
   );
 }

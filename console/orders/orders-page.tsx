@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
+import { inShort } from '../board/in-short.ts';
+import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Loading } from '../parts/loading.tsx';
@@ -7,10 +9,13 @@ import { Page } from '../parts/page.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { MEMBER_STATE_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
 import { useFilters } from '../parts/use-filters.ts';
+import { Pick } from '../parts/pick.tsx';
+import { OrderName } from '../parts/order-name.tsx';
+import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedOrders } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
-import { OrderSearch } from './order-search.tsx';
+import { ManyOrders } from './many-orders.tsx';
 import { OrdersFilters } from './orders-filters.tsx';
 import { FILTERS, ordersFilter, type OrdersFilter } from './orders-filter.ts';
 import './orders.css';
@@ -21,9 +26,9 @@ type Row = ListedOrders['orders'][number];
 export function OrdersPage() {
   const [chosen, change] = useFilters(...FILTERS);
   const filter = ordersFilter(chosen);
-  const found = useLoaded((signal) => readOrders(filter, undefined, signal), [query(filter)]);
+  const found = useLoaded((signal) => readOrders(filter, undefined, signal), [query(filter)], EVERY_MS);
   return (
-    <Page title="Orders" beside={<OrderSearch />}>
+    <Page title="Orders">
       <OrdersFilters filter={filter} change={change} />
       <Loading loaded={found}>
         {(first) => <List first={first} filter={filter} isBusy={found.isLoading} again={found.again} />}
@@ -33,6 +38,8 @@ export function OrdersPage() {
 }
 
 const LIMIT = 50;
+/** How often the newest orders are read again. */
+const EVERY_MS = 5_000;
 
 function readOrders(filter: OrdersFilter, cursor: string | undefined, signal?: AbortSignal): Promise<ListedOrders> {
   return readOn(
@@ -52,15 +59,17 @@ function List({
   isBusy: boolean;
   again: () => void;
 }) {
-  const [older, setOlder] = useState<ListedOrders & { behind: ListedOrders }>();
+  const [older, setOlder] = useState<ListedOrders & { of: string; between: Row[] }>();
   const [problem, setProblem] = useState<string>();
   const [isReading, setReading] = useState(false);
   const body = useRef<HTMLTableSectionElement>(null);
   const firstNew = useRef<number | undefined>(undefined);
-  // Older pages of a previous list do not belong to this one.
-  const read = older?.behind === first ? older : { orders: [], next: first.next };
-  const orders = [...first.orders, ...read.orders];
+  // The newest page changes while an operator reads older ones, which begin where it ended when they were loaded.
+  const isOurs = older !== undefined && older.of === query(filter);
+  const read = isOurs ? older : { orders: [], next: first.next };
+  const orders = withoutRepeats([...first.orders, ...(isOurs ? older.between : []), ...read.orders]);
   const { next } = read;
+  const chosen = useChosen();
   // Focuses the first of the newly loaded orders.
   useEffect(() => {
     if (firstNew.current === undefined) return;
@@ -74,7 +83,13 @@ function List({
     try {
       const page = await readOrders(filter, next ?? undefined);
       if (page.orders.length > 0) firstNew.current = orders.length;
-      setOlder({ behind: first, orders: [...read.orders, ...page.orders], next: page.next });
+      setOlder({
+        of: query(filter),
+        // Orders of the newest page leave it when newer ones arrive.
+        between: isOurs ? older.between : first.orders,
+        orders: [...read.orders, ...page.orders],
+        next: page.next,
+      });
       announce(page.orders.length === 0 ? 'No older orders found so far' : `${page.orders.length} older orders`);
     } catch (error) {
       setProblem((error as Error).message);
@@ -91,18 +106,19 @@ function List({
               <th scope="col">Order</th>
               <th scope="col">Location</th>
               <th scope="col">Placement</th>
+              <th scope="col">Problem</th>
               <th scope="col">Member sees</th>
-              <th scope="col">Signalled</th>
+              <th scope="col">Placed</th>
             </tr>
           </thead>
           <tbody ref={body}>
             {orders.map((order) => (
-              <OrderRow key={order.serviceOrderId} order={order} />
+              <OrderRow key={order.serviceOrderId} order={order} chosen={chosen} />
             ))}
           </tbody>
         </table>
       )}
-      {orders.length === 0 && <p>{next === null ? 'No order matches the filter.' : NONE_AMONG_NEWEST}</p>}
+      {orders.length === 0 && <p>{next === null ? 'No orders match.' : NONE_AMONG_NEWEST}</p>}
       <p class="problem" role="alert">
         {problem}
       </p>
@@ -112,28 +128,29 @@ function List({
             {orders.length === 0 ? 'Search further back' : 'Older'}
           </button>
         )}
-        <button type="button" class="quiet" onClick={again}>
-          Refresh
-        </button>
-        <span class="faint orders-count">
-          {orders.length} {orders.length === 1 ? 'order' : 'orders'}
-          {next === null ? ' in total' : ' so far'}
-        </span>
       </div>
+      <ManyOrders orders={orders} chosen={chosen} onDone={again} />
     </div>
   );
 }
 
-const NONE_AMONG_NEWEST = 'None of the newest orders matches the filter. Older orders were not searched yet.';
+const NONE_AMONG_NEWEST = 'No orders match among the newest. Older orders were not searched yet.';
 
-function OrderRow({ order }: { order: Row }) {
+function withoutRepeats(orders: readonly Row[]): Row[] {
+  return [...new Map(orders.toReversed().map((order) => [order.serviceOrderId, order])).values()].toReversed();
+}
+
+function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
-  const { memberState, providerOrderId, signalledAt } = order;
+  const { memberState, providerOrderId, signalledAt, callOutCode, cause } = order;
   return (
     <tr>
       <th scope="row">
-        <a href={pageOf.order(serviceOrderId)} class="mono">
-          {serviceOrderId}
+        {may('operator', locationId) && (
+          <Pick chosen={chosen} ids={[serviceOrderId]} label={`Choose ${callOutCode ?? serviceOrderId}`} />
+        )}
+        <a href={pageOf.order(serviceOrderId)}>
+          <OrderName id={serviceOrderId} code={callOutCode} />
         </a>
         {providerOrderId !== null && <span class="orders-about mono">POS {providerOrderId}</span>}
       </th>
@@ -142,9 +159,12 @@ function OrderRow({ order }: { order: Row }) {
         <span class="orders-about">{[integration, fulfillment].filter((part) => part !== null).join(', ')}</span>
       </td>
       <td>
-        <Badge tone={PLACEMENT_TONES[placement]}>{needsOperator ? 'in doubt: needs you' : words(placement)}</Badge>
-        {problem !== null && <span class="orders-about">{problem}</span>}
+        <Badge tone={PLACEMENT_TONES[placement]}>
+          {words(placement)}
+          {needsOperator && ': needs you'}
+        </Badge>
       </td>
+      <td class="orders-problem">{inShort(cause) ?? problem}</td>
       <td>
         {memberState === null ? (
           <span class="faint">nothing yet</span>

@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
+import { Time } from '../parts/time.tsx';
 import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
@@ -33,18 +34,16 @@ export function ResolveDialog({
   };
   return (
     <Confirm
-      title="What did you see at the POS?"
+      title={`Is ${story.order?.callOutCode ?? 'the order'} at the POS?`}
       action={isThere === undefined ? 'Choose one' : isThere ? 'It is there' : 'It is not there'}
       isDangerous={isThere === false}
       isReady={isThere !== undefined}
       onConfirm={resolve}
       onClose={onClose}
     >
-      <p>
-        First look for order <code>{story.serviceOrderId}</code> at the POS of <b>{story.order?.locationId}</b>.
-      </p>
+      <WhereToLook story={story} />
       <fieldset class="orders-answers">
-        <legend class="unseen">What you saw</legend>
+        <legend class="orders-say">Say what you saw</legend>
         <Answer
           name="The ticket is there"
           means={mean.there}
@@ -74,6 +73,23 @@ export function ResolveDialog({
         />
       </fieldset>
     </Confirm>
+  );
+}
+
+/** The ticket to look for: its code, its POS, and when it may have been made. */
+function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
+  const sent = attempts.findLast(({ call }) => call === 'createOrder');
+  return (
+    <p>
+      Look at the POS{order?.integration && ` (${order.integration})`} of <b>{order?.locationId}</b>
+      {sent !== undefined && (
+        <>
+          {' '}
+          for a ticket from <Time at={sent.startedAt} /> on
+        </>
+      )}
+      . The POS may show the id <code>{serviceOrderId}</code> too.
+    </p>
   );
 }
 

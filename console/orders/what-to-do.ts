@@ -18,11 +18,14 @@ export type Standing = {
   failsAt?: string;
   canRetry: boolean;
   canResolve: boolean;
+  /** True if the order continues when its location is resumed. Until then a retry changes nothing. */
+  isPaused?: true;
 };
 
 /** @returns undefined if nothing is wrong */
 export function whatToDo({ placement, order, notified }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
+  if (state === 'held' && PAUSES.has(cause?.code ?? '')) return paused(placement);
   const isOpen = placement.finishedAt === null && !underWay;
   // The order was never fetched, so no ticket can exist.
   const canRestart = state === 'failed' && order === null;
@@ -49,8 +52,8 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
     return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
-    const advice = 'It is not sent again automatically, because that could make a second ticket.';
-    return { ...about, tone: 'bad', sentence: 'Your answer is needed: the POS may have the order', advice };
+    const sentence = `We do not send it twice. Is ${order?.callOutCode ?? 'the order'} at the POS?`;
+    return { ...about, tone: 'bad', sentence, toDo: [], advice: '' };
   }
   if (state === 'in_doubt') {
     const advice = 'The POS is queried again automatically. If you can check the POS, you can resolve it sooner.';
@@ -58,8 +61,7 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
   }
   if (underWay) return { ...about, tone: 'busy', sentence: 'The order is being sent', advice: '' };
   if (state === 'held') {
-    const advice = 'The order waits until this is fixed. It is retried automatically at intervals.';
-    return { ...about, tone: 'warn', sentence: 'Held: an operator has to fix something', advice };
+    return { ...about, tone: 'warn', sentence: 'On hold: something has to be fixed.', advice: '' };
   }
   const sentence =
     problem === null ? 'The order is on its way to the POS' : 'The last try failed. The order is retried';
@@ -67,6 +69,22 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
 }
 
 const IN_DOUBT = 'In doubt: the POS may have the order';
+
+const PAUSES: ReadonlySet<string> = new Set(['location_paused', 'location_paused_by_pos']);
+
+function paused({ problem, cause }: ShownOrder['placement']): Standing {
+  const byPos = cause?.code === 'location_paused_by_pos';
+  return {
+    tone: 'warn',
+    sentence: byPos ? 'The POS has paused the location. The order waits.' : 'The location is paused. The order waits.',
+    problem: byPos ? problem : null,
+    toDo: [],
+    advice: 'It continues when the location takes orders again. The time of the pause does not count.',
+    canRetry: false,
+    canResolve: false,
+    isPaused: true,
+  };
+}
 
 export function conflictsOf({ history }: ShownOrder): number {
   return history.filter((event) => event.conflict).length;
@@ -116,7 +134,7 @@ export function answersMean(
   { placement, order, cancellation }: ShownOrder,
   now: number,
 ): { there: string; notThere: string } {
-  const there = 'The order continues as sent, and the member is notified. If this is wrong, nobody cooks it.';
+  const there = 'The order continues as sent, and the member is notified. If you are wrong, nobody cooks it.';
   if (order !== null && order.endedAt !== null) {
     return {
       there: 'The order counts as sent.',
@@ -135,7 +153,7 @@ export function answersMean(
   }
   return {
     there,
-    notThere: 'The order is sent again at once. If this is wrong, the kitchen gets a second ticket and cooks it twice.',
+    notThere: 'The order is sent again at once. If you are wrong, the kitchen gets a second ticket and cooks it twice.',
   };
 }
 

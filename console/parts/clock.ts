@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 /** Milliseconds since the epoch, updated every second while the page is visible: ages on screen follow it. */
 export const now = signal(Date.now());
@@ -8,3 +8,6 @@ const tick = (): void => {
 };
 setInterval(tick, 1_000);
 document.addEventListener('visibilitychange', tick);
+
+/** The same, but updated every ten seconds, for what need not be exact. */
+export const tenSeconds = computed(() => Math.floor(now.value / 10_000) * 10_000);

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { announce } from './announce.ts';
 
@@ -13,7 +14,15 @@ export function Copyable({ text, label }: { text: string; label: string }) {
 }
 
 /** Only the button, for a text that is shown elsewhere. */
-export function CopyButton({ text, label }: { text: string; label: string }) {
+export function CopyButton({
+  text,
+  label,
+  shows = 'Copy',
+}: {
+  text: string;
+  label: string;
+  shows?: ComponentChildren;
+}) {
   const [result, setResult] = useState<'Copied' | 'Not copied: select the text'>();
   useEffect(() => {
     if (result === undefined) return undefined;
@@ -36,7 +45,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
 
   return (
     <button type="button" onClick={() => void copy()} aria-label={`Copy: ${label}`}>
-      {result ?? 'Copy'}
+      {result ?? shows}
     </button>
   );
 }

@@ -1,6 +1,11 @@
 import { ShortId } from './short-id.tsx';
 
-/** The name of an order: its call-out code, or its id before it has one. */
+/** An order's name: the code that the staff call out, or its id until it has a code. The id is read out and copied. */
 export function OrderName({ id, code }: { id: string; code: string | null }) {
-  return code === null ? <ShortId id={id} /> : <b title={id}>{code}</b>;
+  if (code === null) return <ShortId id={id} />;
+  return (
+    <span title={id}>
+      <b>{code}</b> <span class="short-id-head">{id}</span>
+    </span>
+  );
 }

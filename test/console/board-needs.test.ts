@@ -1,15 +1,22 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Filter } from '../../console/board/create-board.ts';
 import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
-import { aside, bringBack, putAside } from '../../console/board/put-aside.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
-import type { Attention, BoardOrder } from '../../console/wire.ts';
+import type { Attention, BoardCase, BoardOrder } from '../../console/wire.ts';
 import { sampleBoardOrder } from './sample-board-order.ts';
 
 const AT = '2027-01-31T18:00:00.000Z';
 const NOW = Date.parse(AT);
-const HOUR_MS = 3_600_000;
 const NO_FILTER: Filter = { location: '', integration: '', text: '' };
+const NO_CASE: BoardCase = {
+  kind: 'order',
+  id: '',
+  locationId: 'club-1',
+  holder: null,
+  takenAt: null,
+  snoozedUntil: null,
+  closedAt: null,
+};
 const NOTHING = { in_doubt: [], held: [], failed: [], left_out: [] };
 const ATTENTION: Attention = {
   conflicts: [
@@ -43,8 +50,8 @@ const ATTENTION: Attention = {
 
 describe('what needs a person', () => {
   it('is empty without needs', () => {
-    expect(needsOf(NOTHING, undefined, NO_FILTER, never)).toEqual([]);
-    expect(needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [] }, NO_FILTER, never)).toEqual([]);
+    expect(needsOf(NOTHING, undefined, NO_FILTER, NOW)).toEqual([]);
+    expect(needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [] }, NO_FILTER, NOW)).toEqual([]);
   });
 
   it('is grouped, the worst first, each with a link to its page', () => {
@@ -54,12 +61,12 @@ describe('what needs a person', () => {
       failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
       left_out: [],
     };
-    const groups = needsOf(lists, ATTENTION, NO_FILTER, never);
+    const groups = needsOf(lists, ATTENTION, NO_FILTER, NOW);
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
       ['In doubt', 1, '/console/orders/order%2F1'],
       ['Conflicts', 1, '/console/orders/order-9'],
       ['Failed today', 1, '/console/orders/order-3'],
-      ['Held', 1, '/console/orders/order-2'],
+      ['On hold', 1, '/console/orders/order-2'],
       ['Silent locations', 1, '/console/locations/club-3'],
       [
         'Dropped webhooks',
@@ -81,7 +88,7 @@ describe('what needs a person', () => {
 
   it('begins with members who are not being notified, for any number of orders', () => {
     const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
-    const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, never);
+    const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, NOW);
     expect(groups).toMatchObject([
       {
         title: 'Members are not being notified',
@@ -118,19 +125,18 @@ describe('what needs a person', () => {
         },
       ],
     };
-    const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, never).slice(0, 2);
+    const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, NOW).slice(0, 2);
     expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
       ['Cancel by phone', 'Cancel it by phone: club-1, ticket 8F2K', 'Cancel it by phone: club-1, ticket id unknown'],
       ['Changed after it was sent', 'club-1: notes; item 1, name'],
     ]);
-    expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, never)).toMatchObject([{ count: 1 }]);
-    expect(groups[0]?.aside, 'it is not over before an operator entered the answer').toBeUndefined();
+    expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, NOW)).toMatchObject([{ count: 1 }]);
   });
 
   it('also has the location and the reason in a few words', () => {
     const held = [ticket('a', { placement: 'held', problem: 'long', cause: { code: 'location_paused' } })];
-    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
+    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
     expect(group?.needs[0]?.brief).toEqual(['club-1', 'location paused']);
   });
 
@@ -138,7 +144,7 @@ describe('what needs a person', () => {
     const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
     const held = ['a', 'b'].map((id) => ticket(id, { placement: 'held', ...paused }));
     const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
-    const details = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, never).flatMap(({ needs }) =>
+    const details = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, NOW).flatMap(({ needs }) =>
       needs.map(({ detail }) => detail),
     );
     expect(details).toEqual([
@@ -149,7 +155,7 @@ describe('what needs a person', () => {
 
   it('held orders of one location are one need', () => {
     const held = ['a', 'b', 'c'].map((id) => ticket(id, { placement: 'held', problem: 'paused' }));
-    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, never);
+    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
     expect(group).toMatchObject({
       count: 3,
       needs: [{ name: 'club-1', detail: '3 orders: paused', href: '/console/orders?state=held&location=club-1' }],
@@ -162,35 +168,55 @@ describe('what needs a person', () => {
     ['a text', { text: 'CLUB-3 ' }, ['club-3']],
     ["an order's id", { text: 'order-9' }, ['order-9']],
   ])('is narrowed by %s', (_, filter, names) => {
-    expect(namesOf(needsOf(NOTHING, ATTENTION, { ...NO_FILTER, ...filter }, never))).toEqual(names);
+    expect(namesOf(needsOf(NOTHING, ATTENTION, { ...NO_FILTER, ...filter }, NOW))).toEqual(names);
   });
 });
 
-describe('putting aside', () => {
-  afterEach(() => bringBack(Object.keys(aside.value)));
+describe('a case', () => {
   const failed = [ticket('order-1', { placement: 'failed' }), ticket('order-2', { placement: 'failed' })];
-  const isPutAside = (key: string): boolean => key in aside.value;
+  const withCase = (some: Partial<BoardCase>): Attention => ({
+    ...ATTENTION,
+    conflicts: [],
+    dropped: [],
+    silent: [],
+    cases: [{ ...NO_CASE, id: 'order-1', ...some }],
+  });
+  const later = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();
 
-  it('a need that was put aside is not counted, and can be brought back', () => {
-    putAside(['failed:order-1']);
-    const [group] = needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isPutAside);
-    expect(group).toMatchObject({ count: 1, needs: [{ name: 'order-2' }], aside: [{ name: 'order-1' }] });
-    bringBack(['failed:order-1']);
-    expect(namesOf(needsOf({ ...NOTHING, failed }, undefined, NO_FILTER, isPutAside))).toEqual(['order-1', 'order-2']);
+  it('says who has it', () => {
+    const [group] = needsOf({ ...NOTHING, failed }, withCase({ holder: 'Anna', takenAt: AT }), NO_FILTER, NOW);
+    expect(group).toMatchObject({ count: 2, needs: [{ holder: 'Anna' }, {}], hidden: [] });
+    expect(group?.needs[1]).not.toHaveProperty('holder');
   });
 
-  it('a new conflict of the same order is shown again', () => {
-    const [group] = needsOf(NOTHING, ATTENTION, { ...NO_FILTER, text: 'order-9' }, isPutAside);
-    putAside((group as NeedGroup).needs.map(({ key }) => key));
-    const conflicts = ATTENTION.conflicts.map((each) => ({ ...each, webhookId: 'webhook-2' }));
-    const again = { ...ATTENTION, conflicts: [...ATTENTION.conflicts, ...conflicts], dropped: [], silent: [] };
-    expect(needsOf(NOTHING, again, NO_FILTER, isPutAside)).toMatchObject([{ count: 1, aside: [{}] }]);
+  it('that was snoozed is hidden until its time', () => {
+    const attention = withCase({ snoozedUntil: later(30) });
+    const [group] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, NOW);
+    expect(group).toMatchObject({ count: 1, needs: [{ key: 'failed:order-2' }], hidden: [{ key: 'failed:order-1' }] });
+    const [after] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, Date.parse(later(30)));
+    expect(after).toMatchObject({ count: 2, hidden: [] });
   });
 
-  it('is forgotten when the need can no longer be on the board', () => {
-    putAside(['failed:order-1'], NOW);
-    putAside(['failed:order-2'], NOW + 49 * HOUR_MS);
-    expect(Object.keys(aside.value)).toEqual(['failed:order-2']);
+  it('that was closed is hidden, but a later problem of the same order is not', () => {
+    const [group] = needsOf({ ...NOTHING, failed }, withCase({ closedAt: later(1) }), NO_FILTER, NOW);
+    expect(group).toMatchObject({ count: 1, hidden: [{ key: 'failed:order-1' }] });
+    const [again] = needsOf({ ...NOTHING, failed }, withCase({ closedAt: later(-1) }), NO_FILTER, NOW);
+    expect(again).toMatchObject({ count: 2, hidden: [] });
+  });
+
+  it('that was closed does not hide a doubt, which only an answer ends', () => {
+    const doubt = [ticket('order-1', { needsOperator: true, placement: 'in_doubt' })];
+    const [group] = needsOf({ ...NOTHING, in_doubt: doubt }, withCase({ closedAt: later(1) }), NO_FILTER, NOW);
+    expect(group).toMatchObject({ title: 'In doubt', count: 1, hidden: [] });
+  });
+
+  it('of a location hides its needs, but not those of other locations', () => {
+    const attention = {
+      ...ATTENTION,
+      cases: [{ ...NO_CASE, kind: 'location', id: 'club 2', snoozedUntil: later(9) } as const],
+    };
+    const dropped = needsOf(NOTHING, attention, NO_FILTER, NOW).find(({ title }) => title === 'Dropped webhooks');
+    expect(dropped).toMatchObject({ count: 1, needs: [{ name: 'club-1' }], hidden: [{ name: 'club 2' }] });
   });
 });
 
@@ -201,8 +227,4 @@ function ticket(serviceOrderId: string, some: Partial<BoardOrder>): Ticket {
 
 function namesOf(groups: NeedGroup[]): string[] {
   return groups.flatMap(({ needs }) => needs.map(({ name }) => name));
-}
-
-function never(): boolean {
-  return false;
 }

@@ -130,16 +130,20 @@ describe('the column that a phone opens on', () => {
     ['all is well', { one: { memberState: 'confirmed' } }, 'confirmed'],
     ['one is late', { one: {}, two: late }, 'preparing'],
     ['one failed, and one is late', { one: { placement: 'failed' }, two: late }, 'failed'],
-    ['one that failed was put aside', { aside: { placement: 'failed' }, two: late }, 'preparing'],
+    ['one that failed was settled', { aside: { placement: 'failed' }, two: late }, 'preparing'],
     [
       'one is held, and one failed',
       { one: { placement: 'failed' }, two: { placement: 'held', memberState: 'placed' } },
       'placed',
     ],
-    ['one is in doubt', { one: { placement: 'held', memberState: 'placed' }, two: { needsOperator: true } }, 'sent'],
+    [
+      'one is in doubt',
+      { one: { placement: 'held', memberState: 'placed' }, two: { placement: 'in_doubt', needsOperator: true } },
+      'sent',
+    ],
   ])('when %s', (_, orders, column) => {
     const board = boardOf(Object.entries(orders).map(([id, some]) => order(id, some)));
-    expect(columnInNeed(board, (key) => key === 'failed:aside')).toBe(column);
+    expect(columnInNeed(board, ({ id }) => id === 'aside')).toBe(column);
   });
 });
 

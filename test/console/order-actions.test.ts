@@ -62,9 +62,26 @@ describe('what can be done about an order', () => {
   });
 
   it('with what to do about its cause', () => {
-    const held = story({ state: 'held', problem: 'paused', cause: { code: 'location_paused' } });
-    expect(whatToDo(held)?.toDo[0]?.say).toContain('Resume the location');
+    const held = story({ state: 'held', problem: 'no', cause: { code: 'pos_refused_us' } });
+    expect(whatToDo(held)?.toDo[0]?.say).toContain('Check at the POS that our access is still granted');
     expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
+  });
+
+  it.each(['location_paused', 'location_paused_by_pos'] as const)(
+    'a pause (%s) offers no retry, which would change nothing',
+    (code) => {
+      const told = whatToDo(story({ state: 'held', problem: 'paused', cause: { code } }));
+      expect(told).toMatchObject({
+        canRetry: false,
+        isPaused: true,
+        sentence: expect.stringContaining('The order waits'),
+      });
+      expect(told).not.toHaveProperty('failsAt');
+    },
+  );
+
+  it('the question about a ticket names the order by its code', () => {
+    expect(whatToDo(story(asks))?.sentence).toBe('We do not send it twice. Is K472 at the POS?');
   });
 
   it('nothing about one that is at its POS, or was withdrawn', () => {
@@ -156,6 +173,16 @@ describe('a cancel', () => {
   ])('%s', (_, story, expected) => {
     expect(howCancelStands(story)).toMatchObject(expected);
     expect(canBeCancelled(story), 'there is a button already').toBe(false);
+  });
+
+  it('that came too late says how the order ended', () => {
+    const over = cancelling({ state: 'refused', finishedAt: SOON, nextAttemptAt: null });
+    if (over.order) Object.assign(over.order, { endedAt: SOON, memberState: 'picked_up' });
+    expect(howCancelStands(over)).toMatchObject({
+      sentence: 'Too late to cancel: the order was picked up',
+      canCancel: false,
+      canConclude: false,
+    });
   });
 
   it('that is over is not shown, and an ended order is not cancelled', () => {

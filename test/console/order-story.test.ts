@@ -68,7 +68,7 @@ describe('a happening is described in words', () => {
       'The ticket is at the POS: it is placed',
       'The update was published to the platform',
       'The platform changed the order after it was sent',
-      'The member cancelled the order',
+      'Cancellation requested by the member',
       'The cancellation is sent to the POS',
       'The POS will report whether it cancels the order',
       'A webhook updated the order',
@@ -193,7 +193,7 @@ describe('a happening is described in words', () => {
 
   it('a cancellation shows who requested it, the answer of the POS and the outcome', () => {
     expect(tell('cancel requested', { requestedBy: 'operator' }).sentence).toBe(
-      'An operator requested the cancellation',
+      'Cancellation requested by an operator',
     );
     const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
@@ -210,13 +210,41 @@ describe('a happening is described in words', () => {
   });
 
   it('a placement shows its end and the reason', () => {
-    expect(tell('placement finished', { state: 'withdrawn', problem: null }).sentence).toContain('before it was sent');
+    expect(tell('placement finished', { state: 'withdrawn', problem: null }).sentence).toBe(
+      'Cancelled before it reached the POS',
+    );
     expect(tell('placement finished', { state: 'failed', problem: 'the deadline has passed' })).toMatchObject({
       tone: 'bad',
       more: ['the deadline has passed'],
     });
   });
 });
+
+describe('an order that an operator cancelled before it reached the POS', () => {
+  it('has one line for the cancel and one for its end, and unfolds to every step', () => {
+    const story = withdrawn();
+    const told = essentials(storyLines(story), story).map(({ sentence, notified }) => [sentence, notified?.sentence]);
+    expect(told.slice(-2)).toEqual([
+      ['Grace cancelled the order', undefined],
+      ['Cancelled before it reached the POS', 'Member notified: cancelled'],
+    ]);
+    expect(storyLines(story).length).toBeGreaterThan(told.length);
+  });
+});
+
+function withdrawn(): ShownOrder {
+  const story = sampleStory();
+  const at = '2027-01-31T18:00:05+00:00';
+  const status = { ...(story.history.find((each) => each.status === 'cancelled') as ShownOrder['history'][number]) };
+  const placement = { ...story.placement, state: 'withdrawn' as const, finishedAt: at };
+  const cancellation = { ...story.cancellation, requestedBy: 'operator', state: 'cancelled', finishedAt: at };
+  const action = { ...story.actions[0], action: 'cancel', outcome: 'done', at };
+  const live = story.live.filter(({ memberState }) => ['placed', 'cancelled'].includes(memberState));
+  const order = story.order && { ...story.order, erasedAt: null };
+  const said = { ...story, order, placement, cancellation, live, attempts: [], webhooks: [], changes: [], posIds: [] };
+  const changed = { ...said, actions: [action], history: [{ ...status, webhookId: null, recordedAt: at }] };
+  return { ...changed, timeline: orderTimeline(changed as never) } as ShownOrder;
+}
 
 describe('the story is a list of lines', () => {
   it('with the wait before each, except within the same moment', () => {
@@ -291,9 +319,8 @@ describe('in short', () => {
       ['Grace retried the order'],
       ['The ticket is at the POS: it is placed', 'Member notified: sent'],
       ['The platform changed the order after it was sent'],
-      ['The member cancelled the order'],
+      ['Cancellation requested by the member'],
       ['The POS reported: cancelled', 'Member notified: cancelled'],
-      ['The order has ended'],
       ['The data of the member was erased'],
     ]);
     expect(JSON.stringify(brief())).not.toContain('8F2K');

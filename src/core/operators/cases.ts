@@ -68,7 +68,7 @@ export async function takeCase(
   const { rows } = await pool.query<{ taken: NonNullable<Care['case']> }>(
     `INSERT INTO cases AS c (${column}, holder, taken_at) SELECT ${column}, $2, now() FROM ${table} WHERE ${column} = $1
      ON CONFLICT (${column}) DO UPDATE
-       SET holder = excluded.holder, changed_at = now(),
+       SET holder = excluded.holder, changed_at = now(), closed_at = NULL,
            taken_at = CASE WHEN c.holder = excluded.holder THEN c.taken_at ELSE excluded.taken_at END
      RETURNING json_build_object('holder', holder, 'takenAt', taken_at) AS taken`,
     [id, holder],
@@ -76,7 +76,7 @@ export async function takeCase(
   return rows[0]?.taken;
 }
 
-/** Ends the case, and stores a note if there is one. @returns whether the subject exists */
+/** Ends the case, also if nobody has it, and stores a note if there is one. @returns whether the subject exists */
 export async function closeCase(
   pool: Pool,
   subject: Subject,
@@ -85,7 +85,9 @@ export async function closeCase(
   const { column, table, id } = placeOf(subject);
   const { rowCount } = await pool.query(
     `WITH closed AS (
-       UPDATE cases SET holder = NULL, taken_at = NULL, changed_at = now() WHERE ${column} = $1
+       INSERT INTO cases (${column}, closed_at) SELECT ${column}, now() FROM ${table} WHERE ${column} = $1
+       ON CONFLICT (${column}) DO UPDATE
+         SET holder = NULL, taken_at = NULL, closed_at = excluded.closed_at, changed_at = now()
      ), noted AS (
        INSERT INTO notes (${column}, by, text) SELECT ${column}, $2, $3::text FROM ${table}
        WHERE ${column} = $1 AND $3::text IS NOT NULL

@@ -108,11 +108,14 @@ export const Attention = z
           holder: z.string().nullable().meta({ description: 'Who takes care of it; null for nobody.' }),
           takenAt: Instant.nullable(),
           snoozedUntil: SnoozedUntil,
+          closedAt: Instant.nullable().meta({
+            description: 'When it was closed. Failures, conflicts and changes of before then are settled.',
+          }),
         }),
       )
       .meta({
         description:
-          'Orders and locations that somebody takes care of, or whose alarm is hidden: the last 500 changed.',
+          'Orders and locations that somebody takes care of or closed, or whose alarm is hidden: the last 500 changed.',
       }),
   })
   .meta({ id: 'Attention' });
@@ -287,9 +290,10 @@ const FIND_CASES = `
   SELECT json_build_object('kind', CASE WHEN c.service_order_id IS NULL THEN 'location' ELSE 'order' END,
                            'id', coalesce(c.service_order_id, c.location_id),
                            'locationId', coalesce(c.location_id, p.location_id), 'holder', c.holder,
-                           'takenAt', c.taken_at,
+                           'takenAt', c.taken_at, 'closedAt', c.closed_at,
                            'snoozedUntil', CASE WHEN c.snoozed_until > now() THEN c.snoozed_until END) AS each
-  FROM (SELECT * FROM cases WHERE holder IS NOT NULL OR snoozed_until > now()
+  FROM (SELECT * FROM cases
+        WHERE holder IS NOT NULL OR snoozed_until > now() OR closed_at > now() - interval '24 h'
         ORDER BY changed_at DESC LIMIT ${CASES_READ}) AS c
   LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p ON true
   ORDER BY c.changed_at DESC, c.service_order_id, c.location_id`;

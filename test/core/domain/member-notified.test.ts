@@ -178,7 +178,7 @@ it.each(ENDS)('%s: the member was %s, and all that people read says so', async (
   if (onBoard === undefined) return expect(story.order?.erasedAt).toEqual(expect.any(String));
   const ticket = ticketOf(onBoard, Date.now(), 0);
   const lists = { in_doubt: [], held: [], failed: [], left_out: [], [ticket.trouble ?? 'none']: [ticket] };
-  const needs = needsOf(lists, undefined, { location: '', integration: '', text: '' }, () => false);
+  const needs = needsOf(lists, undefined, { location: '', integration: '', text: '' }, Date.now());
   if (ticket.trouble === 'failed') expect(needs[0]?.needs[0]?.detail).toContain(sentence);
   const isFailed = state === 'failed' || (last === 'failed' && isRead);
   expect(ticket.trouble === 'failed').toBe(isFailed);

@@ -76,7 +76,7 @@ it('watchers of the board see at once who has a case, and nothing of other locat
   expect(cases()).toEqual([
     { kind: 'location', id: 'club-1', locationId: 'club-1', ...nobody, snoozedUntil: expect.any(String) },
     {
-      ...{ kind: 'order', id: 'order-1', locationId: 'club-1', snoozedUntil: null },
+      ...{ kind: 'order', id: 'order-1', locationId: 'club-1', snoozedUntil: null, closedAt: null },
       ...{ holder: 'OPERATOR_TOKEN', takenAt: expect.any(String) },
     },
   ]);

@@ -163,7 +163,7 @@ it('an order goes on without what it can do without, and all who read about it a
   const order = (await readBoard(system.pool)).orders.find((each) => each.serviceOrderId === id);
   if (order === undefined) throw new Error('it is not on the board');
   const lists = { in_doubt: [], held: [], failed: [], left_out: [ticketOf(order, Date.now(), 0)] };
-  const [group] = needsOf(lists, undefined, { location: '', integration: '', text: '' }, () => false);
+  const [group] = needsOf(lists, undefined, { location: '', integration: '', text: '' }, Date.now());
   expect(group?.needs[0]?.detail).toBe('club-1: without member.email (email unusable), member.phone (phone unusable)');
   const { text } = await operator.get('/metrics');
   expect(text).toMatch(/^expediter_order_fields_left_out_total\{code="phone_unusable"\} [1-9]/m);

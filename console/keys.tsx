@@ -1,0 +1,93 @@
+import { signal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+const KEY = 'expediter.keys';
+/** Everything that `j` and `k` move between. Tickets have their own arrow keys. */
+const STOPS = 'main a.need, main .linked tbody th a, main [data-ticket][tabindex="0"]';
+
+/** Whether single keys act. People who dictate, or press keys by accident, can turn this off (WCAG 2.1.4). */
+const areOn = signal(localStorage.getItem(KEY) !== 'off');
+
+const HELP = [
+  ['/ or Ctrl K', 'Search'],
+  ['j, k', 'Next, previous'],
+  ['Arrow keys', 'Move between tickets and columns'],
+  ['Enter', 'Open'],
+  ['?', 'This list'],
+] as const;
+
+/** The keys of the console. @param onSearch opens the search */
+export function Keys({ onSearch }: { onSearch: () => void }) {
+  const [isHelp, setHelp] = useState(false);
+  useEffect(() => {
+    const act = (event: KeyboardEvent): void => {
+      if (document.querySelector('dialog[open]') !== null) return;
+      const isChord = (event.ctrlKey || event.metaKey) && !event.altKey;
+      if (isChord && event.key.toLowerCase() === 'k') onSearch();
+      else if (isChord || event.altKey || !areOn.value || isTyping(event.target)) return;
+      else if (event.key === '/') onSearch();
+      else if (event.key === '?') setHelp(true);
+      else if (event.key === 'j') step(1);
+      else if (event.key === 'k') step(-1);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', act);
+    return () => removeEventListener('keydown', act);
+  }, [onSearch]);
+  return isHelp ? <KeysDialog onClose={() => setHelp(false)} /> : null;
+}
+
+function KeysDialog({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const choose = (on: boolean): void => {
+    areOn.value = on;
+    localStorage.setItem(KEY, on ? 'on' : 'off');
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby="keys" onClose={onClose}>
+      <h2 id="keys">Keys</h2>
+      <dl>
+        {HELP.map(([keys, does]) => (
+          <>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </>
+        ))}
+      </dl>
+      <p>
+        <input
+          id="keys-on"
+          type="checkbox"
+          checked={areOn.value}
+          onChange={(event) => choose(event.currentTarget.checked)}
+        />{' '}
+        <label htmlFor="keys-on">Single keys act. Ctrl K always does.</label>
+      </p>
+      <div class="buttons">
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input, select, textarea, [contenteditable]') !== null;
+}
+
+/** Moves the focus to the next or previous line of the page. Within a column, the column itself moves it. */
+function step(by: 1 | -1): void {
+  const before = document.activeElement;
+  if (before?.matches('[data-ticket]')) {
+    before.dispatchEvent(new KeyboardEvent('keydown', { key: by > 0 ? 'ArrowDown' : 'ArrowUp', bubbles: true }));
+    return;
+  }
+  const stops = [...document.querySelectorAll<HTMLElement>(STOPS)];
+  const at = before === null ? -1 : stops.indexOf(before as HTMLElement);
+  stops[at === -1 && by < 0 ? stops.length - 1 : at + by]?.focus();
+}

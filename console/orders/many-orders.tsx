@@ -1,0 +1,90 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { Confirm } from '../parts/confirm.tsx';
+import { Pick } from '../parts/pick.tsx';
+import type { Chosen } from '../parts/use-chosen.ts';
+import type { ListedOrders } from '../wire.ts';
+
+type Row = ListedOrders['orders'][number];
+type Action = 'retry' | 'cancel';
+
+const ACTIONS: Record<Action, { title: string; means: string; does: string }> = {
+  retry: {
+    title: 'Retry these orders now?',
+    means: 'Waiting and held orders are sent now instead of later. The others do not change.',
+    does: 'Retry them',
+  },
+  cancel: {
+    title: 'Cancel these orders?',
+    means:
+      'Orders that were not sent are withdrawn. For the others, the POS is asked, and may refuse. The members are ' +
+      'notified.',
+    does: 'Cancel them',
+  },
+};
+
+/** What can be done with the chosen orders of a list. */
+export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[]; chosen: Chosen; onDone: () => void }) {
+  const [action, setAction] = useState<Action>();
+  const picked = orders.filter(({ serviceOrderId }) => chosen.ids.has(serviceOrderId));
+  if (picked.length === 0) return null;
+  const many = `${picked.length} ${picked.length === 1 ? 'order' : 'orders'}`;
+  return (
+    <div class="chosen">
+      <Pick chosen={chosen} ids={picked.map(({ serviceOrderId }) => serviceOrderId)} label="Choose none" />
+      {many} chosen
+      <button type="button" onClick={() => setAction('retry')}>
+        Retry {many} …
+      </button>
+      <button type="button" onClick={() => setAction('cancel')}>
+        Cancel {many} …
+      </button>
+      {action !== undefined && (
+        <Confirm
+          title={ACTIONS[action].title}
+          action={ACTIONS[action].does}
+          isDangerous={action === 'cancel'}
+          onConfirm={() => actOnEach(picked, action).then(resultsOf).finally(onDone)}
+          onClose={() => setAction(undefined)}
+        >
+          <p>{ACTIONS[action].means}</p>
+          <p>{picked.map(({ callOutCode, serviceOrderId }) => callOutCode ?? serviceOrderId).join(', ')}</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+type Result = { name: string; problem: string | undefined };
+
+/** Acts on one order after the other, and goes on after a refusal. */
+async function actOnEach(orders: readonly Row[], action: Action): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const { serviceOrderId, callOutCode } of orders) {
+    const problem = await ask('POST', `/orders/${encodeURIComponent(serviceOrderId)}/${action}`).then(
+      () => undefined,
+      ({ message }: Error) => message,
+    );
+    results.push({ name: callOutCode ?? serviceOrderId, problem });
+  }
+  return results;
+}
+
+function resultsOf(results: readonly Result[]): ComponentChildren {
+  const refused = results.filter(({ problem }) => problem !== undefined);
+  return (
+    <>
+      <p>Done: {results.length - refused.length}.</p>
+      {refused.length > 0 && (
+        <ul>
+          {refused.map(({ name, problem }) => (
+            <li key={name}>
+              {name}: {problem}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,147 @@
+import { useLocation } from 'preact-iso';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ask, query } from '../api.ts';
+import { may } from '../may.ts';
+import { Badge } from '../parts/badge.tsx';
+import { OrderName } from '../parts/order-name.tsx';
+import { pageOf } from '../parts/page-of.ts';
+import { ShortId } from '../parts/short-id.tsx';
+import { Ago } from '../parts/time.tsx';
+import { OUTCOME_TONES, PLACEMENT_TONES, words } from '../parts/tones.ts';
+import type { Found } from '../wire.ts';
+import './search.css';
+
+/** Time after the last key before a search starts. */
+const PAUSE_MS = 200;
+
+/** Finds orders, locations and webhooks. With the role `member-data`, also the orders of a member. */
+export function SearchDialog({ onClose }: { onClose: () => void }) {
+  const { url } = useLocation();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const results = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const [text, setText] = useState('');
+  const [ofMember, setOfMember] = useState(false);
+  const { found, problem } = useFound(text.trim(), ofMember);
+  const opened = useRef(url);
+  useEffect(() => dialog.current?.showModal(), []);
+  // A chosen result opens its page, which closes the dialog.
+  useEffect(() => {
+    if (url !== opened.current) dialog.current?.close();
+  }, [url]);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const links = [...(results.current?.querySelectorAll('a') ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
+    if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
+    else if (event.key === 'ArrowUp' && at > 0) links[at - 1]?.focus();
+    else if (event.key === 'Enter' && at === -1) links[0]?.click();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
+    <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onKeyDown={onKeyDown}>
+      <label htmlFor={`${id}-text`}>
+        {ofMember
+          ? 'Name, telephone number, email or id of a member'
+          : 'Code, order id, POS id, location or webhook id'}
+      </label>
+      <input
+        id={`${id}-text`}
+        type="search"
+        value={text}
+        maxLength={255}
+        autocomplete="off"
+        spellcheck={false}
+        aria-controls={`${id}-results`}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      {may('member-data', { anywhere: true }) && (
+        <p>
+          <input
+            id={`${id}-member`}
+            type="checkbox"
+            checked={ofMember}
+            onChange={(event) => setOfMember(event.currentTarget.checked)}
+          />{' '}
+          <label htmlFor={`${id}-member`}>
+            Orders of a member: the exact name, number or address. The search is logged.
+          </label>
+        </p>
+      )}
+      <div ref={results} id={`${id}-results`} aria-live="polite">
+        {problem !== undefined && <p class="problem">{problem}</p>}
+        {found !== undefined && <Results found={found} />}
+      </div>
+      <div class="buttons">
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+/** Searches while the operator types. A search for a member waits for a whole name: it starts two seconds later. */
+function useFound(text: string, ofMember: boolean): { found?: Found | undefined; problem?: string } {
+  const [result, setResult] = useState<{ found?: Found; problem?: string }>({});
+  useEffect(() => {
+    setResult({});
+    if (text === '') return undefined;
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const search = (): Promise<Found> =>
+      ofMember
+        ? ask<Found>('POST', '/search/member', { body: { text }, signal })
+        : ask<Found>('GET', `/search${query({ q: text })}`, { signal });
+    const timer = setTimeout(
+      () =>
+        void search().then(
+          (found) => !signal.aborted && setResult({ found }),
+          ({ message }: Error) => !signal.aborted && setResult({ problem: message }),
+        ),
+      ofMember ? 10 * PAUSE_MS : PAUSE_MS,
+    );
+    return () => {
+      clearTimeout(timer);
+      giveUp.abort();
+    };
+  }, [text, ofMember]);
+  return result;
+}
+
+function Results({ found: { orders, locations = [], webhooks = [] } }: { found: Found }) {
+  if (orders.length + locations.length + webhooks.length === 0) return <p>Nothing found.</p>;
+  return (
+    <ul class="search-results">
+      {orders.map(({ serviceOrderId, callOutCode, locationId, placement, signalledAt }) => (
+        <li key={serviceOrderId}>
+          <a href={pageOf.order(serviceOrderId)}>
+            Order <OrderName id={serviceOrderId} code={callOutCode} />
+          </a>{' '}
+          <span class="faint">
+            {locationId}, <Ago at={signalledAt} />
+          </span>{' '}
+          <Badge tone={PLACEMENT_TONES[placement]}>{words(placement)}</Badge>
+        </li>
+      ))}
+      {locations.map(({ locationId, name }) => (
+        <li key={locationId}>
+          <a href={pageOf.location(locationId)}>Location {locationId}</a> <span class="faint">{name}</span>
+        </li>
+      ))}
+      {webhooks.map(({ webhookId, locationId, receivedAt, outcome }) => (
+        <li key={webhookId}>
+          <a href={pageOf.webhook(webhookId)}>
+            Webhook <ShortId id={webhookId} />
+          </a>{' '}
+          <span class="faint">
+            {locationId}, <Ago at={receivedAt} />
+          </span>{' '}
+          <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
+        </li>
+      ))}
+    </ul>
+  );
+}
