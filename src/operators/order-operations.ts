@@ -1,3 +1,5 @@
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
 import {
   CancellationConcluded,
   CancellationRequested,
@@ -5,17 +7,20 @@ import {
   requestCancellation,
 } from '../core/cancellations/operator-cancellations.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
+import { Id } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
 import { raiseSequences } from '../core/live/outbox.ts';
+import { Typed } from '../core/operators/cases.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
+import { Found, FoundOrders, search, searchMember } from '../core/orders/search.ts';
 import { showOrder, withoutMemberData } from '../core/orders/show-order.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
 import { NotDone, operation, type Operation } from './operation.ts';
-import { orderInWords, ordersTable } from './order-text.ts';
+import { foundInWords, orderInWords, ordersTable } from './order-text.ts';
 import {
   ConcludeCancel,
   OrderParams,
@@ -310,4 +315,76 @@ while it runs. It is safe to run it twice. See docs/recovery.md.
   },
 });
 
-export const ORDER_OPERATIONS: readonly Operation[] = [list, show, retry, resolve, cancel, conclude, renumber];
+const findByMember = operation({
+  id: 'searchMember',
+  role: 'member-data',
+  of: 'list',
+  // The audit does not have the text, which is about a member.
+  does: 'search member',
+  api: {
+    tag,
+    route: 'POST /search/member',
+    summary: 'The newest orders of one member',
+    description:
+      'The text must be exactly the name, the telephone number, the e-mail address or the id of the member. Orders ' +
+      'whose member is erased are not found. The audit records the search without the text.',
+    output: FoundOrders,
+    answer: 'At most 10 orders, newest first.',
+  },
+  body: z
+    .strictObject({
+      text: Typed(255),
+      location: Id.optional().meta({ description: 'Only orders at this location.' }),
+    })
+    .meta({ examples: [{ text: '+4930123456' }] }),
+  async run({ pool, within, note }, { text, location }) {
+    const found = await searchMember(pool, text, within(location));
+    note(`found ${found.orders.length}`);
+    return found;
+  },
+  print: ({ orders }) => foundInWords({ orders, locations: [], webhooks: [] }),
+});
+
+const find = operation({
+  id: 'search',
+  role: 'viewer',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /search',
+    summary: 'Find orders, locations and webhooks by what people read to each other',
+    description:
+      'Finds orders by call-out code, id or POS id, locations by the beginning of their id or name, and a webhook by ' +
+      'its id. Never send data of a member here: see `POST /search/member`.',
+    output: Found,
+    answer: 'At most 10 of each, orders newest first.',
+  },
+  query: z.strictObject({ q: Typed(255).meta({ examples: ['K472'] }) }),
+  run: ({ pool, within }, { q }) => search(pool, q, within()),
+  print: foundInWords,
+  command: {
+    name: 'order find',
+    about: 'find orders by call-out code, id or POS id, locations by id or name, and webhooks by id',
+    argument: { flags: '<text>', about: 'the text; with --member, - reads it from standard input', field: 'q' },
+    options: [
+      { flags: '--member', about: "the text is a member's exact name, telephone number, e-mail address or id" },
+    ],
+    examples: ['expediter order find K472', 'expediter order find - --member < member.txt'],
+    read: async ({ q, member }) =>
+      member === true
+        ? { operation: findByMember, input: { text: q === '-' ? (await text(process.stdin)).trim() : q } }
+        : { q },
+  },
+});
+
+export const ORDER_OPERATIONS: readonly Operation[] = [
+  list,
+  find,
+  findByMember,
+  show,
+  retry,
+  resolve,
+  cancel,
+  conclude,
+  renumber,
+];

@@ -1,5 +1,6 @@
 import { facts, sections, table, time, titled } from '../cli/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
+import type { Found } from '../core/orders/search.ts';
 import type { ShownOrder } from '../core/orders/show-order.ts';
 import { actsTable, notesTable } from './reading-operations.ts';
 
@@ -21,6 +22,32 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
     })),
     'No orders match.',
   );
+}
+
+export function foundInWords({ orders, locations, webhooks }: Found): string {
+  const words = sections(
+    table(
+      orders.map((each) => ({
+        code: each.callOutCode,
+        order: each.serviceOrderId,
+        signalled: time(each.signalledAt),
+        location: each.locationId,
+        integration: each.integration,
+        placement: each.placement.replace('_', ' '),
+        status: each.status,
+      })),
+    ),
+    table(locations.map(({ locationId, name }) => ({ location: locationId, name }))),
+    table(
+      webhooks.map(({ webhookId, locationId, receivedAt, outcome }) => ({
+        webhook: webhookId,
+        received: receivedAt,
+        location: locationId,
+        outcome,
+      })),
+    ),
+  );
+  return words === '' ? 'Nothing was found.' : words;
 }
 
 export function orderInWords(shown: ShownOrder): string {

@@ -153,23 +153,25 @@ const spill = operation({
 export const READING_OPERATIONS: readonly Operation[] = [audit, traffic, scorecards, spill];
 
 /** Formats one line for each action. @param none the text if there are no actions */
-export function actsTable(actions: readonly (RecordedAction & { source?: string | null })[], none = ''): string {
+export function actsTable(
+  actions: readonly (RecordedAction & { source?: string | null; callOutCode?: string | null })[],
+  none = '',
+): string {
   return table(
-    actions.map(
-      ({ at, by, source, action, locationId, serviceOrderId, webhookId, subject, before, outcome, after }) => ({
-        at: time(at),
-        by: `${by.name} (${by.kind.replace('_', ' ')})`,
-        ...(source !== undefined && { from: source }),
-        action,
-        location: locationId,
-        order: serviceOrderId,
-        webhook: webhookId,
-        about: subject,
-        before,
-        outcome: outcome ?? 'unknown',
-        after,
-      }),
-    ),
+    actions.map(({ at, by, source, callOutCode, ...about }) => ({
+      at: time(at),
+      by: `${by.name} (${by.kind.replace('_', ' ')})`,
+      ...(source !== undefined && { from: source }),
+      action: about.action,
+      location: about.locationId,
+      ...(callOutCode !== undefined && { code: callOutCode }),
+      order: about.serviceOrderId,
+      webhook: about.webhookId,
+      about: about.subject,
+      before: about.before,
+      outcome: about.outcome ?? 'unknown',
+      after: about.after,
+    })),
     none,
   );
 }

@@ -38,6 +38,8 @@ const ofLocation: Args = (ids) => [ids.locationId];
 
 const ROWS: Record<string, Row> = {
   listOrders: { args: () => [] },
+  search: { input: { q: 'order-1' }, args: () => ['order-1'] },
+  searchMember: { input: { text: 'member-9' } },
   showOrder: { args: ofOrder() },
   retryOrder: { args: ofOrder() },
   resolveOrder: { input: { there: true, providerOrderId: '8F2K' }, args: ofOrder('--there', '--pos-id', '8F2K') },
@@ -339,7 +341,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     ...idNames(operation).map((name) => ({ name, value: `\0${SECRET}` })),
     ...Object.keys(shapeOf(operation.query)).map((name) => ({ name, value: `\0${SECRET}` })),
     ...Object.keys({ ...shapeOf(operation.body), ...rowOf(operation).input })
-      .filter((name) => !(name in shapeOf(operation.params)))
+      .filter((name) => !(name in shapeOf(operation.params)) && !(name in shapeOf(operation.query)))
       .map((name) => ({ name, value: [{ SECRET }] })),
     ...['nobody-knows'].map((name) => ({ name, value: SECRET })),
   ].filter(({ name }) => name !== 'nobody-knows' || operation.query !== undefined || operation.body !== undefined);

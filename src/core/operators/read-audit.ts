@@ -18,6 +18,7 @@ export const ListedAction = z
     action: z.string().meta({ examples: ['replay'] }),
     locationId: z.string().nullable(),
     serviceOrderId: z.string().nullable(),
+    callOutCode: z.string().nullable().meta({ description: 'Of the order.' }),
     webhookId: z.string().nullable(),
     subject: z.string().nullable().meta({
       description: 'The id of a token, session or grant; the filter of a replay; the route that was refused.',
@@ -36,7 +37,9 @@ export type ListedAction = z.infer<typeof ListedAction>;
 export const ListedActions = z.object({ actions: z.array(ListedAction), next: Next });
 
 /** An action as shown with an order or a location. */
-export const RecordedAction = ListedAction.omit({ source: true, requestId: true }).meta({ id: 'RecordedAction' });
+export const RecordedAction = ListedAction.omit({ source: true, requestId: true, callOutCode: true }).meta({
+  id: 'RecordedAction',
+});
 export type RecordedAction = z.infer<typeof RecordedAction>;
 
 export const FILTER_OUTCOMES = [...ACTION_OUTCOMES, 'unknown'] as const;
@@ -125,7 +128,12 @@ export async function readActionsAbout(
   return rows.map(({ action }) => toRecorded(action));
 }
 
-function toRecorded({ source: _source, requestId: _requestId, ...action }: ListedAction): RecordedAction {
+function toRecorded({
+  source: _source,
+  requestId: _requestId,
+  callOutCode: _code,
+  ...action
+}: ListedAction): RecordedAction {
   return action;
 }
 
@@ -134,7 +142,8 @@ const ACT = `json_build_object(
   'auditId', a.audit_id::text, 'at', a.at,
   'by', json_build_object('kind', a.actor_kind, 'id', a.actor_id, 'name', a.actor_name),
   'source', a.source, 'requestId', a.request_id, 'action', a.action, 'locationId', a.location_id,
-  'serviceOrderId', a.service_order_id, 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
+  'serviceOrderId', a.service_order_id,
+  'callOutCode', (SELECT call_out_code FROM orders WHERE service_order_id = a.service_order_id), 'webhookId', a.webhook_id, 'subject', a.subject, 'before', a.before,
   'outcome', o.outcome, 'after', o.after, 'endedAt', o.at)`;
 
 /** SQL for the action `a` of an id `k`, and its end `o`. `OFFSET 0` forces index lookups. */

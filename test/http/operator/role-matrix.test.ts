@@ -49,6 +49,7 @@ const BODIES: Record<string, object | undefined> = {
   'POST /locations/:locationId/case/close': undefined,
   'POST /locations/:locationId/notes': { text: 'calls back' },
   'POST /locations/:locationId/snooze': { minutes: 0 },
+  'POST /search/member': { text: 'nobody' },
   'POST /webhooks/:webhookId/replay': {},
   'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },
   'POST /locations/:locationId/check': undefined,
@@ -323,7 +324,8 @@ function samplesOf(route: string): Sample[] {
     grantId: randomUUID(),
     integration: 'standard',
   };
-  const asked = { route, method, path: pathOf(route, params), body: BODIES[route] };
+  const needed = route === 'GET /search' ? '?q=west' : '';
+  const asked = { route, method, path: pathOf(route, params) + needed, body: BODIES[route] };
   const withQuery = (query: string): Asked => ({ ...asked, path: `${asked.path}?${query}` });
   const roles = [role];
   if (of === 'all') return [{ asked, at: 'everywhere', roles }];
@@ -549,6 +551,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     state: ['sent', 'in_doubt', 'held'],
     limit: ['1', '2', '200'],
     hours: ['1', '24'],
+    q: ['K472', 'West', 'east-pos-1', ...(things['serviceOrderId'] ?? []), ...(things['webhookId'] ?? [])],
     open: ['true', 'false'],
   };
   const requestedLocations = (route: string): string[] => QUERIES[route] ?? [];
@@ -769,6 +772,7 @@ const MIXED: readonly [string, readonly Right[]][] = [
 
 /** What routes may be asked with. */
 const QUERIES: Record<string, string[]> = {
+  'GET /search': ['q'],
   'GET /orders': ['location', 'group', 'integration', 'state', 'open', 'limit', 'cursor'],
   'GET /orders/:serviceOrderId': ['contents', 'ordered'],
   'GET /live': ['location', 'integration'],

@@ -1,0 +1,90 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { ListedWebhook } from '../replay/list-webhooks.ts';
+import { findWebhook } from '../replay/stored-webhook.ts';
+import { ListedOrder, ORDER_FIELDS, withStep, type Ranked } from './list-orders.ts';
+
+const FoundOrder = ListedOrder.pick({
+  serviceOrderId: true,
+  callOutCode: true,
+  locationId: true,
+  integration: true,
+  status: true,
+  placement: true,
+  signalledAt: true,
+}).meta({ id: 'FoundOrder' });
+
+export const FoundOrders = z.object({ orders: z.array(FoundOrder) });
+export type FoundOrders = z.infer<typeof FoundOrders>;
+export const Found = FoundOrders.extend({
+  locations: z.array(z.object({ locationId: z.string(), name: z.string().nullable() })),
+  webhooks: z.array(ListedWebhook.pick({ webhookId: true, locationId: true, receivedAt: true, outcome: true })),
+});
+export type Found = z.infer<typeof Found>;
+
+/** Locations that the answer may cover; undefined for all. */
+type Within = readonly string[] | undefined;
+
+/** Maximum of each kind. */
+const FOUND = 10;
+const IS_WITHIN = '($2::text[] IS NULL OR location_id = ANY ($2))';
+
+/** Finds orders by call-out code, id and POS id, locations by the beginning of id or name, and a webhook by its id. */
+export async function search(pool: Pool, text: string, within: Within): Promise<Found> {
+  const { orders } = await findOrders(
+    pool,
+    `(SELECT service_order_id FROM orders WHERE call_out_code COLLATE "C" = upper($1) AND ${IS_WITHIN}
+      ORDER BY created_at DESC LIMIT ${FOUND})
+     UNION SELECT $1
+     UNION (SELECT service_order_id FROM provider_orders WHERE provider_order_id = $1 AND ${IS_WITHIN}
+            ORDER BY created_at DESC LIMIT ${FOUND})`,
+    [text, within ?? null],
+  );
+  const { rows: locations } = await pool.query<Found['locations'][number]>(
+    `SELECT location_id AS "locationId", name FROM locations
+     WHERE ${IS_WITHIN} AND (starts_with(lower(location_id), lower($1)) OR starts_with(lower(name), lower($1)))
+     ORDER BY location_id LIMIT ${FOUND}`,
+    [text, within ?? null],
+  );
+  return { orders, locations, webhooks: await findWebhooks(pool, text, within) };
+}
+
+async function findWebhooks(pool: Pool, text: string, within: Within): Promise<Found['webhooks']> {
+  const key = await findWebhook(pool, text);
+  if (key === undefined || within?.includes(key.locationId) === false) return [];
+  const { rows } = await pool.query<Found['webhooks'][number]>(
+    `SELECT id AS "webhookId", location_id AS "locationId", received_at AS "receivedAt", outcome
+     FROM webhooks WHERE day = $1 AND location_id = $2 AND id = $3`,
+    [key.day, key.locationId, key.webhookId],
+  );
+  return rows;
+}
+
+/** Finds a member's orders whose contents are stored, by the member's id, name, telephone number or e-mail address. */
+export async function searchMember(pool: Pool, text: string, within: Within): Promise<FoundOrders> {
+  const phone = text.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
+  return findOrders(
+    pool,
+    `SELECT service_order_id FROM order_contents WHERE (contents #>> '{member,id}') COLLATE "C" = $1
+     UNION SELECT service_order_id FROM order_contents WHERE ${CONTACTS} && ARRAY[lower($1 COLLATE "C"), $3::text]`,
+    [text, within ?? null, phone],
+  );
+}
+
+/** As in the index `order_contents_of_contact`. */
+const CONTACTS = `ARRAY[
+  lower((contents #>> '{member,name}') COLLATE "C"), (contents #>> '{member,phone}') COLLATE "C",
+  lower((contents #>> '{member,email}') COLLATE "C")]`;
+
+/** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
+async function findOrders(pool: Pool, ids: string, values: unknown[]): Promise<FoundOrders> {
+  const { rows } = await pool.query<{ order: Ranked<ListedOrder> }>(
+    `SELECT json_build_object(${ORDER_FIELDS}) AS "order"
+     FROM (${ids}) AS found (id)
+     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
+     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.id OFFSET 0) AS o ON true
+     ORDER BY p.signalled_at DESC, found.id LIMIT ${FOUND}`,
+    values,
+  );
+  return FoundOrders.parse({ orders: rows.map(({ order }) => withStep(order)) });
+}

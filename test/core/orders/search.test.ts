@@ -1,0 +1,134 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
+import { search, searchMember, type FoundOrders } from '../../../src/core/orders/search.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { readPlans } from '../../support/read-plans.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
+
+const ADA = { id: 'member-42', name: 'Ada Lovelace', phone: '+4930123456', email: 'ada@example.com' };
+
+let stage: Stage;
+let pool: pg.Pool;
+let webhookId: string;
+beforeAll(async () => {
+  stage = await startStage();
+  pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 1 });
+  for (const id of ['club-1', 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.query(`UPDATE locations SET name = 'Trattoria Nord' WHERE location_id = 'club-2'`);
+  for (let nth = 1; nth <= 12; nth++) {
+    const about = { serviceOrderId: `order-${nth}`, locationId: nth === 12 ? 'club-2' : 'club-1' };
+    const contents = { ...sampleOrder(about), member: nth > 10 ? ADA : { id: `member-${nth}`, name: 'Grace Hopper' } };
+    await stage.seedOrder({ ...about, providerOrderId: `pos-${nth}`, contents });
+    await stage.query(
+      `WITH p AS (UPDATE placements SET signalled_at = now() + $2 * interval '1 s' WHERE service_order_id = $1)
+       UPDATE orders SET call_out_code = $3, created_at = now() + $2 * interval '1 s' WHERE service_order_id = $1`,
+      [about.serviceOrderId, nth, nth === 1 ? 'T333' : 'K472'],
+    );
+  }
+  const { body } = await stage.post(
+    await stage.webhookPath('club-1'),
+    statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }),
+  );
+  webhookId = String(body['webhookId']);
+});
+afterAll(async () => {
+  await pool?.end();
+  await stage?.stop();
+});
+
+const idsOf = ({ orders }: FoundOrders): string[] => orders.map(({ serviceOrderId }) => serviceOrderId);
+const found = async (text: string, within?: string[]): Promise<unknown> => {
+  const { orders, locations, webhooks } = await search(pool, text, within);
+  return [idsOf({ orders }), locations.map((each) => each.locationId), webhooks.map((each) => each.webhookId)];
+};
+
+describe('a search', () => {
+  it('finds the newest orders by their code, whatever its case, and one order by its id or POS id', async () => {
+    const newest = Array.from({ length: 10 }, (_, nth) => `order-${12 - nth}`);
+    expect(await found('k472')).toEqual([newest, [], []]);
+    expect(await found('order-1')).toEqual([['order-1'], [], []]);
+    expect(await found('pos-1')).toEqual([['order-1'], [], []]);
+    expect((await search(pool, 'T333', undefined)).orders).toEqual([
+      {
+        serviceOrderId: 'order-1',
+        callOutCode: 'T333',
+        locationId: 'club-1',
+        integration: 'standard',
+        status: 'ready',
+        placement: 'sent',
+        signalledAt: expect.any(String),
+      },
+    ]);
+  });
+
+  it('finds locations by the beginning of their id or name, and a webhook by its id', async () => {
+    expect(await found('CLUB-')).toEqual([[], ['club-1', 'club-2'], []]);
+    expect(await found('tratt')).toEqual([[], ['club-2'], []]);
+    expect(await found('%')).toEqual([[], [], []]);
+    expect(await found(webhookId)).toEqual([[], [], [webhookId]]);
+    expect(await found(uuidV7())).toEqual([[], [], []]);
+  });
+
+  it('finds nothing of another location', async () => {
+    for (const text of ['T333', 'order-1', 'pos-1', 'club-1', webhookId]) {
+      expect(await found(text, ['club-2']), text).toEqual([[], [], []]);
+    }
+    expect(await found('K472', ['club-2'])).toEqual([['order-12'], [], []]);
+    expect(idsOf(await searchMember(pool, ADA.name, ['club-2']))).toEqual(['order-12']);
+  });
+
+  it('finds a member by exact name, telephone number, e-mail address or id, and none who is erased', async () => {
+    for (const text of ['ada lovelace', '+49 (30) 123-456', '0049 30 123456', 'ADA@example.com', 'member-42']) {
+      expect(idsOf(await searchMember(pool, text, undefined)), text).toEqual(['order-12', 'order-11']);
+    }
+    for (const text of ['Ada', '30123456', 'example.com', 'member-4']) {
+      expect(idsOf(await searchMember(pool, text, undefined)), text).not.toContain('order-12');
+    }
+    await stage.query(`DELETE FROM order_contents WHERE service_order_id = 'order-12'`);
+    expect(idsOf(await searchMember(pool, ADA.name, undefined))).toEqual(['order-11']);
+  });
+
+  it('of a member leaves its text in no log and not in the audit, which counts what was found', async () => {
+    const operator = await askOperator(stage.app);
+    expect((await operator.post('/search/member', { text: ADA.name })).body).toMatchObject({
+      orders: [{ serviceOrderId: 'order-11' }],
+    });
+    const { text, body } = await operator.get('/audit?action=search%20member');
+    expect(body['actions']).toMatchObject([{ outcome: 'done', after: 'found 1', callOutCode: null }]);
+    expect(text + stage.logged.join('\n')).not.toMatch(/lovelace/i);
+    expect(stage.logged.join('\n')).not.toContain(OPERATOR_TOKEN);
+  });
+
+  it('reads indexes only, however much is stored', async () => {
+    await stage.query(
+      `WITH o AS (
+         INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment)
+         SELECT 'many-' || i, 'X' || i % 4096, 'club-1', 'pickup' FROM generate_series(1, 5000) AS i
+       ), p AS (
+         INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+         SELECT 'club-1', 'standard', 'many-' || i, 'many-' || i FROM generate_series(1, 5000) AS i
+       ), c AS (
+         INSERT INTO order_contents (service_order_id, contents)
+         SELECT 'many-' || i, jsonb_build_object('member', jsonb_build_object('name', 'Many ' || i, 'id', 'many-' || i))
+         FROM generate_series(1, 5000) AS i
+       )
+       INSERT INTO placements (service_order_id, deadline_at) SELECT 'many-' || i, now() FROM generate_series(1, 5000) AS i`,
+    );
+    await stage.query('ANALYZE orders, provider_orders, order_contents, placements');
+    const plans = [
+      await readPlans(pool, (asked) => search(asked, 'K472', undefined)),
+      await readPlans(pool, (asked) => searchMember(asked, 'Ada Lovelace', ['club-1'])),
+    ];
+    for (const { whole } of plans) expect(whole.filter((table) => table !== 'locations')).toEqual([]);
+  });
+});
+
+it("the audit has the call-out code of an action's order", async () => {
+  const operator = await askOperator(stage.app);
+  await operator.send('PUT', '/orders/order-1/case', {});
+  const { body } = await operator.get('/audit?order=order-1');
+  expect(body['actions']).toMatchObject([{ action: 'take case', serviceOrderId: 'order-1', callOutCode: 'T333' }]);
+});
