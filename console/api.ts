@@ -3,6 +3,7 @@ import { signInAgain } from './sign-in-again.ts';
 import { endSession, findSession, isUnauthorized } from './sign-in.ts';
 
 export { Refused } from './call.ts';
+export { query } from './query.ts';
 
 /** The path of the operator API for requests with the session cookie. */
 export const API = '/console/api';
@@ -24,12 +25,4 @@ export async function ask<Answer>(...[method, path, options]: Parameters<typeof 
     if (reason?.code === 'role_missing') await findSession().catch(() => {});
     throw error;
   }
-}
-
-/** Makes a query string with its `?`. Leaves out empty parameters. Returns an empty string if all are empty. */
-export function query(parameters: Record<string, string | number | boolean | undefined>): string {
-  const set = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== '');
-  return set.length === 0
-    ? ''
-    : `?${new URLSearchParams(set.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 }

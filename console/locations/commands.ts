@@ -1,7 +1,7 @@
 import { quote } from './quote.ts';
 
 /** Commands of the command line. Each runs unchanged in a POSIX shell. */
-export type Commands = Record<'connect' | 'show' | 'putSettings' | 'schema', string>;
+export type Commands = Record<'connect' | 'changeSettings' | 'putSettings' | 'schema', string>;
 
 export function commandsOf(location: { locationId: string; integration: string }): Commands {
   const { locationId } = location;
@@ -9,7 +9,7 @@ export function commandsOf(location: { locationId: string; integration: string }
   const ofLocation = option('--location', locationId);
   return {
     connect: `expediter provider connect ${argument}`,
-    show: `expediter location show ${argument}`,
+    changeSettings: `expediter location change ${argument} --settings - < settings.json`,
     putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings - < settings.json`,
     schema: `expediter provider schema ${quote(location.integration)}`,
   };

@@ -150,7 +150,11 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
         </table>
         {found.length === 0 && <p class="faint">No locations match.</p>}
       </div>
-      <ForChosen locations={found.filter(({ locationId }) => chosen.ids.has(locationId))} onDone={onDone} />
+      <ForChosen
+        locations={found.filter(({ locationId }) => chosen.ids.has(locationId))}
+        onClear={chosen.clear}
+        onDone={onDone}
+      />
     </>
   );
 }
@@ -163,7 +167,15 @@ function NotTaking({ location }: { location: ListedLocation }) {
 }
 
 /** The actions on the chosen locations. */
-function ForChosen({ locations, onDone }: { locations: readonly ListedLocation[]; onDone: () => void }) {
+function ForChosen({
+  locations,
+  onClear,
+  onDone,
+}: {
+  locations: readonly ListedLocation[];
+  onClear: () => void;
+  onDone: () => void;
+}) {
   const [dialog, setDialog] = useState<'pause' | 'resume'>();
   const isPaused = ({ pausedAt }: ListedLocation): boolean => pausedAt !== null;
   const paused = locations.filter(isPaused);
@@ -182,6 +194,9 @@ function ForChosen({ locations, onDone }: { locations: readonly ListedLocation[]
           Resume {paused.length} …
         </button>
       )}
+      <button type="button" onClick={onClear}>
+        Clear
+      </button>
       {dialog === 'pause' && <PauseDialog locations={others} {...shared} />}
       {dialog === 'resume' && <ResumeDialog locations={paused} {...shared} />}
     </section>

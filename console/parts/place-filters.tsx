@@ -35,7 +35,7 @@ export function PlaceFilters({
       />
       <Written
         id={`${page}-integration`}
-        label="Integration"
+        label="POS"
         value={integration}
         offers={[...new Set(locations.map((each) => each.integration))]}
         onWrite={(to) => change({ integration: to })}

@@ -1,37 +1,44 @@
+import { query } from '../query.ts';
 import { commandsOf } from '../locations/commands.ts';
 import type { DropCause, ShapeIssue } from '../wire.ts';
+import { pageOf } from '../parts/page-of.ts';
 import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
 /** Headlines for codes of third-party providers. The provider's own sentence follows. */
-export const NOT_PROVEN = 'It could not be authenticated';
-export const NOT_READ = 'Its contents cannot be read';
-export const NOT_KNOWN = 'It could not be used';
+export const NOT_PROVEN = 'Not authenticated';
+export const NOT_READ = 'The contents cannot be read';
+export const NOT_KNOWN = 'Not usable';
 
 type SignedAtWrongTime = Extract<DropCause, { code: 'signature_too_old' | 'signature_ahead' }>;
 
-const TRY_DRY: Step = {
-  say: 'Then replay it. A dry run first shows whether the change was enough. A replay uses the current settings.',
-};
+/** Others were dropped for the same reason, so all are replayed. */
+const replayAll = ({ locationId }: About): Step => ({
+  say: 'Then replay it, and the others that were dropped. A replay uses the current settings, and begins with a dry run.',
+  link: {
+    name: `Dropped webhooks of ${locationId}`,
+    href: `/console/webhooks${query({ outcome: 'dropped', location: locationId })}`,
+  },
+});
 const NOT_BY_REPLAY: Step = {
   say: 'A replay does not help. Check the order at the POS, or have the POS send the webhook again.',
 };
 
-function putSettings(about: About): Step[] {
-  const { show, putSettings } = commandsOf(about);
-  return [
-    { say: 'List the settings of the location. Values are never shown.', run: show },
-    {
-      say: 'Write all settings, corrected, to a file settings.json and store them. They replace all earlier settings.',
-      run: putSettings,
-    },
-  ];
+/** Corrects one setting. All others stay. */
+function correct(setting: string, about: About): Step {
+  return {
+    say:
+      `Enter ${setting} again: press Edit on the page of the location, or write only what changes to a file ` +
+      'settings.json. All other settings stay.',
+    link: { name: `Settings of ${about.locationId}`, href: pageOf.location(about.locationId) },
+    run: commandsOf(about).changeSettings,
+  };
 }
 
 const impostor = ({ locationId }: About): Step => ({
   say:
     'If neither the POS nor the settings were changed, an attacker may know the webhook address. Give ' +
-    `${locationId} a new webhook token, then revoke the old one on the page of the location.`,
+    `${locationId} a new webhook token first, then revoke the old one on its page.`,
 });
 
 /** The secret's name in the settings. */
@@ -47,10 +54,10 @@ function connectStep(about: About, say: string): Step[] {
 function wrongSignature({ header }: { header: string }, about: About): Explanation {
   const { urlSetting, previousSetting } = about.webhookAuth ?? {};
   return {
-    what: 'It is signed with a different secret',
+    what: "The signature does not match this location's secret",
     details: [
-      `The signature in its header ${header} does not match ${secretOf(about)} of the location's settings. The secret was ` +
-        'changed on one side only, or was never the same.',
+      `It is in the header ${header}, and is checked with ${secretOf(about)}. The secret was changed on one side only, ` +
+        'or was never the same.',
       ...(urlSetting === undefined
         ? []
         : [
@@ -59,12 +66,11 @@ function wrongSignature({ header }: { header: string }, about: About): Explanati
     ],
     toDo: [
       ...connectStep(about, 'Fetch the current secret from the POS:'),
-      { say: `Compare the secret at the POS with the one that is stored as ${secretOf(about)}.` },
-      ...putSettings(about),
+      correct(secretOf(about), about),
       ...(previousSetting === undefined
         ? []
         : [{ say: `During the change, the old secret can stay valid: store it as “${previousSetting}”.` }]),
-      TRY_DRY,
+      replayAll(about),
       impostor(about),
     ],
   };
@@ -72,7 +78,7 @@ function wrongSignature({ header }: { header: string }, about: About): Explanati
 
 function unsigned({ header }: { header: string }, about: About): Explanation {
   return {
-    what: 'It is not signed',
+    what: 'Not signed',
     details: [
       `Its header ${header} is missing. Webhooks of this location must be signed with the secret in the setting ${secretOf(about)}.`,
     ],
@@ -82,9 +88,8 @@ function unsigned({ header }: { header: string }, about: About): Explanation {
         ? [
             {
               say:
-                'If this POS cannot sign, store the settings without a secret, from a file settings.json. Then only the ' +
-                'token in the address authenticates the POS.',
-              run: commandsOf(about).putSettings,
+                'If this POS cannot sign, remove the secret: press Edit on the page of the location. Then only the token ' +
+                'in the address authenticates the POS.',
             },
           ]
         : []),
@@ -95,13 +100,13 @@ function unsigned({ header }: { header: string }, about: About): Explanation {
 
 function otherScheme({ header }: { header: string }, about: About): Explanation {
   return {
-    what: 'Its signature has an unknown format',
+    what: 'The signature has an unknown format',
     details: [`Its header ${header} does not have the format that this POS documents.`],
     toDo: [
       {
         say: 'Check which signature method is selected at the POS, and whether a proxy in front of the service changes headers.',
       },
-      TRY_DRY,
+      replayAll(about),
       impostor(about),
     ],
   };
@@ -109,7 +114,7 @@ function otherScheme({ header }: { header: string }, about: About): Explanation 
 
 function noPassword({ header }: { header: string }, about: About): Explanation {
   return {
-    what: 'It has no user name and password',
+    what: 'The user name and password are missing',
     details: [`This POS does not sign. Each webhook must carry ${secretOf(about)} of the settings.`],
     toDo: [
       ...connectStep(about, 'Register the webhook at the POS again, with both:'),
@@ -122,13 +127,12 @@ function noPassword({ header }: { header: string }, about: About): Explanation {
 
 function wrongPassword(_cause: object, about: About): Explanation {
   return {
-    what: 'Its user name or password is wrong',
-    details: [`The POS sends values that differ from ${secretOf(about)} of the location's settings.`],
+    what: 'The user name or password is wrong',
+    details: [`The POS sends other values than ${secretOf(about)} of the location's settings.`],
     toDo: [
       ...connectStep(about, 'Send the values of the settings to the POS:'),
-      { say: 'Or store the values that the POS has in the settings:' },
-      ...putSettings(about),
-      TRY_DRY,
+      correct(secretOf(about), about),
+      replayAll(about),
       impostor(about),
     ],
   };
@@ -139,8 +143,8 @@ function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
   const isAhead = code === 'signature_ahead';
   return {
     what: isAhead
-      ? `Its signature is dated more than ${minutes} minutes after it arrived`
-      : `It was signed more than ${minutes} minutes before it arrived`,
+      ? `Signed with a time more than ${minutes} minutes ahead`
+      : `Signed more than ${minutes} minutes before it arrived`,
     details: [`The time is in its header ${header}. An old webhook may be a copy sent by an attacker.`],
     toDo: [
       { say: 'Correct the clock of the sending machine, and synchronise it.' },
@@ -174,7 +178,7 @@ function noKeyYet({ setting }: { setting: string }, about: About): Explanation {
   return {
     what: 'The signing key of the POS is not stored yet',
     details: [`The settings of the location have no ${setting}.`],
-    toDo: [{ say: 'Fetch it from the POS:', run: commandsOf(about).connect }, TRY_DRY],
+    toDo: [{ say: 'Fetch it from the POS:', run: commandsOf(about).connect }, replayAll(about)],
   };
 }
 
@@ -183,9 +187,9 @@ function noUrl({ setting }: { setting: string }, about: About): Explanation {
     what: 'The signed address is not known',
     details: [`This POS signs the URL that it calls. The settings have no ${setting}, and PUBLIC_URL is not set.`],
     toDo: [
-      { say: `Set PUBLIC_URL of the service to the address that the POS calls, or store ${setting}:` },
-      ...putSettings(about),
-      TRY_DRY,
+      { say: 'Set PUBLIC_URL of the service to the address that the POS calls. Or:' },
+      correct(setting, about),
+      replayAll(about),
     ],
   };
 }
@@ -194,12 +198,12 @@ function notProven(_cause: object, about: About, said: string | null): Explanati
   return {
     what: NOT_PROVEN,
     details: [`The provider of ${about.integration} reports: ${said}.`],
-    toDo: [{ say: 'Compare the secret at the POS with the settings of the location.' }, ...putSettings(about), TRY_DRY],
+    toDo: [correct(secretOf(about), about), replayAll(about)],
   };
 }
 
 const CHECK_BODY: Step = {
-  say: 'Check its body below. If the POS or a proxy now sends another format, the provider must be updated.',
+  say: 'Reveal its body below. If the POS or a proxy now sends another format, the provider must be updated.',
 };
 const REPORT_IT: Step = {
   say:
@@ -209,7 +213,7 @@ const REPORT_IT: Step = {
 
 function tooDeep({ limit }: { limit: number }): Explanation {
   return {
-    what: 'Its JSON is nested too deeply',
+    what: 'The JSON is nested too deeply',
     details: [`At most ${limit} levels are read. A webhook of a POS has about ten.`],
     toDo: [CHECK_BODY, NOT_BY_REPLAY],
   };
@@ -217,7 +221,7 @@ function tooDeep({ limit }: { limit: number }): Explanation {
 
 function notText(): Explanation {
   return {
-    what: 'Its body is not text',
+    what: 'The body is not text',
     details: ['It must be JSON in UTF-8. It may be compressed, or in another encoding.'],
     toDo: [CHECK_BODY, REPORT_IT],
   };
@@ -225,7 +229,7 @@ function notText(): Explanation {
 
 function notJson({ wanted }: { wanted: string }): Explanation {
   return {
-    what: 'Its body is not JSON',
+    what: 'The body is not JSON',
     details: [`It must be ${wanted}.`],
     toDo: [
       { say: 'Check that the POS or its bridge is configured to send JSON, and that it calls the right address.' },
@@ -237,7 +241,7 @@ function notJson({ wanted }: { wanted: string }): Explanation {
 
 function namesNoOrder({ fields }: { fields: readonly string[] }): Explanation {
   return {
-    what: 'It does not name an order',
+    what: 'It names no order',
     details: [`These fields are missing or empty: ${fields.join(', ')}.`],
     toDo: [{ say: 'If such webhooks are not about orders, disable them at the POS.' }, CHECK_BODY, REPORT_IT],
   };
@@ -245,14 +249,14 @@ function namesNoOrder({ fields }: { fields: readonly string[] }): Explanation {
 
 function tooMany({ count, limit }: { count: number; limit: number }): Explanation {
   return {
-    what: `It has ${count} status changes, and at most ${limit} are accepted`,
+    what: `${count} status changes: at most ${limit} are accepted`,
     toDo: [{ say: 'Configure the POS to send fewer in one webhook.' }, NOT_BY_REPLAY],
   };
 }
 
 function otherShape({ issues }: { issues: readonly ShapeIssue[] }): Explanation {
   return {
-    what: 'It does not have the format of this POS',
+    what: 'Not in the format of this POS',
     details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [CHECK_BODY, REPORT_IT],
   };
@@ -276,7 +280,7 @@ function ourMistake({ error }: { error: string }, { integration }: About): Expla
 
 function tooLarge({ limit }: { limit: number }): Explanation {
   return {
-    what: 'It is too large',
+    what: 'Too large',
     details: [`It has more than ${limit.toLocaleString('en')} bytes. Only its beginning is stored.`],
     toDo: [
       { say: 'If it is genuine, raise WEBHOOK_BODY_LIMIT of the service.' },
@@ -287,7 +291,7 @@ function tooLarge({ limit }: { limit: number }): Explanation {
 
 function cannotBeStored({ sqlstate }: { sqlstate: string }): Explanation {
   return {
-    what: 'It contains a value that cannot be stored',
+    what: 'A value cannot be stored',
     details: [`Postgres rejected it with the code ${sqlstate}.`],
     toDo: [CHECK_BODY, REPORT_IT],
   };
@@ -295,7 +299,7 @@ function cannotBeStored({ sqlstate }: { sqlstate: string }): Explanation {
 
 function tokenRevoked(_cause: object, about: About): Explanation {
   return {
-    what: 'Its token was no longer valid when it arrived',
+    what: 'The token was no longer valid',
     details: ['It arrived while Postgres was unavailable. Its token was checked when Postgres was back.'],
     toDo: [{ say: 'If the POS still uses this token, give it a new one.' }, impostor(about)],
   };
@@ -303,7 +307,7 @@ function tokenRevoked(_cause: object, about: About): Explanation {
 
 function locationGone(): Explanation {
   return {
-    what: 'Its location was removed before it was processed',
+    what: 'The location was removed',
     details: ['It arrived while Postgres was unavailable, and was processed when Postgres was back.'],
     toDo: [{ say: 'If the location is still needed, configure it again and replay the webhook.' }],
   };
@@ -311,7 +315,7 @@ function locationGone(): Explanation {
 
 function otherIntegration({ integration: now }: { integration: string }, { integration }: About): Explanation {
   return {
-    what: `Its location now uses ${now}`,
+    what: `The location now uses ${now}`,
     details: [
       `It arrived for ${integration} while Postgres was unavailable, and was processed when Postgres was back.`,
     ],
@@ -328,7 +332,7 @@ const OLD_TOKEN: Record<Extract<DropCause, { code: 'old_token' }>['state'], stri
 function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>, about: About): Explanation {
   const hasMoved = state === 'of another integration';
   return {
-    what: 'Refused: old token',
+    what: 'Sent with an old token',
     details: [
       `It was answered with 401 and is stored for a day. Its token ${tokenId} ${OLD_TOKEN[state]}. ` +
         'The POS still uses it.',
@@ -341,8 +345,16 @@ function oldToken({ state, tokenId }: Extract<DropCause, { code: 'old_token' }>,
         : { say: 'Give the POS a new token, as part of the address that it calls.', run: commandsOf(about).connect },
       ...(hasMoved
         ? []
-        : [{ say: 'Then replay it. A replay of all that match skips it, unless the filter “Old token” selects it.' }]),
-      { say: 'Replay it only if you are sure that the POS sent it: anyone with the old token could have.' },
+        : [
+            {
+              say: 'Then replay all with an old token.',
+              link: {
+                name: `Webhooks of ${about.locationId} with an old token`,
+                href: `/console/webhooks${query({ outcome: 'dropped', location: about.locationId, oldToken: true })}`,
+              },
+            },
+          ]),
+      { say: 'Replay only if you are sure that the POS sent it: anyone with the old token could have.' },
     ],
   };
 }

@@ -1,6 +1,7 @@
 import { commandsOf } from '../locations/commands.ts';
 import type { ReplayCause } from '../wire.ts';
-import { explainBy, type About, type Explanation, type Words } from './explanation.ts';
+import { pageOf } from '../parts/page-of.ts';
+import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
 export const NOT_REPLAYABLE = 'It cannot be replayed';
@@ -14,12 +15,7 @@ const WORDS: Words<ReplayCause> = {
   not_stored: () => ({ what: 'It cannot be replayed: its contents are no longer stored', toDo: [] }),
   no_location: (_cause, about) => ({
     what: `It cannot be replayed: the location ${about.locationId} was removed`,
-    toDo: [
-      {
-        say: 'If the location is still needed, configure it again, with its settings in a file settings.json:',
-        run: commandsOf(about).putSettings,
-      },
-    ],
+    toDo: [{ say: 'If the location is still needed, add it again.', link: ADD }],
   }),
   other_integration: ({ integration: now }, { integration, locationId }) => ({
     what: `It cannot be replayed: it arrived for ${integration}, but ${locationId} now uses ${now}`,
@@ -28,23 +24,11 @@ const WORDS: Words<ReplayCause> = {
   settings_sealed: ({ keyId }, about) => ({
     what: 'The settings of its location cannot be decrypted',
     details: [sealedWith(keyId)],
-    toDo: [
-      { say: 'Add the key that encrypted them to SETTINGS_KEY, or store the settings again:' },
-      {
-        say: 'Write all settings to a file settings.json. They replace all earlier settings.',
-        run: commandsOf(about).putSettings,
-      },
-    ],
+    toDo: [{ say: 'Add the key that encrypted them to SETTINGS_KEY. Or, if that key is lost:' }, storeAll(about)],
   }),
   settings_of_another: (_cause, about) => ({
     what: 'The settings of its location belong to another location',
-    toDo: [
-      { say: 'Find out who changed the database directly.' },
-      {
-        say: 'Then store all settings again, from a file settings.json:',
-        run: commandsOf(about).putSettings,
-      },
-    ],
+    toDo: [{ say: 'Find out who changed the database directly.' }, storeAll(about)],
   }),
   credentials_sealed: ({ keyId }) => ({
     what: 'Its encrypted headers cannot be decrypted',
@@ -64,7 +48,11 @@ const WORDS: Words<ReplayCause> = {
     details: issues.map((issue) => `${issueInWords(issue)}.`),
     toDo: [
       { say: 'Read the schema of the settings:', run: commandsOf(about).schema },
-      { say: 'Store all settings again, from a file settings.json:', run: commandsOf(about).putSettings },
+      {
+        say: 'Correct them: press Edit on the page of the location, or write only what changes to a file settings.json.',
+        link: { name: `Settings of ${about.locationId}`, href: pageOf.location(about.locationId) },
+        run: commandsOf(about).changeSettings,
+      },
     ],
   }),
   no_public_url: () => ({
@@ -77,6 +65,18 @@ const WORDS: Words<ReplayCause> = {
     toDo: [{ say: 'Try again.' }],
   }),
 };
+
+const ADD = { name: 'Add a location', href: '/console/locations/new' };
+
+/** The settings cannot be read, so none of them can stay. */
+function storeAll(about: About): Step {
+  return {
+    say:
+      'Write all settings to a file settings.json, and store them again. Nothing of the old ones can be read: take the ' +
+      'credentials from the POS, and everything else from your own records.',
+    run: commandsOf(about).putSettings,
+  };
+}
 
 function sealedWith(keyId: string): string {
   return `The key “${keyId}” is not in SETTINGS_KEY, or has another value there.`;

@@ -43,9 +43,15 @@ function Steps({ toDo }: Pick<Explanation, 'toDo'>) {
   return (
     <>
       <ol class="webhooks-to-do">
-        {toDo.map(({ say, run }) => (
+        {toDo.map(({ say, link, run }) => (
           <li key={say}>
             {say}
+            {link !== undefined && (
+              <>
+                {' '}
+                <a href={link.href}>{link.name}</a>
+              </>
+            )}
             {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
           </li>
         ))}

@@ -11,6 +11,8 @@ export type Explanation = {
 
 export type Step = {
   say: string;
+  /** The page on which the step is done. */
+  link?: { name: string; href: string };
   /** The command for the step. */
   run?: string;
 };

@@ -1,18 +1,21 @@
-import type { WebhookOutcome } from '../wire.ts';
+import type { Replayed, WebhookOutcome } from '../wire.ts';
 
 const MEANINGS: Record<WebhookOutcome, string> = {
-  applied: 'It updates its order, and the member is notified.',
-  parked: 'Its POS id is not known yet. It waits, and is applied automatically when one of our orders has that id.',
-  duplicate: 'Its order already has this status. Nothing changes.',
-  stale: 'Its order already has a later status and is never moved back. The event is in the timeline.',
-  unmatched: 'It matches none of our orders. Usually the order was entered at the till.',
+  applied: 'Applied to its order. The member is notified.',
+  parked: 'Waiting for an order with its POS id. Then it is applied automatically.',
+  duplicate: 'Its order already has this status.',
+  stale: 'Its order already has a later status.',
+  unmatched: 'Not about an order of ours. Usually the order was entered at the till.',
   ignored: 'It contains no order status.',
-  dropped: 'It is stored but cannot be used. Its order does not change.',
+  dropped: 'Kept, but not applied to any order.',
 };
 
 /** Explains an outcome in a sentence. @param reason the webhook's reason */
 export function outcomeMeaning(outcome: WebhookOutcome, reason: string | null): string {
-  return outcome === 'unmatched' && reason !== null
-    ? 'It waited for its order, but none of our orders got its POS id in time.'
-    : MEANINGS[outcome];
+  return outcome === 'unmatched' && reason !== null ? 'No order got its POS id in time.' : MEANINGS[outcome];
+}
+
+/** Whether a replay with this result may change something. Even a known status may come with a new POS id. */
+export function mayChange({ outcome }: Pick<Replayed, 'outcome'>): boolean {
+  return outcome !== 'dropped';
 }

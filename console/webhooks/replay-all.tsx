@@ -3,9 +3,10 @@ import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { may } from '../may.ts';
 import { Confirm } from '../parts/confirm.tsx';
-import type { ReplayMany, ReplayedMany } from '../wire.ts';
+import type { ListedWebhook, ReplayMany, Replayed, ReplayedMany } from '../wire.ts';
 import { replayOf, type WebhookFilter } from './webhook-filter.ts';
-import { NOTHING_YET, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
+import { NOTHING_YET, replayEach, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
+import { mayChange } from './outcome-meaning.ts';
 import { OutcomeCounts, RunTable } from './run-table.tsx';
 
 /** The service counts remaining webhooks up to this number. */
@@ -14,16 +15,29 @@ const COUNTED = 10_000;
 type Stage = {
   is: 'trying' | 'tried' | 'replaying' | 'replayed';
   run: ReplayRun;
+  /** The chosen webhooks. Undefined for all that match. */
+  of: Chosen | undefined;
   /** True if it stopped before its end. */
   isCut?: boolean;
   /** The error that stopped it. */
   problem?: string;
 };
+type Chosen = readonly ListedWebhook[];
 
-/** Replays all matching webhooks: a dry run, a confirmation, then the replay of the same webhooks. */
-export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onReplayed: () => void }) {
+/** Replays all matching webhooks, or the chosen ones: a dry run, a confirmation, then the replay of the same webhooks. */
+export function ReplayAll({
+  filter,
+  chosen,
+  onClear,
+  onReplayed,
+}: {
+  filter: WebhookFilter;
+  chosen: Chosen;
+  onClear: () => void;
+  onReplayed: () => void;
+}) {
   const [stage, setStage] = useState<Stage>();
-  const [isAsked, setChosen] = useState(false);
+  const [isAsked, setAsked] = useState(false);
   const underWay = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => underWay.current?.abort(), []);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -31,66 +45,86 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
   // The pressed button was removed, so another element gets the focus.
   useEffect(() => {
-    if (stage !== undefined) heading.current?.focus({ preventScroll: true });
+    if (stage !== undefined) heading.current?.focus();
     else if (stageBefore.current !== undefined) begin.current?.focus();
     stageBefore.current = stage?.is;
   }, [stage?.is]);
-  const chosen = may('operator', filter.location || { anywhere: true })
+  const all = may('operator', filter.location || { anywhere: true })
     ? replayOf(filter)
     : { why: 'To replay them, you need the role operator here.' };
 
-  if ('why' in chosen) {
-    return (
-      <p class="webhooks-all">
-        <button type="button" disabled>
-          Replay all that match …
-        </button>
-        <span class="faint">{chosen.why}</span>
-      </p>
-    );
-  }
-
-  const go = async (isDry: boolean, from: ReplayRun): Promise<void> => {
+  const go = async (isDry: boolean, from: ReplayRun, of: Chosen | undefined): Promise<void> => {
     const stop = new AbortController();
     underWay.current = stop;
+    const { signal } = stop;
     const [during, after] = isDry ? (['trying', 'tried'] as const) : (['replaying', 'replayed'] as const);
-    const send = (body: ReplayMany): Promise<ReplayedMany> =>
-      ask('POST', '/webhooks/replay', { body, signal: stop.signal });
+    const runs =
+      of === undefined
+        ? replayInBatches(
+            (body: ReplayMany): Promise<ReplayedMany> => ask('POST', '/webhooks/replay', { body, signal }),
+            { ...all, dryRun: isDry },
+            from,
+          )
+        : replayEach(
+            (id): Promise<Replayed> => ask('POST', `/webhooks/${id}/replay`, { body: { dryRun: isDry }, signal }),
+            of,
+            from,
+          );
     let run = from;
-    setStage({ is: during, run });
+    setStage({ is: during, run, of });
     try {
-      for await (run of replayInBatches(send, { ...chosen, dryRun: isDry }, from)) {
-        if (stop.signal.aborted) break;
-        setStage({ is: during, run });
+      for await (run of runs) {
+        if (signal.aborted) break;
+        setStage({ is: during, run, of });
       }
-      setStage({ is: after, run, isCut: run.next !== null });
+      setStage({ is: after, run, of, isCut: run.next !== null });
       announce(`${isDry ? 'Dry run' : 'Replay'} ended: ${countOf(run)} webhooks`);
     } catch (error) {
-      const why = stop.signal.aborted ? {} : { problem: (error as Error).message };
-      setStage({ is: after, run, isCut: true, ...why });
+      const why = signal.aborted ? {} : { problem: (error as Error).message };
+      setStage({ is: after, run, of, isCut: true, ...why });
     }
     if (!isDry) onReplayed();
   };
 
   if (stage === undefined) {
     return (
-      <p class="webhooks-all">
-        <button ref={begin} type="button" onClick={() => void go(true, NOTHING_YET)}>
-          Replay all that match …
-        </button>
-        <span class="faint">A dry run first shows the result for each webhook, and changes nothing.</span>
-      </p>
+      <div class={`webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
+        {chosen.length > 0 ? (
+          <>
+            <button ref={begin} type="button" class="primary" onClick={() => void go(true, NOTHING_YET, chosen)}>
+              Replay {chosen.length} …
+            </button>
+            <button type="button" onClick={onClear}>
+              Clear
+            </button>
+          </>
+        ) : (
+          <button
+            ref={begin}
+            type="button"
+            disabled={'why' in all}
+            onClick={() => void go(true, NOTHING_YET, undefined)}
+          >
+            Replay all that match …
+          </button>
+        )}
+        <span class="faint">
+          {'why' in all && chosen.length === 0
+            ? all.why
+            : 'A dry run first shows the result for each webhook, and changes nothing.'}
+        </span>
+      </div>
     );
   }
 
-  const { is, run, isCut = false, problem } = stage;
+  const { is, run, of, isCut = false, problem } = stage;
   const isUnderWay = is === 'trying' || is === 'replaying';
   const isDry = is === 'trying' || is === 'tried';
-  const all = countOf(run) + run.left;
+  const count = countOf(run) + run.left;
   const orMore = orMoreOf(run);
   const toReplay = `${orMore}${run.replayed.length + run.left}`;
-  // A replay is useless if all would be dropped again.
-  const isWorthIt = run.left > 0 || run.replayed.some(({ outcome }) => outcome !== 'dropped');
+  // A replay that would change nothing is not offered.
+  const isWorthIt = run.left > 0 || run.replayed.some(mayChange);
   return (
     <section class="sheet webhooks-run" aria-labelledby="webhooks-run" aria-busy={isUnderWay}>
       <h2 id="webhooks-run" ref={heading} tabIndex={-1}>
@@ -100,11 +134,11 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
         <div class="webhooks-progress">
           <progress
             aria-label={isDry ? 'Dry run' : 'Replay'}
-            max={Math.max(all, 1)}
-            {...(all > 0 && { value: countOf(run) })}
+            max={Math.max(count, 1)}
+            {...(count > 0 && { value: countOf(run) })}
           />
           <span>
-            {countOf(run)} of {all === 0 ? '…' : `${orMore}${all}`}
+            {countOf(run)} of {count === 0 ? '…' : `${orMore}${count}`}
           </span>
           <button type="button" onClick={() => underWay.current?.abort()}>
             Stop
@@ -114,20 +148,20 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
       {is === 'replaying' && <p>Keep this page open. The replay stops if you leave the page or change the filter.</p>}
       {problem !== undefined && (
         <p class="problem" role="alert">
-          {problem} Done before that: {countOf(run)} of {all === 0 ? 'all that match' : `${orMore}${all}`}.
+          {problem} Done before that: {countOf(run)} of {count === 0 ? 'all that match' : `${orMore}${count}`}.
         </p>
       )}
       <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
       <RunTable run={run} isDry={isDry} />
       {!isUnderWay && (
         <div class="buttons">
-          {is === 'tried' && run.replayed.length + run.left > 0 && (
-            <button type="button" class={isWorthIt ? 'primary' : ''} onClick={() => setChosen(true)}>
+          {is === 'tried' && isWorthIt && (
+            <button type="button" class="primary" onClick={() => setAsked(true)}>
               Replay {toReplay} …
             </button>
           )}
           {isCut && (
-            <button type="button" onClick={() => void go(isDry, run)}>
+            <button type="button" onClick={() => void go(isDry, run, of)}>
               Continue
             </button>
           )}
@@ -140,12 +174,12 @@ export function ReplayAll({ filter, onReplayed }: { filter: WebhookFilter; onRep
         <Confirm
           title={`Replay ${toReplay} webhooks?`}
           action={`Replay ${toReplay}`}
-          onClose={() => setChosen(false)}
-          onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until })}
+          onClose={() => setAsked(false)}
+          onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until }, of)}
         >
           <p>
-            Each is applied again, oldest first, as a new webhook. Members are notified of new statuses. Webhooks that
-            arrived after the dry run began are skipped.
+            Each is applied again, oldest first, as a new webhook. Members are notified of new statuses.
+            {of === undefined && ' Webhooks that arrived after the dry run began are skipped.'}
           </p>
           <OutcomeCounts outcomes={run.outcomes} />
           {run.left > 0 && <p>The dry run did not check {orMore + run.left} of them. They are replayed too.</p>}
@@ -180,7 +214,7 @@ function Summary({
     return isUnderWay ? null : (
       <p>
         Nothing to replay. The matching webhooks were replayed already, or their contents are no longer stored, or they
-        were refused for an old token: to replay those, choose “Old token” above.
+        have an old token: to replay those, choose “Old token” above.
       </p>
     );
   }
@@ -193,10 +227,12 @@ function Summary({
           {isCut && !isDry && ' A few of them may have been replayed. Replaying them again changes nothing.'}
         </p>
       )}
+      {!isUnderWay && isDry && !run.replayed.some(mayChange) && run.left === 0 && (
+        <p>A replay would change nothing now.</p>
+      )}
       {!isUnderWay && isDry && (run.outcomes.dropped ?? 0) > 0 && (
         <p class="faint">
-          Some would be dropped again: their cause is not fixed yet. Open one to see the cause. Replaying them now
-          changes nothing.
+          Webhooks that would be dropped again have a cause that is not fixed yet. Open one to see it.
         </p>
       )}
     </>

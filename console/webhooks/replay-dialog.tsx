@@ -5,11 +5,11 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { OUTCOME_TONES, words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { Replayed } from '../wire.ts';
+import type { ListedWebhook, Replayed } from '../wire.ts';
 import './webhooks.css';
 import { explainDrop } from './explain-drop.ts';
-import { outcomeMeaning } from './outcome-meaning.ts';
-import { WebhookLink, OrderName } from './run-table.tsx';
+import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
+import { codeOf, EventOrder, WebhookLink } from './run-table.tsx';
 
 /**
  * Replays one webhook after a dry run that shows the result of each event.
@@ -17,10 +17,13 @@ import { WebhookLink, OrderName } from './run-table.tsx';
  */
 export function ReplayDialog({
   webhookId,
+  orders = [],
   onClose,
   onReplayed,
 }: {
   webhookId: string;
+  /** The orders that the webhook is known to be about. */
+  orders?: ListedWebhook['orders'];
   onClose: () => void;
   onReplayed: (replayed: Replayed) => void;
 }) {
@@ -43,7 +46,7 @@ export function ReplayDialog({
           )}
           .
         </p>
-        <Result replayed={replayed} />
+        <Result replayed={replayed} orders={orders} />
       </>
     );
   };
@@ -52,19 +55,18 @@ export function ReplayDialog({
     <Confirm
       title="Replay this webhook"
       action="Replay it"
-      isReady={dry.value !== undefined && dry.problem === undefined}
+      isReady={dry.value !== undefined && dry.problem === undefined && mayChange(dry.value)}
       onConfirm={confirm}
       onClose={onClose}
     >
       <p class="faint">
-        A replay applies it again with the current settings, as a new webhook. A known status changes nothing. The dry
-        run below shows the expected result.
+        A replay applies it again, as a new webhook, with the current settings. This is what would happen:
       </p>
       <Loading loaded={dry}>
         {(replayed) => (
           <>
-            <Result replayed={replayed} />
-            {replayed.outcome === 'dropped' && <p>Replaying it now would change nothing.</p>}
+            <Result replayed={replayed} orders={orders} />
+            {!mayChange(replayed) && <p>A replay would change nothing now. Fix the cause first.</p>}
           </>
         )}
       </Loading>
@@ -72,7 +74,7 @@ export function ReplayDialog({
   );
 }
 
-function Result({ replayed }: { replayed: Replayed }) {
+function Result({ replayed, orders }: { replayed: Replayed; orders: ListedWebhook['orders'] }) {
   const { outcome, reason, events, redriven } = replayed;
   const about = { ...replayed, webhookId: replayed.replayOf };
   return (
@@ -97,12 +99,12 @@ function Result({ replayed }: { replayed: Replayed }) {
                 // oxlint-disable-next-line react/no-array-index-key
                 <tr key={nth}>
                   <th scope="row">
-                    <OrderName {...event} />
+                    <EventOrder {...event} code={codeOf(orders, event)} />
                   </th>
                   <td>{words(event.status)}</td>
                   <td>
                     <Badge tone={OUTCOME_TONES[event.outcome]}>{event.outcome}</Badge>{' '}
-                    {event.conflict && <Badge tone="bad">conflict: check it with the restaurant</Badge>}
+                    {event.conflict && <Badge tone="bad">conflict: call the restaurant</Badge>}
                   </td>
                 </tr>
               ))}

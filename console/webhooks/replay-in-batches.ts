@@ -1,4 +1,5 @@
-import type { WebhookOutcome, ReplayMany, ReplayedMany } from '../wire.ts';
+import { Refused } from '../call.ts';
+import type { ListedWebhook, Replayed, ReplayMany, ReplayedMany, WebhookOutcome } from '../wire.ts';
 
 /** Webhooks in one request, few enough to show progress. */
 const BATCH = 100;
@@ -53,6 +54,43 @@ export async function* replayInBatches(
     };
     yield run;
   } while (run.next !== null);
+}
+
+/**
+ * Replays chosen webhooks one by one, oldest first, or only predicts the results.
+ * @yields the whole run, after each webhook
+ * @throws what keeps it from being replayed, unless that is the webhook itself
+ */
+export async function* replayEach(
+  replay: (webhookId: string) => Promise<Replayed>,
+  webhooks: readonly Pick<ListedWebhook, 'webhookId' | 'locationId' | 'integration'>[],
+  from: ReplayRun = NOTHING_YET,
+): AsyncGenerator<ReplayRun> {
+  const done = from.replayed.length + from.refused.length;
+  // The id of a webhook begins with its time.
+  const all = webhooks.toSorted((one, other) => (one.webhookId < other.webhookId ? -1 : 1));
+  let run: ReplayRun = { ...from, left: all.length - done };
+  for (const webhook of all.slice(done)) {
+    const result = await replay(webhook.webhookId).catch((error: unknown) => refusalOf(error));
+    const left = run.left - 1;
+    const end = { left, next: left === 0 ? null : webhook.webhookId };
+    run =
+      'refused' in result
+        ? { ...run, ...end, refused: [...run.refused, { ...webhook, ...result }] }
+        : {
+            ...run,
+            ...end,
+            replayed: [...run.replayed, result],
+            outcomes: sumOf(run.outcomes, { [result.outcome]: 1 }),
+          };
+    yield run;
+  }
+}
+
+/** @throws the error, if it is not about one webhook */
+function refusalOf(error: unknown): Pick<ReplayRun['refused'][number], 'refused' | 'cause'> {
+  if (!(error instanceof Refused) || error.status !== 409 || error.reason === null) throw error;
+  return { refused: error.message, cause: error.reason as ReplayRun['refused'][number]['cause'] };
 }
 
 function sumOf(some: ReplayRun['outcomes'], more: ReplayRun['outcomes']): ReplayRun['outcomes'] {

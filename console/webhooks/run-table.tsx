@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
+import { OrderName } from '../parts/order-name.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
-import type { WebhookOutcome, Replayed } from '../wire.ts';
+import type { ListedWebhook, Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
@@ -110,7 +111,8 @@ function Events({ events }: { events: Replayed['events'] }) {
         // Two events may be equal; only their position distinguishes them.
         // oxlint-disable-next-line react/no-array-index-key
         <span key={nth} class="webhooks-said">
-          {status.replaceAll('_', ' ')}: <OrderName serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
+          {status.replaceAll('_', ' ')}:{' '}
+          <EventOrder serviceOrderId={serviceOrderId} providerOrderId={providerOrderId} />
           {conflict && <Badge tone="bad">conflict</Badge>}
         </span>
       ))}
@@ -119,20 +121,32 @@ function Events({ events }: { events: Replayed['events'] }) {
 }
 
 /** The order of an event: a link, or the POS id. */
-export function OrderName({
+export function EventOrder({
   serviceOrderId,
   providerOrderId,
+  code = null,
 }: {
   serviceOrderId: string | null | undefined;
   providerOrderId: string | null | undefined;
+  code?: string | null | undefined;
 }) {
   return (
-    <span class="mono webhooks-id">
+    <span class="webhooks-id">
       {typeof serviceOrderId === 'string' ? (
-        <a href={pageOf.order(serviceOrderId)}>{serviceOrderId}</a>
+        <a href={pageOf.order(serviceOrderId)}>
+          <OrderName id={serviceOrderId} code={code} />
+        </a>
       ) : (
         `POS ${providerOrderId ?? '?'}`
       )}
     </span>
   );
+}
+
+/** The code of an event's order, if the webhook is known to be about it. */
+export function codeOf(
+  orders: ListedWebhook['orders'],
+  { serviceOrderId }: { serviceOrderId?: string | null | undefined },
+): string | null {
+  return orders.find((order) => order.serviceOrderId === serviceOrderId)?.callOutCode ?? null;
 }

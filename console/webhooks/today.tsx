@@ -3,7 +3,7 @@ import { Time } from '../parts/time.tsx';
 import type { ShownWebhook } from '../wire.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
-import { OrderName } from './run-table.tsx';
+import { codeOf, EventOrder } from './run-table.tsx';
 
 /** The events that a replay would read with the current settings and provider. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
@@ -12,7 +12,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
   if ('dropped' in today) {
     return (
       <>
-        <p>It would be dropped. {explainDrop({ cause: today.cause, reason: today.dropped }, shown).what}.</p>
+        <p>It would be dropped again. {explainDrop({ cause: today.cause, reason: today.dropped }, shown).what}.</p>
         {today.dropped !== shown.reason && <p class="faint mono">{today.dropped}</p>}
       </>
     );
@@ -26,7 +26,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
     );
   }
   if (today.events.length === 0) {
-    return <p>It can be read but contains no order status. A replay changes nothing.</p>;
+    return <p>It contains no order status. A replay changes nothing.</p>;
   }
   return (
     <ol class="webhooks-events">
@@ -41,7 +41,11 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
             </dd>
             <dt>Order</dt>
             <dd>
-              <OrderName serviceOrderId={event.serviceOrderId} providerOrderId={event.providerOrderId} />
+              <EventOrder
+                serviceOrderId={event.serviceOrderId}
+                providerOrderId={event.providerOrderId}
+                code={codeOf(shown.orders, event)}
+              />
             </dd>
             {event.serviceOrderId !== undefined && event.providerOrderId !== undefined && (
               <>

@@ -21,7 +21,7 @@ import { explainRefusal } from './explain-refusal.ts';
 import { Explained } from './explained.tsx';
 import { outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
-import { WebhookLink } from './run-table.tsx';
+import { EventOrder, WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
 /** One webhook: its outcome and cause, its contents, and what a replay would read. */
@@ -75,7 +75,14 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
           </div>
         )}
       </Loading>
-      {isAsked && <ReplayDialog webhookId={webhookId} onClose={() => setChosen(false)} onReplayed={again} />}
+      {isAsked && found.value !== undefined && (
+        <ReplayDialog
+          webhookId={webhookId}
+          orders={found.value.orders}
+          onClose={() => setChosen(false)}
+          onReplayed={again}
+        />
+      )}
     </Page>
   );
 }
@@ -91,15 +98,27 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Received">
           <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
         </Fact>
+        {shown.orders.length > 0 && (
+          <Fact name={shown.orders.length === 1 ? 'Order' : 'Orders'}>
+            <span class="webhooks-orders">
+              {shown.orders.map(({ serviceOrderId, callOutCode }) => (
+                <EventOrder
+                  key={serviceOrderId}
+                  serviceOrderId={serviceOrderId}
+                  providerOrderId={null}
+                  code={callOutCode}
+                />
+              ))}
+            </span>
+          </Fact>
+        )}
         <Fact name="Location">
           <a href={pageOf.location(locationId)}>{locationId}</a>, {integration}
         </Fact>
         <Fact name="Events">{shown.events}</Fact>
         <Fact name="Size">{bytesInWords(shown.bytes)}</Fact>
         {shown.truncated && <Fact name="Cut off">only its beginning is stored</Fact>}
-        {shown.polled && (
-          <Fact name="Polled">The POS did not send this. It is its answer when the service polled the status</Fact>
-        )}
+        {shown.polled && <Fact name="Polled">the service asked the POS for the status</Fact>}
         {shown.replayOf !== null && (
           <Fact name="Replay of">
             <WebhookLink webhookId={shown.replayOf} />, received <Time at={shown.firstReceivedAt} />
@@ -149,10 +168,7 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
         {'refused' in today ? (
           <Explained explanation={explainRefusal(today, shown)} />
         ) : (
-          <p>
-            A replay applies it again, as a new webhook. A known status changes nothing. A dry run first shows the
-            result.
-          </p>
+          <p>A replay applies it again, as a new webhook. A dry run first shows the result.</p>
         )}
         {button}
       </section>
@@ -166,10 +182,10 @@ function Standing({ shown, canReplay, onReplay }: { shown: ShownWebhook; canRepl
       {isFixed && (
         <p class="webhooks-fixed">
           {success === undefined ? (
-            'The cause has been fixed. Replay it now.'
+            'The cause is fixed. Replay it now.'
           ) : (
             <>
-              Solved: the outcome of its replay <WebhookLink webhookId={success.webhookId} /> is {success.outcome}.
+              Solved. Its replay <WebhookLink webhookId={success.webhookId} /> is {success.outcome}.
             </>
           )}
         </p>

@@ -1,4 +1,5 @@
 import { Choice } from '../parts/choice.tsx';
+import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { PlaceFilters } from '../parts/place-filters.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import { When, Written } from '../parts/written.tsx';
@@ -15,7 +16,7 @@ export function WebhooksFilters({
   change: (some: Partial<WebhookFilter>) => void;
 }) {
   return (
-    <search class="filters webhooks-filters" aria-label="Which webhooks">
+    <FoldedFilters label="Which webhooks" filters={filter}>
       <Choice
         id="webhooks-outcome"
         label="Outcome"
@@ -29,8 +30,8 @@ export function WebhooksFilters({
         value={filter.oldToken}
         options={[
           ['', 'any'],
-          ['true', 'refused for an old token'],
-          ['false', 'all others'],
+          ['true', 'only with an old token'],
+          ['false', 'without them'],
         ]}
         onChoose={(oldToken) => change({ oldToken })}
       />
@@ -49,12 +50,12 @@ export function WebhooksFilters({
         onWrite={(order) => change({ order })}
       />
       <When id="webhooks-since" label="Received since" value={filter.since} onSay={(since) => change({ since })} />
-      <When id="webhooks-until" label="and before" value={filter.until} onSay={(until) => change({ until })} />
+      <When id="webhooks-until" label="Received before" value={filter.until} onSay={(until) => change({ until })} />
       {Object.values(filter).some((value) => value !== '') && (
         <a class="button" href="/console/webhooks">
           Clear
         </a>
       )}
-    </search>
+    </FoldedFilters>
   );
 }

@@ -1,88 +1,137 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
+import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
+import { holdRows } from '../parts/hold-rows.ts';
+import { OrderName } from '../parts/order-name.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
+import { Pick } from '../parts/pick.tsx';
 import { Ago, Time } from '../parts/time.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
+import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ListedWebhooks, ListedWebhook } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
-import { bytesInWords } from './bytes-in-words.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
-import { FILTERS } from './webhook-filter.ts';
+import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
 import { explainDrop } from './explain-drop.ts';
 import { outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
 const LIMIT = 50;
+const EVERY_MS = 5_000;
+/** Orders of one webhook in the list. */
+const ORDERS_SHOWN = 3;
 
 export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
-  const chosen = query({ ...filter, cursor, limit: LIMIT });
-  const found = useLoaded((signal) => ask<ListedWebhooks>('GET', `/webhooks${chosen}`, { signal }), [chosen]);
-  const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
-    <Page
-      title="Webhooks"
-      beside={
-        <button type="button" onClick={found.again} disabled={found.isLoading}>
-          Refresh
-        </button>
-      }
-    >
+    <Page title="Webhooks">
       <WebhooksFilters filter={filter} change={(some) => change({ ...some, cursor: '' })} />
-      <ReplayAll key={query(filter)} filter={filter} onReplayed={found.again} />
-      <Paged name="webhooks" found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
-        {({ webhooks, next }) =>
-          webhooks.length > 0 ? (
-            <Rows webhooks={webhooks} />
-          ) : (
-            <Nothing isStretch={next !== null} isLater={cursor !== ''} />
-          )
-        }
-      </Paged>
+      <Found key={query(filter)} filter={filter} cursor={cursor} />
     </Page>
   );
 }
 
-function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean }) {
-  if (isStretch) return <p>None of these webhooks matches the filter. Older webhooks were not searched yet.</p>;
-  return <p>{isLater ? 'There are no older webhooks.' : 'No stored webhook matches the filter.'}</p>;
+function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
+  const chosen = useChosen();
+  /** All rows that were shown: rows of several pages can be chosen. */
+  const known = useRef(new Map<string, ListedWebhook>());
+  const asked = query({ ...filter, cursor, limit: LIMIT });
+  // Only the newest page changes.
+  const found = useLoaded(
+    (signal) => ask<ListedWebhooks>('GET', `/webhooks${asked}`, { signal }),
+    [asked],
+    cursor === '' ? EVERY_MS : undefined,
+  );
+  for (const webhook of found.value?.webhooks ?? []) known.current.set(webhook.webhookId, webhook);
+  const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
+  return (
+    <>
+      <ReplayAll
+        filter={filter}
+        chosen={[...chosen.ids].flatMap((id) => known.current.get(id) ?? [])}
+        onClear={chosen.clear}
+        onReplayed={found.again}
+      />
+      <Paged name="webhooks" found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
+        {(page) => <List key={cursor} page={page} chosen={chosen} isLater={cursor !== ''} />}
+      </Paged>
+    </>
+  );
 }
 
-function Rows({ webhooks }: { webhooks: readonly ListedWebhook[] }) {
+function List({ page, chosen, isLater }: { page: ListedWebhooks; chosen: Chosen; isLater: boolean }) {
+  const list = useRef<HTMLDivElement>(null);
+  const showNew = { rows: page.webhooks as readonly ListedWebhook[], waiting: 0 };
+  const [{ rows, waiting }, hold] = useState(showNew);
+  useEffect(() => {
+    const isRead = chosen.ids.size > 0 || scrollY > 0 || list.current?.matches(':hover, :focus-within') === true;
+    hold((shown) => holdRows(shown.rows, page.webhooks, ({ webhookId }) => webhookId, isRead));
+  }, [page]);
+  return (
+    <>
+      {waiting > 0 && (
+        <div class="webhooks-new">
+          <button type="button" onClick={() => hold(showNew)}>
+            Show {waiting} new
+          </button>
+        </div>
+      )}
+      <div ref={list}>
+        {rows.length === 0 ? (
+          <Nothing isStretch={page.next !== null} isLater={isLater} />
+        ) : (
+          <Rows webhooks={rows} chosen={chosen} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean }) {
+  if (isStretch) return <p>No webhooks match yet. Older webhooks were not searched.</p>;
+  return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
+}
+
+function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen: Chosen }) {
+  const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
       <thead>
         <tr>
-          <th scope="col">Received</th>
+          <th scope="col">
+            {mine.length > 0 && <Pick chosen={chosen} ids={mine} label="Choose all shown" />}
+            Received
+          </th>
           <th scope="col">Outcome</th>
+          <th scope="col">Order</th>
           <th scope="col">Location</th>
-          <th scope="col">Why</th>
-          <th scope="col" class="webhooks-number">
-            Events
-          </th>
-          <th scope="col" class="webhooks-number">
-            Size
-          </th>
+          <th scope="col">Problem</th>
         </tr>
       </thead>
       <tbody>
         {webhooks.map((webhook) => (
-          <Row key={webhook.webhookId} webhook={webhook} />
+          <Row
+            key={webhook.webhookId}
+            webhook={webhook}
+            chosen={mine.includes(webhook.webhookId) ? chosen : undefined}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Row({ webhook }: { webhook: ListedWebhook }) {
-  const { webhookId, receivedAt, outcome, locationId, integration, reason, events, bytes, truncated } = webhook;
+function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | undefined }) {
+  const { webhookId, receivedAt, outcome, locationId, integration, reason, orders, truncated } = webhook;
   return (
     <tr>
       <th scope="row">
+        {chosen !== undefined && <Pick chosen={chosen} ids={[webhookId]} label="Choose this webhook" />}
         <a href={pageOf.webhook(webhookId)}>
           <Time at={receivedAt} />
         </a>{' '}
@@ -94,6 +143,15 @@ function Row({ webhook }: { webhook: ListedWebhook }) {
         <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
         {webhook.polled && <span class="webhooks-about"> polled</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
+        {truncated && <span class="webhooks-about"> cut off</span>}
+      </td>
+      <td class="webhooks-orders">
+        {orders.slice(0, ORDERS_SHOWN).map(({ serviceOrderId, callOutCode }) => (
+          <a key={serviceOrderId} href={pageOf.order(serviceOrderId)}>
+            <OrderName id={serviceOrderId} code={callOutCode} />
+          </a>
+        ))}
+        {orders.length > ORDERS_SHOWN && <span class="webhooks-about">+{orders.length - ORDERS_SHOWN}</span>}
       </td>
       <td>
         {locationId} <span class="webhooks-about">{integration}</span>
@@ -104,11 +162,6 @@ function Row({ webhook }: { webhook: ListedWebhook }) {
           : reason === null
             ? ''
             : outcomeMeaning(outcome, reason)}
-      </td>
-      <td class="webhooks-number">{events}</td>
-      <td class="webhooks-number">
-        {bytesInWords(bytes)}
-        {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
     </tr>
   );

@@ -46,7 +46,7 @@ test('the commands are those of the documentation', () => {
   const commands = commandsOf({ locationId: 'club-1', integration: 'square' });
   expect(commands).toEqual({
     connect: 'expediter provider connect club-1',
-    show: 'expediter location show club-1',
+    changeSettings: 'expediter location change club-1 --settings - < settings.json',
     putSettings: 'expediter location put --location club-1 --integration square --settings - < settings.json',
     schema: 'expediter provider schema square',
   });
@@ -59,7 +59,7 @@ test('the commands do what they say, at the command line, for whatever a locatio
   const names = ["it's $HOME", '-x', '--json', 'line\n\tbreak'];
   for (const locationId of names) {
     const of = commandsOf({ locationId, integration: 'standard' });
-    const script = [of.putSettings.replace(' < settings.json', ''), of.show].join('\n');
+    const script = [of.putSettings, of.changeSettings].join('\n').replaceAll(' < settings.json', '');
     const { out } = await runProgram('sh', ['-c', `expediter() { printf '%s\\0' "$@" end; }\n${script}`], {});
     for (const words of out.split('\0end\0').slice(0, -1)) {
       const { code, error } = await runCli(env, words.split('\0'), settings);

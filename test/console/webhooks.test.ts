@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { bytesInWords } from '../../console/webhooks/bytes-in-words.ts';
 import { replayOf } from '../../console/webhooks/webhook-filter.ts';
+import { holdRows } from '../../console/parts/hold-rows.ts';
 import { prettyJson } from '../../console/webhooks/pretty-json.ts';
-import { replayInBatches, type ReplayRun } from '../../console/webhooks/replay-in-batches.ts';
-import type { ReplayMany, ReplayedMany } from '../../console/wire.ts';
+import { replayEach, replayInBatches, type ReplayRun } from '../../console/webhooks/replay-in-batches.ts';
+import { Refused } from '../../console/call.ts';
+import type { ReplayMany, Replayed, ReplayedMany } from '../../console/wire.ts';
 
 describe('pretty JSON', () => {
   it('has a line for each value, and every value as it came', () => {
@@ -126,6 +128,31 @@ describe('a replay of many', () => {
     });
   });
 
+  it('of chosen webhooks goes on after one that cannot be replayed, and continues after an error', async () => {
+    const asked: string[] = [];
+    const replay = async (webhookId: string): Promise<Replayed> => {
+      asked.push(webhookId);
+      if (webhookId === 'b') throw new Refused(409, 'gone', { reason: { code: 'erased' } });
+      if (webhookId === 'c' && asked.length === 3) throw new Refused(0, 'The service cannot be reached.');
+      return replayed(webhookId);
+    };
+    const chosen = ['c', 'a', 'b'].map((webhookId) => ({ webhookId, locationId: 'club-1', integration: 'standard' }));
+    let run: ReplayRun | undefined;
+    const go = async (from?: ReplayRun): Promise<void> => {
+      for await (run of replayEach(replay, chosen, from));
+    };
+    await expect(go()).rejects.toThrow('cannot be reached');
+    expect(run).toMatchObject({ left: 1, next: 'b', refused: [{ webhookId: 'b', cause: { code: 'erased' } }] });
+    await go(run);
+    expect(asked).toEqual(['a', 'b', 'c', 'c']);
+    expect(run).toMatchObject({
+      left: 0,
+      next: null,
+      outcomes: { applied: 2 },
+      replayed: [{ replayOf: 'a' }, { replayOf: 'c' }],
+    });
+  });
+
   it('that was interrupted continues', async () => {
     const { runs } = await run();
     const { asked } = await run(runs[1], () => answers[2]);
@@ -144,4 +171,19 @@ it.each([
   [1_048_576, '1.0 MB'],
 ])('%i bytes are %s', (bytes, words) => {
   expect(bytesInWords(bytes)).toBe(words);
+});
+
+describe('a list that is loaded again', () => {
+  const rows = (text: string): string[] => text.split(' ');
+  const hold = (shown: string, loaded: string, isRead: boolean) =>
+    holdRows(rows(shown), rows(loaded), (row) => row.charAt(0), isRead);
+
+  it('shows new rows at once while nobody reads', () => {
+    expect(hold('b c', 'a b2', false)).toEqual({ rows: ['a', 'b2'], waiting: 0 });
+  });
+
+  it('keeps the rows in place while somebody reads, updates them, and counts the new ones', () => {
+    expect(hold('b c', 'a b2', true)).toEqual({ rows: ['b2', 'c'], waiting: 1 });
+    expect(hold('b c', 'b2 c', true)).toEqual({ rows: ['b2', 'c'], waiting: 0 });
+  });
 });

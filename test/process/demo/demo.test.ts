@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-platform.ts';
-import { commandsOf } from '../../../console/locations/commands.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { sendAsIs } from '../../support/ask-operator.ts';
 import { logIn } from '../../support/log-in.ts';
@@ -229,8 +228,12 @@ describe('npm run demo', () => {
     expect(Date.parse(requestedAt) - Date.parse(createdAt)).toBeLessThan(90_000);
 
     const [, shell = '', mend = ''] = /\n(\. \S+)\n(expediter location put .*)\n/.exec(stdout()) ?? [];
-    const { show } = commandsOf({ locationId: 'demo-terrace', integration: 'standard' });
-    const pasted = [shell, mend, show, 'expediter doctor --only database,keys,platform,topic,push'].join(' && ');
+    const pasted = [
+      shell,
+      mend,
+      'expediter location show demo-terrace',
+      'expediter doctor --only database,keys,platform,topic,push',
+    ].join(' && ');
     const ended = await runProgram('sh', ['-c', pasted], {}, { cwd: '/' });
     expect(ended).toMatchObject({ code: 0, error: '' });
     expect(ended.out).toMatch(/^demo-terrace is changed\n(.*\n)*.*previousSecret/);
