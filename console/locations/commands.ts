@@ -9,7 +9,7 @@ export function commandsOf(location: { locationId: string; integration: string }
   const ofLocation = option('--location', locationId);
   return {
     connect: `expediter provider connect ${argument}`,
-    changeSettings: `expediter location change ${argument} --settings - < settings.json`,
+    changeSettings: `expediter location change --settings - ${argument} < settings.json`,
     putSettings: `expediter location put ${ofLocation} ${option('--integration', location.integration)} --settings - < settings.json`,
     schema: `expediter provider schema ${quote(location.integration)}`,
   };

@@ -46,7 +46,7 @@ test('the commands are those of the documentation', () => {
   const commands = commandsOf({ locationId: 'club-1', integration: 'square' });
   expect(commands).toEqual({
     connect: 'expediter provider connect club-1',
-    changeSettings: 'expediter location change club-1 --settings - < settings.json',
+    changeSettings: 'expediter location change --settings - club-1 < settings.json',
     putSettings: 'expediter location put --location club-1 --integration square --settings - < settings.json',
     schema: 'expediter provider schema square',
   });

@@ -280,6 +280,8 @@ it('empty texts about a location are sent as nothing', () => {
     name: null,
     country: 'DE',
     timeZone: null,
+    address: null,
+    backOfficeUrl: null,
     groups: ['a', 'b'],
     contacts: [{ name: 'Ada' }],
   });
