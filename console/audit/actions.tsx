@@ -1,30 +1,50 @@
+import { OrderName } from '../parts/order-name.tsx';
 import { Time } from '../parts/time.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import type { ListedAction, RecordedAction } from '../wire.ts';
 import './audit.css';
 import { describeAction } from './describe-action.ts';
+import { groupActions, type ActionGroup } from './group-actions.ts';
 
-/** Actions, one per line, with links. @param at the page's location, to which no link is shown */
-export function Acts({
-  actions,
-  at,
-  label,
-}: {
-  actions: readonly (RecordedAction | ListedAction)[];
-  at?: string;
-  label: string;
-}) {
+type Shown = RecordedAction | ListedAction;
+
+/** Actions, one per line, with links. Many of one kind are one line. @param at the page's location, without a link */
+export function Acts({ actions, at, label }: { actions: readonly Shown[]; at?: string; label: string }) {
   return (
     <ul class="audit-actions" aria-label={label}>
-      {actions.map((action) => (
-        <Action key={action.auditId} action={action} at={at} />
-      ))}
+      {groupActions<Shown>(actions).map((group) =>
+        group.length === 1 ? (
+          <Action key={group[0].auditId} action={group[0]} at={at} />
+        ) : (
+          <Group key={group.at(-1)?.auditId} group={group} at={at} />
+        ),
+      )}
     </ul>
   );
 }
 
-function Action({ action, at }: { action: RecordedAction | ListedAction; at: string | undefined }) {
-  const { serviceOrderId, webhookId, locationId } = action;
+function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefined }) {
+  const [newest] = group;
+  const { sentence } = describeAction(newest);
+  const worst = ['bad', 'warn'].find((tone) => group.some((each) => describeAction(each).tone === tone)) ?? 'plain';
+  return (
+    <li class={`audit-group audit-${worst}`}>
+      <details>
+        <summary>
+          <Time at={newest.at} /> <span class="audit-said">{sentence}</span>, {group.filter(({ action }) => action !== 'replay many').length} times
+        </summary>
+        <ul class="audit-actions">
+          {group.map((action) => (
+            <Action key={action.auditId} action={action} at={at} />
+          ))}
+        </ul>
+      </details>
+    </li>
+  );
+}
+
+function Action({ action, at }: { action: Shown; at: string | undefined }) {
+  const { serviceOrderId, callOutCode = null, webhookId, locationId } = action;
   const { sentence, tone, more } = describeAction(action);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (
@@ -33,7 +53,11 @@ function Action({ action, at }: { action: RecordedAction | ListedAction; at: str
       <div>
         <span class="audit-said">{sentence}</span> <span class="audit-more">{[...more, ...from].join(' · ')}</span>
         <span class="audit-links">
-          {serviceOrderId !== null && <a href={pageOf.order(serviceOrderId)}>order {serviceOrderId}</a>}
+          {serviceOrderId !== null && (
+            <a href={pageOf.order(serviceOrderId)}>
+              order <OrderName id={serviceOrderId} code={callOutCode} />
+            </a>
+          )}
           {webhookId !== null && <a href={pageOf.webhook(webhookId)}>the webhook</a>}
           {locationId !== null && locationId !== at && <a href={pageOf.location(locationId)}>{locationId}</a>}
         </span>

@@ -1,6 +1,7 @@
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Choice } from '../parts/choice.tsx';
+import { FoldedFilters } from '../parts/folded-filters.tsx';
 import { GroupChoice } from '../parts/group-choice.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
@@ -10,7 +11,7 @@ import { When, Written } from '../parts/written.tsx';
 import type { ListedActions, ListedLocations } from '../wire.ts';
 import { Acts } from './actions.tsx';
 import './audit.css';
-import { ACT_CODES } from './describe-action.ts';
+import { ACT_CODES, actionName } from './describe-action.ts';
 
 const LIMIT = 50;
 const FILTERS = ['actor', 'action', 'group', 'location', 'order', 'outcome', 'since', 'until'] as const;
@@ -40,13 +41,13 @@ function Audit() {
         </button>
       }
     >
-      <search class="filters" aria-label="Which actions">
+      <FoldedFilters label="Which actions" filters={filter}>
         <Written id="audit-actor" label="By whom" value={filter.actor} onWrite={(actor) => set({ actor })} />
         <Choice
           id="audit-action"
           label="What"
           value={filter.action}
-          options={[['', 'anything'], ...ACT_CODES.map((code) => [code, code] as const)]}
+          options={[['', 'anything'], ...ACT_CODES.map((code) => [code, actionName(code)] as const)]}
           onChoose={(action) => set({ action })}
         />
         <Choice
@@ -71,23 +72,19 @@ function Audit() {
         />
         <Written id="audit-order" label="Order id" isCode value={filter.order} onWrite={(order) => set({ order })} />
         <When id="audit-since" label="Since" value={filter.since} onSay={(since) => set({ since })} />
-        <When id="audit-until" label="and before" value={filter.until} onSay={(until) => set({ until })} />
+        <When id="audit-until" label="Before" value={filter.until} onSay={(until) => set({ until })} />
         {Object.values(filter).some((value) => value !== '') && (
           <a class="button" href="/console/audit">
             Clear
           </a>
         )}
-      </search>
+      </FoldedFilters>
       <Paged name="audit" found={found} cursor={cursor} at={at} isEmpty={({ actions }) => actions.length === 0}>
         {({ actions, next }) =>
           actions.length > 0 ? (
             <Acts actions={actions} label="What was done" />
           ) : (
-            <p>
-              {next === null
-                ? 'No stored action matches the filter.'
-                : 'None of these actions matches the filter. Older ones were not searched yet.'}
-            </p>
+            <p>{next === null ? 'No actions match.' : 'No actions match yet. Older actions were not searched.'}</p>
           )
         }
       </Paged>

@@ -1,49 +1,56 @@
 import type { Tone } from '../parts/tones.ts';
 import type { RecordedAction } from '../wire.ts';
 
-/** The sentence after the actor's name, by the code of the action. */
-const ACTS: Readonly<Record<string, string>> = {
-  retry: 'retried the order',
-  resolve: 'entered what was seen at the POS',
-  cancel: 'cancelled the order',
-  'conclude cancel': 'entered the answer of the restaurant',
-  'read contents': 'revealed the member data of the order',
-  'read webhook': 'revealed a webhook',
-  replay: 'replayed a webhook',
-  'replay many': 'replayed many webhooks',
-  check: 'tested the connection',
-  pause: 'paused the location',
-  resume: 'resumed the location',
-  put: 'stored the location',
-  change: 'changed the location',
-  'test order': 'placed a test order',
-  remove: 'removed the location',
-  connect: 'connected the location',
-  'make connect link': 'made a link to connect the location',
-  'connect by link': 'connected the location by a link',
-  disconnect: 'disconnected the location',
-  certify: 'certified the connection',
-  doctor: 'had the service check itself',
-  issue: 'issued a token of the location',
-  revoke: 'revoked a token of the location',
-  'issue token': 'issued an operator token',
-  'revoke token': 'revoked an operator token',
-  'give roles': 'gave roles',
-  'take roles': 'took roles away',
-  'sign in': 'signed in',
-  'sign out': 'logged out',
-  'sign out everywhere': 'logged out everywhere',
-  'revoke session': 'ended a session',
-  'be refused': 'was refused',
-  'erase member': 'erased the data of a member',
-  rekey: 're-encrypted data with another key',
-  renumber: 'raised the numbers of live messages',
+/** The sentence after the actor's name, and the name of the action, by its code. */
+const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
+  retry: ['retried the order', 'retry an order'],
+  resolve: ['said what is at the POS', 'say what is at the POS'],
+  cancel: ['cancelled the order', 'cancel an order'],
+  'conclude cancel': ['entered the answer of the restaurant', 'enter the answer of a restaurant'],
+  'take case': ['took the case, or handed it over', 'take or hand over a case'],
+  'close case': ['closed the case', 'close a case'],
+  note: ['wrote a note', 'write a note'],
+  snooze: ['snoozed the alarm', 'snooze an alarm'],
+  'read contents': ['revealed the member data of the order', 'reveal member data'],
+  'read webhook': ['revealed a webhook', 'reveal a webhook'],
+  replay: ['replayed a webhook', 'replay a webhook'],
+  'replay many': ['replayed all webhooks that match', 'replay all that match'],
+  check: ['tested the connection', 'test a connection'],
+  pause: ['paused the location', 'pause a location'],
+  resume: ['resumed the location', 'resume a location'],
+  put: ['saved the location', 'save a location'],
+  change: ['changed the location', 'change a location'],
+  'test order': ['placed a test order', 'place a test order'],
+  remove: ['removed the location', 'remove a location'],
+  connect: ['connected the location', 'connect a location'],
+  'make connect link': ['made a link to connect the location', 'make a connect link'],
+  'connect by link': ['connected the location by a link', 'connect a location by a link'],
+  disconnect: ['disconnected the location', 'disconnect a location'],
+  certify: ['certified the connection', 'certify a connection'],
+  doctor: ['had the service check itself', 'have the service check itself'],
+  issue: ['made a token of the location', 'make a token of a location'],
+  revoke: ['revoked a token of the location', 'revoke a token of a location'],
+  'issue token': ['made an operator token', 'make an operator token'],
+  'revoke token': ['revoked an operator token', 'revoke an operator token'],
+  'give roles': ['gave roles', 'give roles'],
+  'take roles': ['took roles away', 'take roles away'],
+  'sign in': ['signed in', 'sign in'],
+  'sign out': ['signed out', 'sign out'],
+  'sign out everywhere': ['signed out everywhere', 'sign out everywhere'],
+  'revoke session': ['ended a session', 'end a session'],
+  'be refused': ['was refused', 'a request that was refused'],
+  'erase member': ['erased the data of a member', 'erase the data of a member'],
+  rekey: ['encrypted the settings with another key', 'encrypt settings with another key'],
+  renumber: ['raised the numbers of live messages', 'raise the numbers of live messages'],
 };
 
 /** Actions that change nothing. */
 const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'doctor', 'be refused']);
 
 export const ACT_CODES: readonly string[] = Object.keys(ACTS);
+
+/** The action in words, for a choice and for a refusal. */
+export const actionName = (code: string): string => ACTS[code]?.[1] ?? code;
 
 export type ActInWords = {
   sentence: string;
@@ -57,7 +64,7 @@ export function describeAction({ by, action, subject, before, outcome, after }: 
   const isRefusal = outcome === 'refused' && action !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
-    sentence: `${nameOf(by)} ${isRefusal ? `was refused: “${action}”` : (ACTS[action] ?? `did “${action}”`)}`,
+    sentence: `${nameOf(by)} ${isRefusal ? `was refused: ${actionName(action)}` : (ACTS[action]?.[0] ?? `did “${action}”`)}`,
     tone: outcome === 'failed' ? 'bad' : outcome === 'done' ? 'plain' : 'warn',
     more: [
       ...(outcome === 'failed' ? ['it failed'] : outcome === null ? ['how it ended is not known'] : []),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ACT_CODES, describeAction } from '../../console/audit/describe-action.ts';
+import { groupActions } from '../../console/audit/group-actions.ts';
 import { browserOf } from '../../console/people/browser-of.ts';
 import { rightInWords } from '../../console/people/right-in-words.ts';
 import { rightOf, type Draft } from '../../console/people/right-of.ts';
@@ -42,7 +43,7 @@ describe('an action', () => {
 
   it('that was refused is not shown as done', () => {
     const refused = describeAction({ ...action, outcome: 'refused', after: null });
-    expect(refused).toMatchObject({ sentence: 'Grace was refused: “retry”', tone: 'warn', isChange: false });
+    expect(refused).toMatchObject({ sentence: 'Grace was refused: retry an order', tone: 'warn', isChange: false });
     const { sentence } = describeAction({ ...action, action: 'be refused', outcome: 'refused', after: null });
     expect(sentence).toBe('Grace was refused');
   });
@@ -65,6 +66,25 @@ describe('an action', () => {
 
   it('that only read is no change', () => {
     expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
+  });
+});
+
+describe('a list of actions', () => {
+  const grouped = (...actions: Partial<RecordedAction>[]): string[] =>
+    groupActions(actions.map((each, nth) => ({ ...action, auditId: String(nth), ...each }))).map((group) =>
+      group.map(({ auditId }) => auditId).join(' '),
+    );
+  const at = (second: number): string => new Date(Date.parse(action.at) - second * 1_000).toISOString();
+
+  it('has one line for what one person did many times within a minute', () => {
+    const ada = { ...action.by, id: 'ada' };
+    expect(grouped({ at: at(0) }, { at: at(60) }, { at: at(120) }, { at: at(181) })).toEqual(['0 1 2', '3']);
+    expect(grouped({}, { by: ada }, {})).toEqual(['0', '1', '2']);
+    expect(grouped({ action: 'cancel' }, { action: 'retry' }, { action: 'cancel' })).toEqual(['0', '1', '2']);
+  });
+
+  it('has a replay of all that match together with its replays', () => {
+    expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });
 });
 
