@@ -21,7 +21,7 @@ export function Unbroken({ children }: { children: ComponentChildren }) {
   return broken.error instanceof URIError ? (
     <NotFound />
   ) : (
-    <Broken why="This is a bug in the console. The service is not affected. Reload the page." />
+    <Broken why="The console has a bug. The service is not affected. Reload the page." />
   );
 }
 

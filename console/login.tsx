@@ -9,7 +9,7 @@ export function Login() {
   const [token, setToken] = useState('');
   const [problem, setProblem] = useState<string>();
   const [busy, setBusy] = useState(false);
-  usePageTitle('Log in');
+  usePageTitle('Sign in');
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
@@ -18,7 +18,7 @@ export function Login() {
     try {
       if (!(await logIn(token.trim()))) setProblem('This is not a valid operator token. Check it and try again.');
     } catch (error) {
-      setProblem(`You could not be logged in: ${(error as Error).message}`);
+      setProblem(`You are not signed in: ${(error as Error).message}`);
     }
     setBusy(false);
   };
@@ -36,7 +36,9 @@ export function Login() {
           </a>
         )}
         <p id="token-hint">
-          {ways.value === true ? 'Or log' : 'Log'} in with a named token or with the OPERATOR_TOKEN of the service.
+          {ways.value === true ? 'Or sign in' : 'Sign in'} with an operator token. If you have none, ask an admin:
+          admins make tokens on the page People. On the first day, it is the OPERATOR_TOKEN with which the service was
+          started.
         </p>
         {!isSecureContext && (
           <p class="problem">
@@ -58,7 +60,7 @@ export function Login() {
           {problem}
         </p>
         <button type="submit" class={ways.value === true ? '' : 'primary'} disabled={busy}>
-          Log in
+          {ways.value === true ? 'Sign in with the token' : 'Sign in'}
         </button>
       </form>
     </main>

@@ -2,9 +2,9 @@ import { Page } from './parts/page.tsx';
 
 export function NotFound() {
   return (
-    <Page title="Not found">
+    <Page title="Page not found">
       <p>
-        This page does not exist. Go to <a href="/console">the board</a>.
+        <a href="/console">Back to the board</a>
       </p>
     </Page>
   );

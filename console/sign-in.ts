@@ -38,7 +38,7 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** @returns whether the token was right @throws Refused if the login fails for another reason */
+/** @returns whether the token was right @throws Refused if the sign-in fails for another reason */
 export async function logIn(token: string): Promise<boolean> {
   try {
     await call('POST', PATH, { body: { token } });

@@ -31,7 +31,8 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
     <li class={`audit-group audit-${worst}`}>
       <details>
         <summary>
-          <Time at={newest.at} /> <span class="audit-said">{sentence}</span>, {group.filter(({ action }) => action !== 'replay many').length} times
+          <Time at={newest.at} /> <span class="audit-said">{sentence}</span>,{' '}
+          {group.filter(({ action }) => action !== 'replay many').length} times
         </summary>
         <ul class="audit-actions">
           {group.map((action) => (

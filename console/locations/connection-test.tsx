@@ -39,7 +39,7 @@ export function ConnectionTest({ locationId, canCheck }: { locationId: string; c
           <p class="faint">
             {canCheck
               ? 'Calls the POS with the stored settings. It changes nothing there and makes no order.'
-              : 'This POS has no call that verifies credentials. The test only checks whether the settings can be read.'}
+              : 'This POS has no call that tests credentials. The test only reads the settings.'}
           </p>
         ) : 'problem' in test ? (
           <p class="problem">The test failed: {test.problem}</p>
@@ -63,7 +63,7 @@ function Result({ checked, at }: { checked: CheckedLocation; at: string }) {
   if (checked.state === 'unchecked') {
     return (
       <p>
-        <Badge tone="warn">not tested</Badge> {checked.detail}.
+        <Badge tone="warn">settings read</Badge> The settings can be read. {checked.detail}.
       </p>
     );
   }

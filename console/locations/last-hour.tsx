@@ -20,14 +20,17 @@ export function LastHourWebhooks({ location: { webhooks } }: { location: Counted
   );
 }
 
-/** The share of a location's webhooks in the last hour that were dropped or refused. */
+/** The share of a location's webhooks in the last hour that were dropped, or refused: the errors. */
 export function LastHourErrors({ location }: { location: Counted }) {
   const tone = errorTone(location);
   const count = sum(location.errors);
   const shares = stepShares(location);
   return (
     <span class="locations-figure">
-      <b class={`locations-${tone}`} title={count === 0 ? undefined : `${NUMBER.format(count)} dropped or refused`}>
+      <b
+        class={`locations-${tone}`}
+        title={count === 0 ? undefined : `${NUMBER.format(count)} webhooks, dropped or refused`}
+      >
         {percent(errorShare(location))}
       </b>
       <Sparkline

@@ -128,9 +128,7 @@ function Shown({
           </p>
         ) : (
           <>
-            <p class="faint">
-              The POS must call this address. The token is shown only when it is issued, with the full address.
-            </p>
+            <p class="faint">The POS calls this address. A token is shown once, when it is made.</p>
             <Copyable label="webhook address" text={`${webhookUrl}?token=<token>`} />
           </>
         )}
@@ -173,14 +171,14 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         <dd>
           <LastHourWebhooks location={location} />
         </dd>
-        <dt>Errors, last hour</dt>
+        <dt>Webhooks with errors, last hour</dt>
         <dd>
           <LastHourErrors location={location} />
         </dd>
         {location.notStored > 0 && (
           <>
             <dt>Not stored today</dt>
-            <dd>{location.notStored} webhooks that could not be authenticated, beyond the daily limit</dd>
+            <dd>{location.notStored} webhooks that were not authenticated, beyond the daily limit</dd>
           </>
         )}
         <MissingWebhooks location={location} />
@@ -295,15 +293,14 @@ function MissingWebhooks({ location }: { location: ShownLocation }) {
   if (knows.readStatus && !wasRecent) return null;
   return (
     <>
-      <dt>Missing webhooks</dt>
+      <dt>Webhooks that never came</dt>
       <dd>
         {wasRecent ? (
           <>
-            <Badge tone="bad">webhooks are missing</Badge> <Ago at={missedAt} />, polling the POS found a status that no
-            webhook had reported
+            <Badge tone="bad">missing</Badge> <Ago at={missedAt} />, the POS had a status that no webhook had reported
           </>
         ) : (
-          `${integration} cannot be polled, so a missing webhook is not noticed`
+          `not noticed: ${integration} cannot be asked for a status`
         )}
       </dd>
     </>

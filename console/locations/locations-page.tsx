@@ -78,7 +78,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
   if (all.length === 0) {
     return (
       <p>
-        There is no location yet. Add one here, or run <code>expediter location put --help</code>.
+        No locations yet. Add one here, or run <code>expediter location put --help</code>.
       </p>
     );
   }

@@ -24,11 +24,15 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
   const [chosen, setChosen] = useState<Token>();
   const { tokens } = location;
   const canRevoke = may('integrator', location.locationId);
-  if (tokens.length === 0) return <p>There is no token yet, so the POS cannot send webhooks.</p>;
+  if (tokens.length === 0) return <p>No token yet: the POS cannot send webhooks. Make one under Connection.</p>;
   return (
     <>
       <h3 id="location-tokens">Tokens</h3>
-      {!canRevoke && <p class="faint">To revoke a token, you need the role integrator here.</p>}
+      <p class="faint">
+        {canRevoke
+          ? 'To replace a token, first make the new one (under Connection), then revoke the old one.'
+          : 'To revoke a token, you need the role integrator here.'}
+      </p>
       <ul class="locations-tokens" aria-labelledby="location-tokens">
         {inOrder(tokens).map((token) => (
           <li key={token.tokenId}>
@@ -46,7 +50,7 @@ export function Tokens({ location, onRevoked }: { location: ShownLocation; onRev
                   </>
                 )}
                 <span class="faint">
-                  , issued <Ago at={token.createdAt} />, <End token={token} />
+                  , made <Ago at={token.createdAt} />, <End token={token} />
                 </span>
               </span>
             </div>
@@ -125,17 +129,14 @@ function ConfirmRevocation({
         <dd>{token.lastUsedAt === null ? 'never' : <Ago at={token.lastUsedAt} />}</dd>
       </dl>
       {token.state === 'valid' ? (
-        <p>
-          Within five seconds, webhooks with this token are answered with 401 and stored for a day. This cannot be
-          undone.
-        </p>
+        <p>Within 5 s, webhooks with this token are answered with 401 and stored for a day. This cannot be undone.</p>
       ) : (
         <p>
           The token is not valid now, because the location has another integration. After you revoke it, it also stays
           invalid if the location returns to the former integration. This cannot be undone.
         </p>
       )}
-      {lost !== undefined && <p class="problem">{lost} Issue the new one first.</p>}
+      {lost !== undefined && <p class="problem">{lost} Make the new one first.</p>}
     </Confirm>
   );
 }

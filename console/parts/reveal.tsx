@@ -25,7 +25,7 @@ export function Reveal({ what, at, children }: { what: string; at: string | null
         <button type="button" onClick={() => setShown(true)}>
           Reveal {what}
         </button>
-        <span class="faint">The audit records that you read it.</span>
+        <span class="faint">Viewing is logged.</span>
       </WithRole>
     </div>
   );

@@ -25,7 +25,7 @@ export function GivenRoles() {
         </button>
       </div>
       <p class="faint">
-        A person has the roles of their address and of all their groups. Changes take effect within five seconds.
+        A person has the roles of their address and of all their groups. Changes take effect within 5 s.
       </p>
       <Loading loaded={loaded}>
         {({ grants }) =>

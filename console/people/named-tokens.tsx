@@ -26,7 +26,7 @@ export function NamedTokens() {
       <div class="page-head">
         <h2 id="people-tokens">Named tokens</h2>
         <button type="button" onClick={() => setIssuing(true)}>
-          Issue a token …
+          Make a token …
         </button>
       </div>
       <Loading loaded={loaded}>
@@ -48,7 +48,7 @@ export function NamedTokens() {
                           used <Ago at={token.lastUsedAt} />
                         </>
                       )}
-                      , issued <Ago at={token.createdAt} />
+                      , made <Ago at={token.createdAt} />
                       {token.expiresAt !== null && (
                         <>
                           , until <Time at={token.expiresAt} />
@@ -80,7 +80,10 @@ export function NamedTokens() {
           }}
           onClose={() => setRevoked(undefined)}
         >
-          <p>Within five seconds the token is invalid, and the sessions that it opened end. This cannot be undone.</p>
+          <p>
+            Within 5 s the token is invalid, and the sessions that it opened end. This cannot be undone. If somebody
+            still needs one, make the new token first.
+          </p>
         </Confirm>
       )}
     </section>
@@ -97,7 +100,7 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
     const { token } = await ask<{ token: string }>('POST', '/operators/tokens', {
       body: { name: name.trim(), ...right, expiresAt },
     });
-    announce('The token is issued');
+    announce('The token is made');
     onDone();
     return (
       <>
@@ -108,12 +111,13 @@ function IssueDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
   };
   return (
     <Confirm
-      title="Issue a named token"
-      action="Issue it"
+      title="Make a named token"
+      action="Make it"
       isReady={name.trim() !== '' && right !== undefined}
       onConfirm={issue}
       onClose={onClose}
     >
+      <p>The token is shown once, after you make it.</p>
       <div class="people-form">
         <div class="field">
           <label htmlFor="people-name">Name, shown in the audit</label>

@@ -17,14 +17,14 @@ export function PeoplePage() {
   const { name, rights } = session.value;
   const everywhere = async (): Promise<void> => {
     await logOut(true);
-    announce('You are logged out everywhere');
+    announce('You are signed out everywhere');
   };
   return (
     <Page
       title="People"
       beside={
         <button type="button" onClick={() => setChosen(true)}>
-          Log out everywhere …
+          Sign me out everywhere …
         </button>
       }
     >
@@ -49,12 +49,12 @@ export function PeoplePage() {
       {may('admin', null) && <OthersSessions />}
       {isAsked && (
         <Confirm
-          title="Log out everywhere?"
-          action="Log out everywhere"
+          title="Sign you out everywhere?"
+          action="Sign me out everywhere"
           onConfirm={everywhere}
           onClose={() => setChosen(false)}
         >
-          <p>All sessions of {name} end within five seconds, including this one.</p>
+          <p>All your sessions as {name} end within 5 s, including this one. Other people stay signed in.</p>
         </Confirm>
       )}
     </Page>

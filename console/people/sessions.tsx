@@ -34,9 +34,7 @@ export function OthersSessions() {
   return (
     <section class="sheet" aria-labelledby="people-sessions">
       <h2 id="people-sessions">Who is signed in</h2>
-      <p class="faint">
-        If a laptop is lost, end its session. It ends within five seconds. The person can still sign in again.
-      </p>
+      <p class="faint">Lost laptop? End its session: it is signed out within 5 s. The person can sign in again.</p>
       <Sessions
         loaded={loaded}
         labelledBy="people-sessions"
@@ -97,7 +95,7 @@ function Sessions({
               }}
               onClose={() => setChosen(undefined)}
             >
-              <p>{inWords(chosen)}. The session ends within five seconds.</p>
+              <p>{inWords(chosen)}. It is signed out within 5 s.</p>
             </Confirm>
           )}
         </>

@@ -289,10 +289,7 @@ function LoadedForm({
       <div role="alert">
         {isOld && (
           <div class="problem set-up-old">
-            <p>
-              Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: what you typed stays in
-              the form.
-            </p>
+            <p>Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: your inputs stay.</p>
             <button type="button" onClick={() => void reload()}>
               Reload
             </button>
@@ -305,7 +302,7 @@ function LoadedForm({
           Cancel
         </button>
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Checking …' : 'Preview and save …'}
+          {isBusy ? 'One moment …' : 'Preview and save …'}
         </button>
       </div>
       {would !== undefined && (

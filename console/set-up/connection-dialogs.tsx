@@ -38,7 +38,7 @@ export function ConnectDialog({ location, onDone, onClose }: About) {
     <Confirm title="Connect the POS?" action="Connect" onConfirm={connect} onClose={onClose}>
       <p>
         Makes a new token and registers our address at {location.integration}, if its API allows that. Then you see what
-        is left to do by hand. Earlier tokens stay valid until you revoke them.
+        is left to do by hand, once. Earlier tokens stay valid until you revoke them.
       </p>
     </Confirm>
   );
@@ -95,7 +95,10 @@ export function TokenDialog({ location, onDone, onClose }: About) {
   };
   return (
     <Confirm title="Make a token" action="Make it" onConfirm={make} onClose={onClose}>
-      <p>The POS sends its webhooks to an address with this token. Earlier tokens stay valid until you revoke them.</p>
+      <p>
+        The POS sends its webhooks to an address with this token. It is shown once, after you make it. Earlier tokens
+        stay valid until you revoke them.
+      </p>
       <div class="filters">
         <div class="field">
           <label htmlFor="token-label">What it is for</label>

@@ -187,7 +187,7 @@ function Wizard({
           )}
           {!(now === 3 && would?.created === false) && (
             <button type="submit" class="primary" aria-disabled={isBusy}>
-              {now === 1 ? 'Next: settings' : now === 2 ? (isBusy ? 'Checking …' : 'Next: check and save') : 'Save'}
+              {now === 1 ? 'Next: settings' : now === 2 ? (isBusy ? 'One moment …' : 'Next: review and save') : 'Save'}
             </button>
           )}
         </div>

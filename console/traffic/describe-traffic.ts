@@ -6,7 +6,7 @@ export function describeWebhooks({ webhooks }: IntegrationTraffic): string {
   const all = sum(Object.values(webhooks).flat());
   if (all === 0) return 'None.';
   const errors = sum(ERRORS.flatMap((outcome) => webhooks[outcome] ?? []));
-  const share = errors === 0 ? 'none dropped or refused' : `${percent(errors / all)} dropped or refused`;
+  const share = errors === 0 ? 'no errors' : `${percent(errors / all)} errors`;
   return `${showValue(all, 'counts')}, ${share}.`;
 }
 
@@ -29,7 +29,7 @@ export function describeQuantiles(
   const worst = p95.reduce<number>((worst, value, nth) => ((value ?? -1) > (p95[worst] ?? -1) ? nth : worst), last);
   const worstAt = at[worst] ?? lastAt;
   return (
-    `Last: half within ${showValue(p50[last] ?? null, 'seconds')}, 95 % within ${showValue(p95[last] ?? null, 'seconds')}` +
+    `Last: median ${showValue(p50[last] ?? null, 'seconds')}, 95 % within ${showValue(p95[last] ?? null, 'seconds')}` +
     (worst === last ? '.' : `; slowest ${showValue(p95[worst] ?? null, 'seconds')} at ${time(worstAt)}.`)
   );
 }

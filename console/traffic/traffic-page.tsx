@@ -38,7 +38,7 @@ export function TrafficPage() {
         <Choice id="traffic-hours" label="Last" value={hours} options={HOURS} onChoose={(hours) => change({ hours })} />
         <Choice
           id="traffic-integration"
-          label="Integration"
+          label="POS"
           value={integration}
           options={[['', 'all'], ...integrations(known.value, integration).map((name) => [name, name] as const)]}
           onChoose={(integration) => change({ integration })}
@@ -78,6 +78,7 @@ function Shown({ traffic: { at, integrations } }: { traffic: Answer }) {
   if (integrations.length === 0) return <p class="sheet">No traffic in this period.</p>;
   return (
     <>
+      <p class="faint">Errors are webhooks that were dropped, or refused before they were stored.</p>
       {integrations.map((each) => (
         <Integration key={each.integration} at={at} traffic={each} />
       ))}
@@ -100,7 +101,7 @@ function Integration({ at, traffic }: { at: string[]; traffic: IntegrationTraffi
     <section class="sheet" aria-labelledby={id}>
       <h2 id={id}>{traffic.integration}</h2>
       {traffic.integration === 'unknown' && (
-        <p class="faint">Requests that named no known integration, and orders whose location was not known yet.</p>
+        <p class="faint">Requests for no known POS, and orders whose location was not known yet.</p>
       )}
       <div class="traffic-charts">
         <Chart

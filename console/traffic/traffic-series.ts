@@ -44,7 +44,7 @@ export function placementSeries({ placements }: IntegrationTraffic): Series[] {
 
 export function quantileSeries({ p50, p95 }: IntegrationTraffic['placementSeconds']): Series[] {
   return [
-    { name: 'p50', colour: '--busy', values: p50 },
-    { name: 'p95', colour: '--violet', values: p95, isDashed: true },
+    { name: 'median', colour: '--busy', values: p50 },
+    { name: '95 %', colour: '--violet', values: p95, isDashed: true },
   ];
 }

@@ -11,9 +11,9 @@ const ROWS: readonly { name: string; of: (score: Score) => ComponentChildren; is
   { name: 'Accepted', of: ({ accepted, orders }) => percent(orders === 0 ? undefined : accepted / orders) },
   { name: 'Time to accept, median', of: ({ acceptanceSeconds: { p50 } }) => seconds(p50) },
   { name: 'Time to accept, 95 %', of: ({ acceptanceSeconds: { p95 } }) => seconds(p95) },
-  { name: 'Missing webhooks', of: ({ missing }) => missing, isBad: ({ missing }) => missing > 0 },
-  { name: 'Duplicates', of: ({ duplicates }) => duplicates },
-  { name: 'Late', of: ({ late }) => late },
+  { name: 'Webhooks that never came', of: ({ missing }) => missing, isBad: ({ missing }) => missing > 0 },
+  { name: 'Duplicate webhooks', of: ({ duplicates }) => duplicates },
+  { name: 'Late webhooks', of: ({ late }) => late },
   { name: 'Conflicts', of: ({ conflicts }) => conflicts, isBad: ({ conflicts }) => conflicts > 0 },
   {
     name: 'Failed or held',
@@ -42,6 +42,7 @@ function seconds(value: number | null): string {
 export function ScoreTable({ scorecard: { day, week } }: { scorecard: Scorecard }) {
   return (
     <table class="vendors-scores">
+      <caption class="faint">Orders that reached the POS, in whole hours, updated every ten minutes</caption>
       <thead>
         <tr>
           <th scope="col">What</th>

@@ -37,7 +37,7 @@ export function VendorsPage() {
       <Loading loaded={loaded}>
         {({ scorecards }) =>
           scorecards.length === 0 ? (
-            <p class="sheet">No orders in the last seven days.</p>
+            <p class="sheet">No orders in the last 7 days, in whole hours.</p>
           ) : (
             scorecards.map((each) => <Card key={each.locationId ?? each.integration} scorecard={each} group={group} />)
           )
