@@ -29,7 +29,7 @@ export function describeQuantiles(
   const worst = p95.reduce<number>((worst, value, nth) => ((value ?? -1) > (p95[worst] ?? -1) ? nth : worst), last);
   const worstAt = at[worst] ?? lastAt;
   return (
-    `Last: median ${showValue(p50[last] ?? null, 'seconds')}, 95 % within ${showValue(p95[last] ?? null, 'seconds')}` +
+    `Last: median ${showValue(p50[last] ?? null, 'seconds')}, 95 % ${showValue(p95[last] ?? null, 'seconds')}` +
     (worst === last ? '.' : `; slowest ${showValue(p95[worst] ?? null, 'seconds')} at ${time(worstAt)}.`)
   );
 }

@@ -104,8 +104,8 @@ describe('what is drawn', () => {
   it('distinguishes p50 and p95 by more than a colour, with gaps without values', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
-      { name: 'p50', values: [1, null, 2], isDashed: false },
-      { name: 'p95', values: [3, null, 4], isDashed: true },
+      { name: 'median', values: [1, null, 2], isDashed: false },
+      { name: '95 %', values: [3, null, 4], isDashed: true },
     ]);
   });
 
@@ -124,13 +124,13 @@ describe('what is drawn', () => {
 describe('the summary of a chart', () => {
   it.each([
     [{}, 'None.'],
-    [{ applied: [900, 99, 0] }, '999, none dropped or refused.'],
+    [{ applied: [900, 99, 0] }, '999, no errors.'],
     [
       { applied: [90, 0, 0], dropped: [0, 0, 8], unauthorized: [1, 0, 0], not_committed: [0, 1, 0] },
-      '100, 10 % dropped or refused.',
+      '100, 10 % errors.',
     ],
     // An unmatched webhook is not an error.
-    [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, none dropped or refused.'],
+    [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, no errors.'],
   ])('webhooks %j: %s', (webhooks, said) => {
     expect(describeWebhooks(traffic({ webhooks }))).toBe(said);
   });
@@ -143,9 +143,9 @@ describe('the summary of a chart', () => {
 
   it.each([
     [[null, null, null], [null, null, null], 'None.'],
-    [[0.3, 0.2, null], [2, 0.5, null], 'Last: half within 200 ms, 95 % within 500 ms; slowest 2.0 s at 18:00.'],
-    [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: half within 1.0 s, 95 % within 1 min.'],
-    [[null, 0.2, null], [null, 0.5, null], 'Last: half within 200 ms, 95 % within 500 ms.'],
+    [[0.3, 0.2, null], [2, 0.5, null], 'Last: median 200 ms, 95 % 500 ms; slowest 2.0 s at 18:00.'],
+    [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: median 1.0 s, 95 % 1 min.'],
+    [[null, 0.2, null], [null, 0.5, null], 'Last: median 200 ms, 95 % 500 ms.'],
   ])('p50 %j, p95 %j: %s', (p50, p95, said) => {
     expect(describeQuantiles({ p50, p95 }, AT, time)).toBe(said);
   });

@@ -192,7 +192,7 @@ describe('a page that cannot be shown', () => {
     const { page } = await pass.open();
     await isLive(page);
     await page.evaluate("history.pushState(null, '', '/console/orders/%E0'); dispatchEvent(new Event('popstate'))");
-    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await go(page, 'Board');
     await isLive(page);
     expect(pass.complaints()).toContainEqual(expect.stringMatching(/^console: URIError/));

@@ -5,6 +5,7 @@ import { runJson } from '../support/run-json.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
+import { askAxe } from './open-browser.ts';
 import { openConsole, type Console } from './open-console.ts';
 
 let pass: Console;
@@ -46,6 +47,68 @@ describe('a location', () => {
     await wrong.page.getByText(/HubRise refuses accessToken/).waitFor();
     await wrong.page.getByText('What to do:').waitFor();
     expect(hubrise.requests).toBe(0);
+  });
+});
+
+describe('a location that needs somebody', () => {
+  it('is paused with others for half an hour, with a reason, and resumed', async () => {
+    const { page } = await pass.open('/console/locations');
+    for (const id of ['hub-1', 'hub-2']) await page.getByRole('checkbox', { name: `Choose ${id}` }).check();
+    await page.getByRole('button', { name: 'Pause 2 …' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Pause 2 locations?' });
+    expect(await askAxe(page)).toEqual([]);
+    await dialog.getByLabel('Why, for colleagues').fill('The kitchen is full');
+    await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
+    await page.getByRole('row', { name: /hub-2.*paused by OPERATOR_TOKEN/ }).waitFor();
+    await page.getByRole('link', { name: 'hub-1', exact: true }).click();
+    await page
+      .getByText(/^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Resume …' }).click();
+    await confirm(page, 'Resume hub-1?', 'Resume');
+    await page.getByText('taking orders').waitFor();
+  });
+
+  it('has an address, a telephone and a back office once they are entered', async () => {
+    const { page } = await pass.open('/console/locations/hub-1');
+    await page.getByRole('button', { name: 'Edit …' }).click();
+    await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1, Hamburg');
+    await page.getByLabel('Back office of the POS').fill('https://pos.example.com/nord');
+    await page.getByRole('button', { name: 'Add a contact' }).click();
+    await page.getByLabel('Contact 1: Phone').fill('+4930123456');
+    await page.getByRole('button', { name: 'Preview and save …' }).click();
+    await confirm(page, 'Save these changes?', 'Save');
+    const reach = page.getByRole('region', { name: 'The restaurant' });
+    await reach.getByText('Hafenstr. 1, Hamburg').waitFor();
+    expect(await reach.getByRole('link', { name: '+4930123456' }).getAttribute('href')).toBe('tel:+4930123456');
+    const office = reach.getByRole('link', { name: 'Open hubrise, in a new tab' });
+    expect(await office.getAttribute('href')).toBe('https://pos.example.com/nord');
+    expect(await office.getAttribute('rel')).toBe('noreferrer');
+  });
+
+  it('is somebody’s case, is handed over, gets a note, and is closed with one', async () => {
+    const { page } = await pass.open('/console/locations/club-1');
+    const about = page.getByRole('region', { name: 'Case and notes' });
+    await about.getByRole('button', { name: 'I have this one' }).click();
+    await about.getByText('You have this one').waitFor();
+    await about.getByLabel(/^Add a note/).fill('They call back at six');
+    await about.getByRole('button', { name: 'Add the note' }).click();
+    await about.getByRole('list', { name: 'Notes' }).getByText('They call back at six').waitFor();
+    expect(await askAxe(page)).toEqual([]);
+    await about.getByRole('button', { name: 'Hand over …' }).click();
+    await page.getByLabel(/^To whom/).fill('Grace');
+    await confirm(page, 'Hand over this case', 'Hand over');
+    await about.getByText('Grace has this one').waitFor();
+    await about.getByRole('button', { name: 'Close the case …' }).click();
+    await page.getByLabel(/^What was done/).fill('The till works again');
+    await confirm(page, 'Close this case?', 'Close the case');
+    await about.getByText('Nobody has this one.').waitFor();
+    await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
+    await about.getByRole('button', { name: 'Snooze …' }).click();
+    await confirm(page, 'Snooze this?', 'Snooze');
+    await about.getByText(/Its alarm is hidden until/).waitFor();
+    await about.getByRole('button', { name: 'Show the alarm' }).click();
+    await about.getByRole('button', { name: 'Snooze …' }).waitFor();
   });
 });
 

@@ -14,7 +14,7 @@ afterAll(() => pass?.stop());
 
 const logIn = async (page: Page, token: string): Promise<void> => {
   await page.getByLabel('Operator token').fill(token);
-  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
 };
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name, exact: true });
 

@@ -279,7 +279,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
       await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
       await page
         .getByRole('region', { name: 'garden-terrace' })
-        .getByRole('row', { name: /^Missing webhooks 0/ })
+        .getByRole('row', { name: /^Webhooks that never came 0/ })
         .waitFor();
     },
   ],
@@ -288,7 +288,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     async (page) => {
       await page.goto('/console/people');
       await text(page, 'this browser');
-      await press(page, /^Issue a token/);
+      await press(page, /^Make a token/);
       await dialog(page);
     },
   ],
@@ -303,7 +303,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'what is not there',
     async (page) => {
       await page.goto('/console/none');
-      await heading(page, 'Not found');
+      await heading(page, 'Page not found');
     },
   ],
 ];
@@ -336,7 +336,7 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
   it('the login', async () => {
     ({ page } = await pass.openLoggedOut());
     await page.getByLabel('Operator token').fill('wrong');
-    await press(page, 'Log in');
+    await press(page, 'Sign in');
     await text(page, 'This is not a valid operator token');
     await isFine();
   });

@@ -13,7 +13,8 @@ const SOON_MS = 5_000;
 /** Time for which a process believes what it knows of a session. */
 const FRESH_MS = 2_000;
 /** Everything that changes something, or shows member data, as its button is called. */
-const ACTS = /^(Retry now|Enter |Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Issue|End )/;
+const ACTS =
+  /^(Retry now|Enter |Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Make|Hand over|Close the case|Snooze|I have this|Add the note|End )/;
 
 let oidc: OidcProvider;
 let pos: Pos;
@@ -161,6 +162,7 @@ describe('an operator', () => {
 
     await page.goto('/console/locations/club-1');
     await press(page, 'Pause …');
+    await page.getByLabel('How long').selectOption('until I resume it');
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
     const actions = page.getByRole('list', { name: /^What operators did here/ });
     await actions.getByText('grace@club.example paused the location').waitFor();
@@ -230,12 +232,12 @@ describe('an admin', () => {
 
   it('issues a token, which is shown this once, signs in, and is out once it is revoked', async () => {
     const page = await signIn('ada', '/console/people');
-    await press(page, 'Issue a token …');
-    const dialog = page.getByRole('dialog', { name: 'Issue a named token' });
+    await press(page, 'Make a token …');
+    const dialog = page.getByRole('dialog', { name: 'Make a named token' });
     await dialog.getByLabel(/^Name/).fill('nightly');
     await dialog.getByLabel(/operator:/).check();
     await dialog.getByLabel('Where').selectOption('all');
-    await dialog.getByRole('button', { name: 'Issue it' }).click();
+    await dialog.getByRole('button', { name: 'Make it' }).click();
     const token = (await dialog.locator('pre').textContent()) ?? '';
     expect(token).toMatch(/^exo_/);
     await dialog.getByRole('button', { name: 'Close' }).click();
@@ -245,7 +247,7 @@ describe('an admin', () => {
 
     const { page: program } = await pass.openLoggedOut('/console/people');
     await program.getByLabel('Operator token').fill(token);
-    await press(program, 'Log in');
+    await press(program, 'Sign in with the token');
     await says(program, 'operator at all locations');
     await press(page, 'Revoke nightly');
     await press(page, /^Revoke$/);
@@ -287,7 +289,7 @@ describe('an admin', () => {
   });
 });
 
-it('logging out everywhere ends the open board of another browser, at another process, within five seconds', async () => {
+it('signing out everywhere ends the open board of another browser, at another process, within five seconds', async () => {
   const desk = await signIn('vera', '/console/people');
   await heading(desk, 'People');
   const phone = await signIn('vera');
@@ -301,9 +303,9 @@ it('logging out everywhere ends the open board of another browser, at another pr
   }))`);
   await until(async () => (await phone.evaluate('window.isOpen')) === true);
 
-  await desk.getByRole('button', { name: 'Log out everywhere …' }).click();
+  await desk.getByRole('button', { name: 'Sign me out everywhere …' }).click();
   const at = Date.now();
-  await press(desk, /^Log out everywhere$/);
+  await press(desk, /^Sign me out everywhere$/);
   const ms = Number(await phone.evaluate('window.ended')) - at;
   expect(ms).toBeLessThan(SOON_MS);
   await desk.getByRole('link', { name: 'Sign in' }).waitFor();

@@ -71,7 +71,7 @@ it('a restaurant is added by the wizard, gets a token, and takes a test order', 
   await page.getByRole('heading', { level: 1, name: 'Trattoria Nord' }).waitFor();
   await says(page, 'club-9 is stored.');
   await press(page, 'Test connection');
-  await says(page, /^not tested/);
+  await says(page, /^settings read/);
   expect(await askAxe(page)).toEqual([]);
 
   await press(page, 'Make a token …');
@@ -142,7 +142,7 @@ it('an integrator alone sees only the locations, and can add one', async () => {
   const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
   const { page } = await pass.openLoggedOut('/console/');
   await page.getByLabel('Operator token').fill(issued.token);
-  await press(page, 'Log in');
+  await press(page, 'Sign in');
   await page.getByRole('heading', { level: 1, name: 'Locations' }).waitFor();
   const pages = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
   expect(pages).toEqual(['Locations', 'People']);

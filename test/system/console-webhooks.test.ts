@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { everything } from './in-page.ts';
+import { askAxe } from './open-browser.ts';
 import { openConsole, type Console } from './open-console.ts';
 import { runShownCommand } from './run-shown-command.ts';
 
@@ -31,6 +32,7 @@ afterAll(async () => {
 
 const rowOf = (page: Page, nth: number) => page.getByRole('table').getByRole('row').nth(nth);
 const standing = (page: Page) => page.getByRole('region', { name: 'Why was this dropped?' });
+const count = async (): Promise<number> => (await pass.system.query('SELECT FROM webhooks')).length;
 const statusOf = async (id: string): Promise<unknown> => (await pass.system.order(id))?.['status'];
 
 describe('webhooks that were dropped', () => {
@@ -43,24 +45,22 @@ describe('webhooks that were dropped', () => {
     expect(new URL(page.url()).searchParams.get('outcome')).toBe('dropped');
     await rowOf(page, 4).getByRole('link').click();
 
-    await standing(page).getByText('It is signed with a different secret.').waitFor();
-    await page.getByText('It would be dropped.').waitFor();
-    const copy = page.getByRole('button', { name: /^Copy: the command: Write all settings, corrected/ });
+    await standing(page).getByText("The signature does not match this location's secret.").waitFor();
+    await page.getByText('It would be dropped again.').waitFor();
+    const copy = page.getByRole('button', { name: /^Copy: the command: Enter “secret” again/ });
     await copy.click();
     await page.getByText(/copied$/).waitFor({ state: 'attached' });
     const command = String(await page.evaluate('navigator.clipboard.readText()'));
-    expect(command).toBe(
-      'expediter location put --location club-1 --integration standard --settings - < settings.json',
-    );
+    expect(command).toBe('expediter location change --settings - club-1 < settings.json');
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })"); // as by plain http
     await copy.click();
     await page.getByText('Not copied: select the text').waitFor();
-    const settings = JSON.stringify({ ordersUrl: pos.ordersUrl, secret: RIGHT });
+    const settings = JSON.stringify({ secret: RIGHT });
     const ended = await runShownCommand(command, { env: pass.system.env, files: { 'settings.json': settings } });
     expect(ended).toMatchObject({ code: 0 });
 
     await page.reload();
-    await standing(page).getByText('The cause has been fixed.').waitFor();
+    await standing(page).getByText('The cause is fixed.').waitFor();
     await page
       .getByRole('region', { name: 'What a replay would read' })
       .getByRole('link', { name: 'order-1' })
@@ -117,13 +117,45 @@ describe('webhooks that were dropped', () => {
     await page.getByRole('region', { name: /^Confirmed 4/ }).waitFor();
     await page.getByText('Nothing needs a person.').waitFor();
   });
+
+  it('are chosen by hand, and only they are replayed', async () => {
+    const { page } = await pass.open('/console/webhooks?outcome=applied');
+    await rowOf(page, 3).waitFor();
+    expect(await askAxe(page)).toEqual([]);
+    for (const nth of [1, 3]) await rowOf(page, nth).getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Replay 2 …' }).click();
+    const run = page.getByRole('region', { name: /^Dry run/ });
+    await run.getByRole('row').nth(2).waitFor();
+    expect(await run.getByRole('row').count()).toBe(1 + 2);
+    await run.getByRole('button', { name: 'Replay 2 …' }).click();
+    const before = await count();
+    await page.getByRole('dialog', { name: 'Replay 2 webhooks?' }).getByRole('button', { name: 'Replay 2' }).click();
+    await page
+      .getByRole('region', { name: /^Replay: results/ })
+      .getByRole('row')
+      .nth(2)
+      .waitFor();
+    expect(await count()).toBe(before + 2);
+  });
+
+  it('come to the list while it is open, and move no row that somebody reads', async () => {
+    const { page } = await pass.open('/console/webhooks');
+    await rowOf(page, 1).getByRole('checkbox').check();
+    const read = await rowOf(page, 1).textContent();
+    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId: 'order-1', status: 'IN_PROGRESS' });
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    expect((await rowOf(page, 1).textContent())?.slice(0, 8)).toBe(read?.slice(0, 8));
+    await page.getByRole('button', { name: 'Show 1 new' }).click();
+    await rowOf(page, 1).getByText('applied').waitFor();
+    expect(await rowOf(page, 2).getByRole('checkbox').isChecked()).toBe(true);
+  });
 });
 
 describe('what came in a webhook', () => {
   it('is neither on the page nor in what it fetched until it is revealed', async () => {
     const { page, answers } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
-    await page.getByText('Solved: the outcome of its replay').waitFor();
+    await page.getByText(/^Solved\. Its replay/).waitFor();
     for (const text of [await page.evaluate(everything), (await answers()).join('')]) {
       expect(text).not.toContain(REASON);
       expect(text).not.toContain('webhook-signature":');
@@ -145,7 +177,7 @@ describe('what came in a webhook', () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
-    await run.getByRole('row', { name: /It is not signed/ }).waitFor();
+    await run.getByRole('row', { name: /Not signed/ }).waitFor();
     await page.getByRole('table').last().getByRole('row').nth(1).getByRole('link').click();
     await page.getByRole('button', { name: 'Reveal headers and body' }).click();
     const shown = page.getByRole('region', { name: 'Body', exact: true });
