@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import { Keys } from './keys.tsx';
 import { Outage } from './outage.tsx';
 import { announced } from './parts/announce.ts';
@@ -28,11 +28,6 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const [isSearching, setSearching] = useState(false);
   const search = useCallback(() => setSearching(!onlyConfigures()), []);
   const [problem, setProblem] = useState(signInProblem);
-  const nav = useRef<HTMLElement>(null);
-  // A narrow screen may not show all links, so the current one is scrolled into view.
-  useEffect(() => {
-    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [path]);
   const leave = (): void =>
     void logOut().catch(({ message }: Error) => setProblem(`You are still logged in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
@@ -54,7 +49,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           <img src="/console/icon.svg" alt="" width="24" height="24" />
           The pass
         </a>
-        <nav aria-label="Pages" ref={nav}>
+        <nav aria-label="Pages">
           {PAGES.filter(({ needs }) => may(needs, { anywhere: true })).map(({ href, name }) => (
             <a key={href} href={href} aria-current={isHere(href) ? 'page' : undefined}>
               {name}

@@ -12,6 +12,7 @@ import type * as feed from '../src/core/orders/board-feed.ts';
 import type * as orders from '../src/core/orders/list-orders.ts';
 import type * as story from '../src/core/orders/order-timeline.ts';
 import type * as board from '../src/core/orders/read-board.ts';
+import type * as search from '../src/core/orders/search.ts';
 import type * as scorecards from '../src/core/orders/read-scorecards.ts';
 import type * as attention from '../src/core/orders/sample-attention.ts';
 import type * as doubt from '../src/core/placements/resolve-doubt.ts';
@@ -74,16 +75,10 @@ export type Replayed = Answer<typeof replay.Replayed>;
 export type ReplayMany = Request<typeof requests.ReplayMany>;
 export type ReplayedMany = Answer<typeof replays.ReplayedMany>;
 
-export type ListedLocations = { locations: ListedLocation[] };
-export type ListedLocation = Answer<typeof locations.SeenLocation> & Paused;
-export type ShownLocation = Answer<typeof location.ShownLocation> & Paused & About & Care;
-type Paused = { pausedReason: string | null; pausedBy: string | null };
-type About = { address: string | null; backOfficeUrl: string | null };
-export type Care = {
-  case: { holder: string; takenAt: string } | null;
-  snoozedUntil: string | null;
-  notes: { at: string; by: string; text: string }[];
-};
+export type ListedLocations = Answer<typeof locations.ListedLocations>;
+export type ListedLocation = ListedLocations['locations'][number];
+export type ShownLocation = Answer<typeof location.ShownLocation>;
+export type Care = Pick<ShownLocation, 'case' | 'snoozedUntil' | 'notes'>;
 export type CheckedLocation = Answer<typeof check.CheckedLocation>;
 export type ChangedLocation = Answer<typeof put.ChangedLocation>;
 export type LocationChange = ChangedLocation['changes'][number];
@@ -101,8 +96,8 @@ export type OperatorToken = Answer<typeof named.OperatorToken>;
 export type OperatorGrant = Answer<typeof grants.OperatorGrant>;
 export type ActiveSession = Answer<typeof sessions.ActiveSession>;
 export type OwnSession = ActiveSession & { current: boolean };
-export type ListedActions = { actions: ListedAction[]; next: string | null };
-export type ListedAction = Answer<typeof actions.ListedAction> & { callOutCode: string | null };
+export type ListedActions = Answer<typeof actions.ListedActions>;
+export type ListedAction = ListedActions['actions'][number];
 export type RecordedAction = Answer<typeof actions.RecordedAction> & { callOutCode?: string | null };
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;
@@ -111,14 +106,4 @@ export type Scorecard = Scorecards['scorecards'][number];
 export type Traffic = Answer<typeof traffic.ReadTraffic>;
 export type SpillAnswer = Answer<typeof spill.SpillAnswer>;
 export type Problem = Answer<typeof answers.Problem>;
-export type Found = {
-  orders: {
-    serviceOrderId: string;
-    callOutCode: string | null;
-    locationId: string | null;
-    placement: BoardOrder['placement'];
-    signalledAt: string;
-  }[];
-  locations?: { locationId: string; name: string | null }[];
-  webhooks?: { webhookId: string; locationId: string; receivedAt: string; outcome: WebhookOutcome }[];
-};
+export type Found = Answer<typeof search.FoundOrders> & Partial<Answer<typeof search.Found>>;

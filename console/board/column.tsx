@@ -5,7 +5,7 @@ import { board, follow, isThere } from './live-board.ts';
 import { TicketLink } from './ticket-link.tsx';
 
 /** Height in pixels of a ticket and the gap below it. Must match board.css. */
-const ROW = { beside: 140, alone: 106 };
+const ROW = { beside: 123, alone: 106 };
 
 /**
  * A column of tickets. Arrow keys move the focus. Tab reaches only the current ticket, so this ticket is rendered even

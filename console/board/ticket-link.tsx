@@ -1,6 +1,6 @@
 import { now } from '../parts/clock.ts';
 import { pageOf } from '../parts/page-of.ts';
-import { ShortId } from '../parts/short-id.tsx';
+import { OrderName } from '../parts/order-name.tsx';
 import { showMoney } from '../parts/show-money.ts';
 import { age, due, ended } from './due.ts';
 import { itemsThatFit, linesOf } from './items-that-fit.ts';
@@ -11,7 +11,7 @@ import { wrongWith } from './wrong-with.ts';
 /** Time for which a ticket is highlighted after it moved. Must match the animation in board.css. */
 const MOVED_MS = 2_500;
 /** Space below the order number: lines, and characters per line in the narrowest column. Must match board.css. */
-const SPACE = { beside: { lines: 5, chars: 18 }, alone: { lines: 3, chars: 44 } };
+const SPACE = { beside: { lines: 4, chars: 18 }, alone: { lines: 3, chars: 44 } };
 
 /** A line of bold text fits this many fewer characters. */
 const BOLD_CHARS = 2;
@@ -33,7 +33,7 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   const tone = wrong?.needsPerson ? wrong.tone : (promise?.tone ?? 'plain');
   const space = isAlone ? SPACE.alone : SPACE.beside;
   const taken =
-    linesOf(where, space.chars) +
+    (wrong?.needsPerson ? 1 : linesOf(where, space.chars)) +
     (wrong === undefined ? 0 : linesOf(wrong.words, space.chars - BOLD_CHARS)) +
     (end === undefined ? 0 : 1);
   return (
@@ -45,17 +45,13 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
     >
       <b class="ticket-time">{promise?.words ?? end ?? (endedAt === null ? old : `took ${old}`)}</b>{' '}
       <span class="ticket-id">
-        {order.callOutCode === null ? (
-          <ShortId id={id} />
-        ) : (
-          <span title={id}>
-            {order.callOutCode} <span class="short-id-head">{id}</span>
-          </span>
-        )}
+        <OrderName id={id} code={order.callOutCode} />
       </span>{' '}
       {ordered !== null && <span class="ticket-sum">{showMoney(ordered.total, ordered.currency)}</span>}{' '}
       <span class="ticket-body">
-        <span class="ticket-where">{where}</span>{' '}
+        <span class="ticket-where" title={where}>
+          {where}
+        </span>{' '}
         {wrong !== undefined && <b class={`ticket-wrong ${wrong.tone}`}>{wrong.words}</b>}{' '}
         {ordered !== null && (
           <span class="ticket-items">

@@ -40,7 +40,11 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
       beside={
         value !== undefined && (
           <>
-            <CopyButton text={serviceOrderId} label="the order id" shows={<ShortId id={serviceOrderId} />} />
+            <CopyButton
+              text={serviceOrderId}
+              label={`the order id ${serviceOrderId}`}
+              shows={<ShortId id={serviceOrderId} />}
+            />
             <States story={value} />
           </>
         )

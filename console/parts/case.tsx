@@ -73,15 +73,13 @@ export function CaseAndNotes({
             </button>
           )}
           {taken !== null && (
-            <>
-              <button type="button" onClick={() => setDialog('hand over')}>
-                Hand over …
-              </button>
-              <button type="button" onClick={() => setDialog('close')}>
-                Close the case …
-              </button>
-            </>
+            <button type="button" onClick={() => setDialog('hand over')}>
+              Hand over …
+            </button>
           )}
+          <button type="button" onClick={() => setDialog('close')}>
+            Close the case …
+          </button>
           {isSnoozed ? (
             <button
               type="button"
@@ -193,6 +191,7 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
   };
   return (
     <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
+      <p>A failure, a conflict or a change then leaves the board. A later problem appears again.</p>
       <div class="case-form">
         <label htmlFor="case-close">What was done, without member data (optional)</label>
         <textarea

@@ -49,7 +49,7 @@ describe('what needs a person', () => {
       [/^In doubt 1/, ids.doubtful, `/console/orders/${ids.doubtful}`],
       [/^Conflicts 1/, ids.conflicting, `/console/orders/${ids.conflicting}`],
       [/^Failed today 1/, ids.refused, `/console/orders/${ids.refused}`],
-      [/^Held 1/, ids.held, `/console/orders/${ids.held}`],
+      [/^On hold 1/, ids.held, `/console/orders/${ids.held}`],
       [/^Silent locations 1/, friday.silent, `/console/locations/${friday.silent}`],
       [
         /^Dropped webhooks 5/,
@@ -57,7 +57,7 @@ describe('what needs a person', () => {
         `/console/webhooks?outcome=dropped&location=${friday.misconfigured}`,
       ],
     ] as const) {
-      const found = page.getByRole('region', { name: group }).getByRole('link', { name: new RegExp(`^${link}`) });
+      const found = page.getByRole('region', { name: group }).getByRole('link', { name: new RegExp(link) });
       await found.waitFor();
       expect(await found.getAttribute('href')).toBe(leadsTo);
     }
@@ -112,15 +112,18 @@ describe('what needs a person', () => {
     await until(async () => ((box) => (box?.x ?? 0) + (box?.width ?? 999))(await tab.boundingBox()) <= NARROW.width);
   });
 
-  it('is put aside once it was looked at, until it is asked for', async () => {
+  it('leaves the board for everybody once its case is closed, until it is asked for', async () => {
     const { page } = await pass.open();
     const failed = page.getByRole('region', { name: /^Failed today/ });
-    const order = failed.getByRole('link', { name: new RegExp(`^${friday.ids.refused}`) });
+    const order = failed.getByRole('link', { name: new RegExp(friday.ids.refused) });
     await order.waitFor();
-    await failed.getByRole('button', { name: /^Put aside/ }).click();
+    await failed.getByRole('button', { name: /^Case of/ }).click();
+    await page.getByRole('button', { name: 'Close the case …' }).click();
+    await page.getByRole('button', { name: 'Close the case', exact: true }).click();
+    await page.getByRole('button', { name: 'Back to the board' }).click();
     await order.waitFor({ state: 'detached' });
     await page.reload();
-    await failed.getByRole('button', { name: 'Show 1 put aside' }).click();
+    await failed.getByRole('button', { name: 'Show 1 snoozed or closed' }).click();
     await order.waitFor();
   });
 });
@@ -139,14 +142,14 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'the list of orders',
     async (page) => {
       await page.goto('/console/orders?open=true');
-      await text(page, friday.ids.cooking);
+      await page.getByRole('link', { name: new RegExp(friday.ids.cooking) }).waitFor();
     },
   ],
   [
     'an order',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.done}`);
-      await text(page, 'The order has ended');
+      await text(page, 'Member notified: picked up');
     },
   ],
   [
@@ -160,7 +163,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order with a conflict',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.conflicting}`);
-      await text(page, 'Check this order');
+      await text(page, 'The POS contradicts what the member was told');
     },
   ],
   [
@@ -175,7 +178,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order in doubt',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.doubtful}`);
-      await press(page, 'Enter what you saw');
+      await press(page, 'Say what you saw');
       await text(page, 'The ticket is there');
       await page.getByText('The ticket is there').click();
     },

@@ -64,9 +64,9 @@ describe('an order in doubt', () => {
     await reaches(serviceOrderId, 'in_doubt');
     const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
     await standing(page)
-      .getByText(/^Your answer is needed/)
+      .getByText(/^We do not send it twice\. Is [A-Z]\d+ at the POS\?$/)
       .waitFor();
-    await page.getByRole('button', { name: 'Enter what you saw' }).click();
+    await page.getByRole('button', { name: 'Say what you saw' }).click();
     return { page, serviceOrderId };
   }
 
@@ -105,7 +105,7 @@ describe('an order to be cancelled', () => {
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     await dialog.getByRole('button', { name: 'Cancel the order' }).click();
-    await says(page, 'An operator requested the cancellation');
+    await says(page, 'OPERATOR_TOKEN cancelled the order');
     await says(page, 'Member sees cancelled');
     expect(pos.tickets.find((each) => each.serviceOrderId === serviceOrderId)?.cancelled).toEqual({});
     expect(pass.system.logged.join('')).toContain('"action":"cancel"');
@@ -129,7 +129,7 @@ describe('an order to be cancelled', () => {
       const needs = page.getByRole('list', { name: /^Cancel by phone/ });
       await needs.getByText(`ticket ${ticket?.providerOrderId}`).click();
       await standing(page).getByText(`Cancel it by phone: bar-1, ticket ${ticket?.providerOrderId}`).waitFor();
-      await says(page, 'The member cancelled the order');
+      await says(page, 'Cancellation requested by the member');
       await page.getByRole('button', { name: 'Enter the answer' }).click();
       await page.getByText(said, { exact: true }).click();
       await page.getByRole('button', { name: does }).click();

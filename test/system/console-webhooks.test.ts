@@ -115,7 +115,7 @@ describe('webhooks that were dropped', () => {
 
     await page.getByRole('link', { name: 'Board' }).click();
     await page.getByRole('region', { name: /^Confirmed 4/ }).waitFor();
-    await page.getByText('Nothing needs a person.').waitFor();
+    await page.getByText('Nothing needs you.').waitFor();
   });
 
   it('are chosen by hand, and only they are replayed', async () => {

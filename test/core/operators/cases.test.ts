@@ -74,7 +74,14 @@ it('watchers of the board see at once who has a case, and nothing of other locat
   const nobody = { holder: null, takenAt: null };
   await until(() => (cases() as unknown[]).length === 2);
   expect(cases()).toEqual([
-    { kind: 'location', id: 'club-1', locationId: 'club-1', ...nobody, closedAt: null, snoozedUntil: expect.any(String) },
+    {
+      kind: 'location',
+      id: 'club-1',
+      locationId: 'club-1',
+      ...nobody,
+      closedAt: null,
+      snoozedUntil: expect.any(String),
+    },
     {
       kind: 'order',
       id: 'order-1',
