@@ -46,7 +46,8 @@ export type Connections = {
   watch(server: Server): void;
   /** The unfinished response of the current request on this connection. */
   responseOn(socket: Socket): ServerResponse | undefined;
-  responsesOf(server: Server): ServerResponse[];
+  /** From now on every answer says `Connection: close`: no sender may reuse its connection. */
+  endReuse(): void;
   /** A server's connections that have sent nothing yet. Node 24 waits for them when the server closes. */
   unusedOf(server: Server): Socket[];
   authenticate: Authenticate;
@@ -105,6 +106,7 @@ export function boundConnections(most: number, log: Log): Connections {
   const wouldKeepAlive = new WeakMap<ServerResponse, boolean>();
   const closed = { anonymous: 0, authenticated: 0 };
   let watched = 0;
+  let isEnding = false;
   let warnedAt = -Infinity;
 
   const forget = (socket: Socket): void => {
@@ -147,6 +149,7 @@ export function boundConnections(most: number, log: Log): Connections {
         const connection = open.get(socket);
         if (connection === undefined) return;
         connection.response = response;
+        if (isEnding) response.setHeader('connection', 'close');
         place(connection, undefined);
         response.once('close', () => {
           if (connection.response !== response) return;
@@ -161,8 +164,11 @@ export function boundConnections(most: number, log: Log): Connections {
       });
     },
     responseOn: (socket) => open.get(socket)?.response,
-    responsesOf: (server) =>
-      [...open.values()].flatMap((each) => (each.server === server ? (each.response ?? []) : [])),
+    endReuse() {
+      isEnding = true;
+      for (const { response } of open.values())
+        if (response?.headersSent === false) response.setHeader('connection', 'close');
+    },
     unusedOf: (server) =>
       [...open].flatMap(([socket, each]) => (each.server === server && socket.bytesRead === 0 ? [socket] : [])),
     authenticate(response, by) {

@@ -118,7 +118,9 @@ function caseOperations(kind: 'order' | 'location'): Operation[] {
       output: z.object({ ...params.shape, note: Note }),
       answer: 'The note.',
     },
-    body: z.strictObject({ text: Typed(1_000) }).meta({ examples: [{ text: 'The restaurant calls back at six.' }] }),
+    body: z
+      .strictObject({ text: Typed(1_000).meta({ description: 'The note.' }) })
+      .meta({ examples: [{ text: 'The restaurant calls back at six.' }] }),
     async run({ pool, by }, { text, ...input }) {
       const added = await addNote(pool, subjectOf(input), { by: by.name, text });
       return added && { [field]: idOf(input), note: added };

@@ -412,8 +412,8 @@ does not have. Before you put the file again, add the code of a new authorisatio
 const Pause = optional(
   z
     .strictObject({
-      minutes: z.int().min(1).max(10_080).optional(),
-      until: When.optional(),
+      minutes: z.int().min(1).max(10_080).optional().meta({ description: 'Resume automatically after these.' }),
+      until: When.optional().describe('Resume automatically at this time.'),
       reason: Typed(200).optional().meta({ description: 'For other operators.' }),
     })
     .refine(({ minutes, until }) => minutes === undefined || until === undefined, {

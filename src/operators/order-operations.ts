@@ -333,7 +333,7 @@ const findByMember = operation({
   },
   body: z
     .strictObject({
-      text: Typed(255),
+      text: Typed(255).meta({ description: 'What to find.' }),
       location: Id.optional().meta({ description: 'Only orders at this location.' }),
     })
     .meta({ examples: [{ text: '+4930123456' }] }),
@@ -359,7 +359,7 @@ const find = operation({
     output: Found,
     answer: 'At most 10 of each, orders newest first.',
   },
-  query: z.strictObject({ q: Typed(255).meta({ examples: ['K472'] }) }),
+  query: z.strictObject({ q: Typed(255).meta({ description: 'What to find.', examples: ['K472'] }) }),
   run: ({ pool, within }, { q }) => search(pool, q, within()),
   print: foundInWords,
   command: {

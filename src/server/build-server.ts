@@ -5,7 +5,7 @@ import type { Registry } from '../core/domain/provider.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';
 import { loadGraphqlRequest } from '../core/placements/fetch-order-data.ts';
-import { boundConnections, mostConnections } from '../http/bound-connections.ts';
+import { boundConnections, mostConnections, type Connections } from '../http/bound-connections.ts';
 import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';
 import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
@@ -90,7 +90,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
     parts,
     listen: listeners.listen,
     start,
-    drain: () => drain(config, log, { stop, listeners }),
+    drain: () => drain(config, log, { stop, listeners, connections }),
   };
 }
 
@@ -169,9 +169,10 @@ async function loadForOrders(log: FastifyBaseLogger, stopping: AbortSignal): Pro
 async function drain(
   config: Pick<Config, 'DRAIN_DELAY_MS' | 'DRAIN_FINISH_MS'>,
   log: FastifyBaseLogger,
-  { stop, listeners }: { stop: () => Promise<void>; listeners: Listeners },
+  { stop, listeners, connections }: { stop: () => Promise<void>; listeners: Listeners; connections: Connections },
 ): Promise<void> {
   log.info('draining');
+  connections.endReuse();
   // Calls to a POS that are still running at the deadline are abandoned. Another process continues their orders.
   const late = sleep(config.DRAIN_DELAY_MS + config.DRAIN_FINISH_MS, false, { ref: false });
   const inTime = await Promise.race([stop().then(() => true), late]);

@@ -89,10 +89,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   });
   connections.watch(app.server);
   app.addHook('preClose', async () => {
-    // No sender may reuse its connection. Fastify sets the same header on answers that begin after the close.
-    for (const response of connections.responsesOf(app.server)) {
-      if (!response.headersSent) response.setHeader('connection', 'close');
-    }
+    connections.endReuse();
     // Unused connections stay open briefly: a load balancer opens them in advance, and may have just sent a request.
     setTimeout(() => {
       for (const socket of connections.unusedOf(app.server)) socket.destroy();

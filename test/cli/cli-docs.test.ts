@@ -93,6 +93,7 @@ describe('as docs/cli.md has it', () => {
   const FILES: Record<string, string> = {
     'club-1.json': '{"ordersUrl": "http://127.0.0.1:9/", "unsigned": true}',
     'member-id.txt': 'member-42\n',
+    'member.txt': 'Ada Lovelace\n',
     'locations/club-1.yaml':
       'id: club-1\nintegration: standard\nsettings: {ordersUrl: http://127.0.0.1:9/applied, unsigned: true}\n',
   };

@@ -71,8 +71,8 @@ describe('expediter order list', () => {
 
   it('shows a table, what waits for a person, and how to go on', async () => {
     const { out } = await cli('order', 'list', '--limit', '3');
-    expect(out).toMatch(/^order {4,}signalled .*location .*placement/);
-    expect(out).toMatch(/^order-2 .*in doubt: needs you.*the POS may have it$/m);
+    expect(out).toMatch(/^code {2}order {4,}signalled .*location .*placement/);
+    expect(out).toMatch(/^K472 {2}order-2 .*in doubt: needs you.*the POS may have it$/m);
     expect(out).toMatch(/\nThere may be more: --after order-2\n$/);
     expect((await cli('order', 'list', '--status', 'failed')).out).toBe('No orders match.\n');
   });

@@ -348,6 +348,8 @@ describe('SIGTERM', () => {
     await until(() => main.output().includes('draining'));
     expect((await fetch(`${main.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${main.url}/healthz`)).status).toBe(200);
+    const ping = await fetch(url, { method: 'POST', body: '{"eventType":"ping"}' });
+    expect([ping.status, ping.headers.get('connection')]).toEqual([200, 'close']);
     expect(await main.exited).toBe(0);
     const answers = await Promise.all(sent);
     const accepted = orders.filter((_, i) => answers[i]?.status === 200);
