@@ -80,16 +80,23 @@ function draw() {
   document.title = callOutCode === undefined ? title : `${title} · ${callOutCode}`;
   document.body.dataset.news = news ?? '';
   write('kind', { pickup: 'Pickup', delivery: 'Delivery', unknown: 'Your order' }[fulfillment]);
-  const expected = fulfillment === 'delivery' ? order.estimatedDeliveryAt : order.estimatedReadyAt;
-  const asked = requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(requestedAt)}`;
-  const wanted = expected === undefined ? asked : `Expected at ${inWords(expected)}`;
+  const wanted = requestedAt === undefined ? 'As soon as possible' : `Wanted for ${inWords(requestedAt)}`;
   write('wanted', news === 'bad' || fulfillment === 'unknown' ? '' : wanted);
-  write('title', title);
-  write('text', reason ?? text);
+  const estimate = estimateInWords();
+  write('title', estimate ?? title);
+  write('text', reason ?? (estimate === undefined ? text : `${title}. ${text}`));
   write('code', callOutCode ?? '');
   // Every order that was fetched has a code. If a live message has none, the order could not be fetched.
   element('stub').hidden = sequence > 0 && callOutCode === undefined;
   drawSteps(news === 'bad' ? ['placed', memberState] : STEPS[fulfillment]);
+}
+
+/** What a member wants to know first: when. An estimate that has passed is no news. */
+function estimateInWords() {
+  const { memberState, fulfillment, estimatedReadyAt, estimatedDeliveryAt } = order;
+  const [at, words] = fulfillment === 'delivery' ? [estimatedDeliveryAt, 'With you'] : [estimatedReadyAt, 'Ready'];
+  if (at === undefined || memberState === 'ready_for_pickup' || ENDS.includes(memberState)) return undefined;
+  return new Date(at) > new Date() ? `${words} at about ${inWords(at)}` : undefined;
 }
 
 function drawSteps(steps) {
@@ -100,7 +107,11 @@ function drawSteps(steps) {
     item.append(WORDS[step][0], document.createElement('i'));
     item.classList.toggle('done', nth < now || (nth === now && ENDS.includes(step)));
     if (nth === now) item.setAttribute('aria-current', 'step');
-    if (nth === now && since !== undefined) item.append(inWords(since));
+    if (nth === now && since !== undefined) {
+      const time = document.createElement('time');
+      time.append(inWords(since));
+      item.append(time);
+    }
     return item;
   });
   element('steps').replaceChildren(...items);

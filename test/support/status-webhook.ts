@@ -5,6 +5,7 @@ export function statusWebhook(order: {
   status: string;
   reason?: string;
   trackingUrl?: string;
+  estimatedReadyAt?: string;
 }): object {
   return {
     eventType: 'order.status',
@@ -13,6 +14,7 @@ export function statusWebhook(order: {
       ...(order.providerOrderId !== undefined && { id: order.providerOrderId }),
       status: order.status,
       ...(order.reason !== undefined && { reason: order.reason }),
+      ...(order.estimatedReadyAt !== undefined && { estimatedReadyAt: order.estimatedReadyAt }),
       ...(order.trackingUrl !== undefined && { trackingUrl: order.trackingUrl }),
     },
   };

@@ -168,6 +168,19 @@ describe('a member', () => {
     await says(page, 'Order sent');
   });
 
+  it('reads the estimate first, until it has passed or the food is ready', async () => {
+    const { page, serviceOrderId } = await follow('pickup', { locale: 'en-US' });
+    const estimatedReadyAt = new Date(Date.now() + 12 * 60_000).toISOString();
+    await post(webhook, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS', estimatedReadyAt }));
+    await page.getByRole('heading', { level: 1, name: /^Ready at about \d\d:\d\d [AP]M$/ }).waitFor();
+    await page.getByText(/^Being prepared\. The kitchen/).waitFor();
+    const time = page.locator('[aria-current="step"] time');
+    expect((await time.boundingBox())?.height, 'the time is one line').toBeLessThan(30);
+    await isFine(page);
+    await report(serviceOrderId, 'READY');
+    await says(page, 'Ready for pickup');
+  });
+
   it.each([
     ['FAILED', 'Order failed', 'The kitchen is closed'],
     ['CANCELLED', 'Cancelled', 'Out of burgers'],
