@@ -59,7 +59,7 @@ export function Login() {
         <p id="token-problem" class="problem" role="alert">
           {problem}
         </p>
-        <button type="submit" class={ways.value === true ? '' : 'primary'} disabled={busy}>
+        <button type="submit" class={ways.value === true ? 'button' : 'button primary'} disabled={busy}>
           {ways.value === true ? 'Sign in with the token' : 'Sign in'}
         </button>
       </form>

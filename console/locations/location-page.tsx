@@ -99,19 +99,19 @@ function Shown({
     <>
       <div class="locations-beside">
         {isNew && <Connection location={location} onDone={loaded.again} />}
-        <Now location={location} onDone={loaded.again} />
+        <div>
+          <Now location={location} onDone={loaded.again} />
+          {!isNew && <Reach location={location} />}
+        </div>
         {!isNew && (
-          <div>
-            <Reach location={location} />
-            <CaseAndNotes
-              path={`/locations/${encodeURIComponent(locationId)}`}
-              case={location.case}
-              snoozedUntil={location.snoozedUntil}
-              notes={location.notes}
-              mayAct={may('operator', locationId)}
-              reload={loaded.again}
-            />
-          </div>
+          <CaseAndNotes
+            path={`/locations/${encodeURIComponent(locationId)}`}
+            case={location.case}
+            snoozedUntil={location.snoozedUntil}
+            notes={location.notes}
+            mayAct={may('operator', locationId)}
+            reload={loaded.again}
+          />
         )}
       </div>
       {!isNew && <Connection location={location} onDone={loaded.again} />}
@@ -240,7 +240,7 @@ function Orders({ location }: { location: ShownLocation }) {
 function Reach({ location: { contacts, address, backOfficeUrl, integration } }: { location: ShownLocation }) {
   if (contacts.length === 0 && address === null && backOfficeUrl === null) return null;
   return (
-    <section class="sheet" aria-labelledby="location-reach">
+    <section class="sheet locations-reach" aria-labelledby="location-reach">
       <h2 id="location-reach">The restaurant</h2>
       <dl class="locations-facts">
         {contacts.map((contact) => (

@@ -132,7 +132,7 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
           onChoose={(by) => change({ by })}
         />
       </FoldedFilters>
-      <output class="faint">
+      <output class="faint locations-count">
         {found.length === all.length ? all.length : `${found.length} of ${all.length}`}
         {all.length === 1 ? ' location' : ' locations'}
       </output>

@@ -4,6 +4,7 @@ import { announce } from '../parts/announce.ts';
 import { Choice } from '../parts/choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
 import type { ListedLocation, PausedLocation } from '../wire.ts';
+import './locations.css';
 import { PAUSES, pauseOf } from './pause.ts';
 
 type Place = Pick<ListedLocation, 'locationId' | 'timeZone'>;
@@ -27,7 +28,7 @@ export function PauseDialog({ locations, onDone, onClose }: About) {
         New orders, and orders without a ticket, wait. Nothing is lost, and no order runs out of time during the pause.
         Orders that are at the POS continue.
       </p>
-      <div class="filters">
+      <div class="pause">
         <Choice id="pause-length" label="How long" value={length} options={PAUSES} onChoose={setLength} />
         <div class="field">
           <label htmlFor="pause-reason">Why, for colleagues</label>

@@ -42,7 +42,7 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   return (
     <>
       <div class="scroll-x webhooks-scroll">
-        <table>
+        <table class="lines">
           <thead>
             <tr>
               <th scope="col">Webhook</th>
@@ -57,8 +57,8 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={about.webhookId} />
                 </th>
-                <td>{about.locationId}</td>
-                <td>
+                <td data-name="Location">{about.locationId}</td>
+                <td data-name="Outcome">
                   <Badge tone="warn">cannot be replayed</Badge>
                 </td>
                 <td>{explainRefusal(about, about).what}</td>
@@ -69,8 +69,8 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={each.webhookId ?? each.replayOf} />
                 </th>
-                <td>{each.locationId}</td>
-                <td>
+                <td data-name="Location">{each.locationId}</td>
+                <td data-name="Outcome">
                   <Badge tone={OUTCOME_TONES[each.outcome]}>{each.outcome}</Badge>
                 </td>
                 <td>

@@ -145,13 +145,15 @@ function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | und
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
       </td>
-      <td class="webhooks-orders">
-        {orders.slice(0, ORDERS_SHOWN).map(({ serviceOrderId, callOutCode }) => (
-          <a key={serviceOrderId} href={pageOf.order(serviceOrderId)}>
-            <OrderName id={serviceOrderId} code={callOutCode} />
-          </a>
-        ))}
-        {orders.length > ORDERS_SHOWN && <span class="webhooks-about">+{orders.length - ORDERS_SHOWN}</span>}
+      <td>
+        <span class="webhooks-orders">
+          {orders.slice(0, ORDERS_SHOWN).map(({ serviceOrderId, callOutCode }) => (
+            <a key={serviceOrderId} href={pageOf.order(serviceOrderId)}>
+              <OrderName id={serviceOrderId} code={callOutCode} />
+            </a>
+          ))}
+          {orders.length > ORDERS_SHOWN && <span class="webhooks-about">+{orders.length - ORDERS_SHOWN}</span>}
+        </span>
       </td>
       <td>
         {locationId} <span class="webhooks-about">{integration}</span>

@@ -10,7 +10,7 @@ import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
-const LIMIT_BYTES = 150_000;
+const LIMIT_BYTES = 160_000;
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -207,7 +207,7 @@ describe('every answer under /console', () => {
 });
 
 describe('the console', () => {
-  it('is under 150 kB as it is sent, with everything that it may load', () => {
+  it('is under 160 kB as it is sent, with everything that it may load', () => {
     const sent = names.filter((name) => name.endsWith('.br') && !name.startsWith('licences'));
     expect(sent.length).toBeGreaterThan(5);
     const bytes = sent.reduce((sum, name) => sum + readFileSync(`${BUILT}/${name}`).length, 0);
