@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import buildConsole from '../scripts/build-console.ts';
-import { onChange } from './on-change.ts';
+import { onChange } from '../src/cli/on-change.ts';
 import { runService, type RunService, type Service } from './run-service.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));

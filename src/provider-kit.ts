@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * The `expediter-kit` package: functions and types for a provider that is a package of its own and is loaded with
  * `PROVIDER_MODULES`. See docs/writing-a-provider.md.

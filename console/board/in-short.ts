@@ -12,6 +12,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   order_missing_yet: 'not at the platform yet',
   order_missing: 'not at the platform',
   order_id_invalid: 'id is invalid',
+  order_skipped: 'skipped by the mapper',
   order_unreadable: 'order not readable',
   order_mapper_threw: 'order mapper failed',
   refused_by_postgres: 'order cannot be stored',

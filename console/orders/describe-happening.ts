@@ -275,11 +275,15 @@ function published({ sequence }: Message, at: string, { live }: ShownOrder): Sto
   };
 }
 
-function finished({ state, problem }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
+function finished({ state, problem, cause }: ShownOrder['placement'], { order }: ShownOrder): StoryLine {
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
-  if (state === 'withdrawn') return { sentence: 'Cancelled before it reached the POS', tone: 'warn', more: [] };
+  const more = problem === null ? [] : [problem];
+  if (state === 'withdrawn') {
+    const sentence = cause?.code === 'order_skipped' ? 'The order is not for us' : 'Cancelled before it reached the POS';
+    return { sentence, tone: 'warn', more };
+  }
   const sentence = order === null ? 'The order failed, but can be retried' : 'The order failed, which is final';
-  return { sentence, tone: 'bad', more: problem === null ? [] : [problem] };
+  return { sentence, tone: 'bad', more };
 }
 
 function cancelFinished({ state, problem }: Cancellation, { order, placement }: ShownOrder): StoryLine {

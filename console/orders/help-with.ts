@@ -43,6 +43,9 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'Ask the platform team why it signalled an unknown order. If the platform has it now, retry the order.' },
   ],
   order_id_invalid: () => [{ say: 'Ask the platform team why it signalled an id that it rejects as invalid.' }],
+  order_skipped: () => [
+    { say: 'No action is needed, unless the order should be placed: correct the mapper, and retry the order.' },
+  ],
   order_unreadable: ({ issues }) => [
     { say: `Have the platform correct these fields, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
     { say: 'The order is fetched again every 30 seconds, and when the service starts with another mapping.' },

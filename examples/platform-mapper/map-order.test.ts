@@ -1,11 +1,11 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readCanonicalOrder } from 'expediter-platform';
+import { readCanonicalOrder, type OrderInput } from 'expediter-platform';
 import { errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
 import { purchases } from './purchases.ts';
 
 const [berlin, tokyo] = purchases as [Purchase, Purchase];
-const map = (purchase: Purchase) => toCanonicalOrder({ purchase });
+const map = (purchase: Purchase) => toCanonicalOrder({ purchase }) as OrderInput;
 
 describe('a purchase of Feast', () => {
   it('becomes a canonical order with nothing left out', () => {
@@ -45,7 +45,11 @@ describe('a purchase of Feast', () => {
   it('is held if its restaurant or handover is not mapped, and the error names the field', () => {
     const elsewhere = { ...berlin, restaurant: { ...berlin.restaurant, id: 99 } };
     throws(() => map(elsewhere), { code: 'location_unmapped', field: 'restaurant' });
-    throws(() => map({ ...berlin, handover: 'DINE_IN' }), { code: 'enum_unmapped', field: 'handover' });
+    throws(() => map({ ...berlin, handover: 'DRONE' }), { code: 'enum_unmapped', field: 'handover' });
+  });
+
+  it('is skipped if it is for a table', () => {
+    deepEqual(toCanonicalOrder({ purchase: { ...berlin, handover: 'DINE_IN' } }), { skipped: 'dine_in' });
   });
 
   it('is held if an amount is unreadable', () => {

@@ -5,6 +5,7 @@ import {
   mapEnum,
   mapLocation,
   phoneInCountry,
+  skip,
   timeInZone,
   timeSinceEpoch,
   toMinorUnits,
@@ -12,6 +13,7 @@ import {
   type Modifier,
   type OrderInput,
   type PlatformError,
+  type Skipped,
 } from 'expediter-platform';
 
 export const query = `query Purchase($code: String!) {
@@ -42,7 +44,7 @@ export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensi
 /** Our location for each of Feast's restaurants. Orders of a restaurant that is missing here are held. */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };
 const CURRENCIES = { CH: 'CHF', DE: 'EUR', JP: 'JPY' } as const;
-/** Our order types. DINE_IN, an order at a table, is missing here, so such an order is held. */
+/** Our order types. An order of a type that is missing here is held. */
 const TYPES = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
 
 type Product = { sku: string; title: string; minimumAge?: number | null };
@@ -69,7 +71,9 @@ export type Purchase = {
   totals: { goods: string; vat: string; gratuity: string | null; courier: string | null; grand: string };
 };
 
-export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInput {
+export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInput | Skipped {
+  // An order at a table is not for us.
+  if (purchase.handover === 'DINE_IN') return skip('dine_in');
   const { restaurant, customer, address, totals } = purchase;
   const currency = mapEnum(restaurant.country, CURRENCIES, 'country');
   const minor = (amount: string, field: string): number => toMinorUnits(amount, currency, field);

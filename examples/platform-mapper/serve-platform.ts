@@ -9,9 +9,10 @@ import { purchases } from './purchases.ts';
 export const API_KEY = 'feast-key';
 
 const schema = buildSchema(readFileSync(new URL('schema.graphql', import.meta.url), 'utf8'));
-const byCode = new Map<string, object>(purchases.map((purchase) => [purchase.code, purchase]));
 
-export async function servePlatform(): Promise<{ url: string; stop(): Promise<void> }> {
+/** @returns `byCode`: its purchases, which may be changed */
+export async function servePlatform(): Promise<{ url: string; byCode: Map<string, object>; stop(): Promise<void> }> {
+  const byCode = new Map<string, object>(purchases.map((purchase) => [purchase.code, purchase]));
   const server = createServer((request, response) => {
     void (async () => {
       const isKnown = request.headers['x-api-key'] === API_KEY;
@@ -30,6 +31,7 @@ export async function servePlatform(): Promise<{ url: string; stop(): Promise<vo
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
   return {
+    byCode,
     url: `http://127.0.0.1:${port}/graphql`,
     stop: () =>
       new Promise((stopped) => {

@@ -1,13 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../server/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
+import { toDecimal } from '../core/domain/money.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
+import { onChange } from './on-change.ts';
 import { examples, print, table } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
@@ -16,21 +22,36 @@ import { terminalText } from '../observe/terminal-text.ts';
 const SUMS =
   'Sums that do not add up. This is correct if they include a fee for which we have no field. Otherwise check the mapper:';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
+/** The codes that have a meaning, see `ErrorCode`. */
+const KNOWN = new Set<string | null>([
+  'NOT_FOUND',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'BAD_USER_INPUT',
+  'INTERNAL_SERVER_ERROR',
+]);
+const UNKNOWN_CODE =
+  'Expediter does not know this code, so it sends the query again until the deadline. If the code means that there is ' +
+  'no such order or that the token is wrong, translate it by the function errorCode of the module.';
 const TO_REVEAL = 'Add --reveal to print the whole error. It may quote the order.';
 
 export function addPlatformCommands(program: Command): void {
   const platform = program
     .command('platform')
     .description('check how orders of the ordering platform are read')
-    .addHelpText('after', examples('expediter platform check order-4711', 'expediter platform schema'));
+    .addHelpText('after', examples('expediter platform init', 'expediter platform check order-4711'));
 
   platform
     .command('check')
     .description(
-      'fetch one order and print how the service reads it: the canonical order or its errors, and the ' +
-        'shape of the answer. Stores and orders nothing. Exits 1 if the order could not be placed',
+      'fetch orders and print how the service reads each: the canonical order, or its errors and the shape of the ' +
+        'answer. Stores and orders nothing. Exits 1 if an order cannot be read',
     )
-    .argument('<order>', 'its id on the ordering platform')
+    .argument('<orders...>', 'their ids on the ordering platform')
+    .option('--watch', 'check again when a file next to the module or the query changes, until Ctrl-C')
+    .option('--details', 'print every order in full. The default for one order')
+    .option('--no-details', 'print one line for each order, and more only about errors. The default for several orders')
+    .option('--shape', 'print the shape of the answer also without an error')
     .option(
       '--reveal',
       'also print member data, and the full errors of the platform and the mapper, which may quote member data',
@@ -41,9 +62,9 @@ export function addPlatformCommands(program: Command): void {
 If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with
 any settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
 Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE like the service, but no database.
-${examples('expediter platform check order-4711', 'expediter platform check order-4711 --reveal')}`,
+${examples('expediter platform check order-4711 --reveal', 'expediter platform check order-4711 order-4712 --watch')}`,
     )
-    .action(async (orderId: string, { reveal }: { reveal?: true }, command: Command) => {
+    .action(async (orderIds: string[], options: CheckOptions, command: Command) => {
       const env = readConfigOf(
         process.env,
         'ORDER_API_URL',
@@ -52,28 +73,69 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
         'ORDER_QUERY_FILE',
         'PROVIDER_MODULES',
       );
+      if (options.watch === true) return checkAtEachChange(env.ORDER_MODULE ?? env.ORDER_QUERY_FILE);
       // Imported here, because no other command needs these modules.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
-      const { checkOrder, maskOrder } = await import('../diagnostics/check-order.ts');
+      const { checkOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
       const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);
-      const platform = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module };
-      const checked = await checkOrder({ ...platform, registry, warn }, orderId);
-      if (checked.state === 'missing') throw new NotDone(404, 'The ordering platform has no order with this id.');
-      if (checked.state === 'failed') {
-        process.exitCode = 1;
-        const { thrown, errors, ...rest } = checked;
-        const failed = {
-          ...rest,
-          ...(errors !== undefined && { errors: errors.map((each) => describeError(each, reveal === true)) }),
-          ...(reveal === true && 'thrown' in checked && { thrown: inFull(thrown) }),
-        };
-        print(command, failed, describeFailed(failed));
-      } else {
-        const read = { ...checked, order: reveal === true ? checked.order : maskOrder(checked.order) };
-        print(command, read, describeRead(read));
+      const about = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, registry, warn };
+      const { details = orderIds.length === 1 } = options;
+      const all: (Shown & { serviceOrderId: string })[] = [];
+      for (const serviceOrderId of orderIds) {
+        all.push({ serviceOrderId, ...(await shown(await checkOrder(about, serviceOrderId), options)) });
       }
+      const [only] = all;
+      if (only?.state === 'missing' && all.length === 1) throw new NotDone(404, NO_ORDER);
+      if (all.some(({ state }) => state === 'failed')) process.exitCode = 1;
+      else if (all.some(({ state }) => state === 'missing')) process.exitCode = 3;
+      const lines = all.map((each) => ({ order: each.serviceOrderId, result: inOneLine(each) }));
+      const withDetails = all.filter(({ state }) => details || state === 'failed');
+      const json = all.length === 1 && only !== undefined ? only : all;
+      const parts = withDetails.map((each) => {
+        const text = inFull(each, options);
+        return all.length === 1 && details ? text : `${each.serviceOrderId}: ${text}`;
+      });
+      print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts));
+    });
+
+  platform
+    .command('init')
+    .description(
+      "write a module for ORDER_MODULE from the platform's schema: the query, and a mapper with a first guess for each " +
+        'field. Its TODOs say what only you can know',
+    )
+    .option('--out <file>', 'the file to write, which must not exist', './map-order.ts')
+    .option('--schema <file>', "the platform's schema as GraphQL or as the JSON of an introspection, instead of asking")
+    .option('--without-schema', 'write a skeleton for an invented schema, which you replace')
+    .option('--header <name>', 'the header in which the platform takes ORDER_API_TOKEN, if it is no bearer token')
+    .addHelpText(
+      'after',
+      `
+Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given.
+${examples('expediter platform init', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
+    )
+    .action(async ({ out, header, ...from }: InitOptions, command: Command) => {
+      const { draftModule, readSchema } = await import('../platform/draft-module.ts');
+      const { fetchSchema } = await import('../diagnostics/examine-platform.ts');
+      const isGiven = from.withoutSchema === true || from.schema !== undefined;
+      const schema = await (isGiven ? readSchema(from.schema) : fetchSchema(process.env, header));
+      const drafted = draftModule(schema, header);
+      await writeFile(out, drafted.text, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+        throw new NotDone(409, `${out} exists, and is not overwritten. Remove it, or name another file by --out.`);
+      });
+      const { field, others, todos } = drafted;
+      print(
+        command,
+        { file: out, field, others, todos },
+        inParts(
+          `${out} is written. It reads orders by the query field ${field}, and has ${todos} TODOs.`,
+          others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
+          `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${out}\nexpediter platform check --watch <orderId>`,
+        ),
+      );
     });
 
   platform
@@ -86,36 +148,100 @@ ${examples('expediter platform check order-4711', 'expediter platform check orde
     });
 }
 
-type Read = Omit<Extract<CheckedOrder, { state: 'ok' }>, 'order'> & { order: unknown };
-type Failed = Omit<Extract<CheckedOrder, { state: 'failed' }>, 'errors' | 'thrown'> & {
-  errors?: ShownError[];
-  thrown?: string;
-};
+type CheckOptions = { watch?: true; details?: boolean; shape?: true; reveal?: true };
+type InitOptions = { out: string; header?: string; schema?: string; withoutSchema?: true };
 
-function describeRead({ order, leftOut, remarks, refusals, shape }: Read): string {
+/** Runs this command again, without --watch, in a process of its own, which loads the changed files. */
+async function checkAtEachChange(file: string | undefined): Promise<void> {
+  if (file === undefined || !/^[./]/.test(file))
+    throw new NotDone(400, 'Nothing to watch: ORDER_MODULE names no file.');
+  const words = process.argv.slice(1).filter((word) => word !== '--watch');
+  const details = words.includes('--details') ? [] : ['--no-details'];
+  const check = async (changed: string): Promise<void> => {
+    process.stderr.write(`\n${new Date().toLocaleTimeString('en-GB')}  ${changed}\n`);
+    const child = spawn(process.execPath, [...process.execArgv, ...words, ...details], { stdio: 'inherit' });
+    await once(child, 'close');
+  };
+  const stop = onChange(dirname(resolve(file)), (name) => check(`${name} has changed`), { recursive: false });
+  process.once('SIGINT', () => void stop());
+  await check('watching; Ctrl-C ends this');
+}
+
+/** What is printed about an order. `order` is masked unless it is revealed. */
+type Shown =
+  | Exclude<CheckedOrder, { state: 'ok' | 'failed' }>
+  | (Omit<Extract<CheckedOrder, { state: 'ok' }>, 'order'> & { order: unknown; inShort: string; cancelled: boolean })
+  | (Omit<Extract<CheckedOrder, { state: 'failed' }>, 'errors' | 'thrown'> & {
+      errors?: ShownError[];
+      thrown?: string;
+    });
+type Failed = Extract<Shown, { state: 'failed' }>;
+
+async function shown(checked: CheckedOrder, { reveal }: CheckOptions): Promise<Shown> {
+  if (checked.state === 'ok') {
+    const { order } = checked;
+    const { maskOrder } = await import('../diagnostics/check-order.ts');
+    const total = `${toDecimal(order.money.total, order.money.currency)} ${order.money.currency}`;
+    const inShort = `a ${order.fulfillment.type} at ${order.locationId} for ${total}`;
+    const cancelled = order.cancelledAt !== undefined;
+    return { ...checked, order: reveal === true ? order : maskOrder(order), inShort, cancelled };
+  }
+  if (checked.state !== 'failed') return checked;
+  const { thrown, errors, ...rest } = checked;
+  return {
+    ...rest,
+    ...(errors !== undefined && { errors: errors.map((each) => describeError(each, reveal === true)) }),
+    ...(reveal === true && 'thrown' in checked && { thrown: written(thrown) }),
+  };
+}
+
+const NO_ORDER = 'The ordering platform has no order with this id.';
+const CANCELLED =
+  'The platform has cancelled it. It is withdrawn and not sent. If its POS already has it, it is cancelled there. It was read as this order:';
+
+function inOneLine(each: Shown): string {
+  if (each.state === 'missing') return NO_ORDER;
+  if (each.state === 'failed') return `cannot be placed: ${each.problem}`;
+  if (each.state === 'skipped') return `is skipped by the mapper: ${each.reason ?? '(a reason must be one word)'}`;
+  const odd = each.remarks.length + each.leftOut.length;
+  const remarks = odd > 0 ? `, with remarks: ${odd} (--details)` : '';
+  return `${each.cancelled ? 'is cancelled, and not sent' : 'can be placed'}: ${each.inShort}${remarks}`;
+}
+
+function inFull(each: Shown, { shape }: CheckOptions): string {
+  const answer = shape === true && 'shape' in each && each.shape !== undefined && describeAnswer(each.shape);
+  if (each.state === 'failed') return describeFailed(each);
+  if (each.state === 'missing') return NO_ORDER;
+  if (each.state === 'skipped') {
+    return inParts(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
+  }
+  const { order, cancelled, leftOut, remarks, refusals } = each;
   const without = leftOut.map(({ code, path }) => ({ 'left out': path, because: code }));
   return inParts(
-    'It can be placed, as this order:',
+    cancelled ? CANCELLED : 'It can be placed, as this order:',
     JSON.stringify(order, undefined, 2),
     without.length > 0 && table(without, ''),
     remarks.length > 0 && SUMS,
     remarks.map(({ path, says }) => `${path} ${says}`).join('\n'),
     refusals.length > 0 && REFUSALS,
     refusals.length > 0 && table(refusals, ''),
-    describeAnswer(shape),
+    answer,
   );
 }
 
 function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Failed): string {
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
+  const isUnknown = errors.length > 0 && errors.every(({ judgedBy }) => !KNOWN.has(judgedBy));
   return inParts(
     faults.length > 0
       ? 'It cannot be placed. Errors in the order that was made from the answer:'
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
     errors.length > 0 && describeErrors(errors),
+    isUnknown && UNKNOWN_CODE,
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
-    cause.code === 'platform_failing' && 'If the query is wrong, this shows more: expediter doctor --only platform',
+    ['platform_failing', 'platform_unreachable'].includes(cause.code) &&
+      'This command shows more: expediter doctor --only platform',
     shape.length > 0 && describeAnswer(shape),
   );
 }
@@ -133,14 +259,14 @@ function describeErrors(errors: readonly ShownError[]): string {
     errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
     '',
   );
-  const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [inFull(error)]));
+  const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [written(error)]));
   const more =
     whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
   return `The errors in the platform's answer:\n\n${codes}\n\n${more}`;
 }
 
 /** Formats a mapper's error with its stack, or an error of the platform. */
-function inFull(thrown: unknown): string {
+function written(thrown: unknown): string {
   return inspect(thrown, { depth: 6 });
 }
 

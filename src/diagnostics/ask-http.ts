@@ -33,8 +33,8 @@ function parsed(text: string): unknown {
 }
 
 /** Explains a failed request by the error's cause, because the message of fetch is always "fetch failed". */
-function describeFailure(error: unknown): string {
-  if ((error as Error).name === 'TimeoutError') return `no answer in ${TIMEOUT_MS / 1000} s`;
+export function describeFailure(error: unknown, timeoutMs = TIMEOUT_MS): string {
+  if ((error as Error).name === 'TimeoutError') return `no answer in ${timeoutMs / 1000} s`;
   if (error instanceof AnswerTooLarge) return error.message;
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
   const { code, message } = cause ?? {};

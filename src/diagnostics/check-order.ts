@@ -6,7 +6,14 @@ import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
-import { askMapper, type CodedError, orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import {
+  type CodedError,
+  mapOrder,
+  ORDER_TIMEOUT_MS,
+  orderDataFetcher,
+  variablesOf,
+} from '../core/placements/fetch-order-data.ts';
+import { describeFailure, hostOf } from './ask-http.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
@@ -35,6 +42,8 @@ export type CheckedOrder =
     }
   /** The platform has no such order. */
   | { state: 'missing' }
+  /** The mapper called `skip`. */
+  | { state: 'skipped'; reason: string | undefined; shape: ShapeLine[] }
   /** `thrown` is an error of the mapper. Its message and the messages of `errors` may quote the order. */
   | {
       state: 'failed';
@@ -62,6 +71,7 @@ export async function checkOrder(
   let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
+  let noAnswer: Error | undefined;
   const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
     return (given) => {
       try {
@@ -72,7 +82,7 @@ export async function checkOrder(
       }
     };
   };
-  const { module } = about;
+  const { module, url } = about;
   const variables = noting((orderId: string) => variablesOf(module, orderId));
   const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
   try {
@@ -80,17 +90,21 @@ export async function checkOrder(
       ...about,
       module: { ...module, variables },
       onErrors: (answered) => (errors = answered),
+      onNoAnswer: (error) => (noAnswer = error),
     });
     const data = await fetchData(serviceOrderId);
     if (data === undefined) return { state: 'missing' };
     shape = describeShape(data);
-    const value = askMapper(() => toCanonicalOrder(data));
+    const value = mapOrder({ toCanonicalOrder }, data);
     if (value === null) return { state: 'missing' };
     const read = readCanonicalOrder(value, { serviceOrderId });
     const { order } = read;
     return { state: 'ok', ...read, remarks: compareSums(order), refusals: listRefusals(order, about.registry), shape };
   } catch (error) {
-    const { problem, cause } = classifyError(error);
+    const { problem: about, cause } = classifyError(error);
+    if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };
+    const problem =
+      noAnswer === undefined ? about : `${about}. ${hostOf(url)}: ${describeFailure(noAnswer, ORDER_TIMEOUT_MS)}`;
     const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
     return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
   }

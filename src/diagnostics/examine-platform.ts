@@ -54,14 +54,7 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
     const problem = error.message.replace(/^ORDER_\w+:? \S+ /, '').replaceAll('\n', ' ');
     throw new WrongEnvironment(`\n  ${name}: ${problem}. Example: ${example}`);
   });
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/graphql-response+json, application/json',
-    ...headersOf(module, token),
-  };
-  const ask = (query: string, variables: object, limit?: number): Promise<HttpAnswer | string> =>
-    askHttp(url, { method: 'POST', headers, body: JSON.stringify({ query, variables }) }, limit);
-
+  const ask = asker(url, headersOf(module, token));
   const variables = variablesFor(module, `expediter-doctor-${randomUUID()}`);
   const askedAt = performance.now();
   const answer = variables && (await ask(module.query, variables));
@@ -69,6 +62,30 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
   const isThere = typeof answer !== 'string';
   const introspection = isThere ? await ask(getIntrospectionQuery(), {}, SCHEMA_LIMIT) : undefined;
   return { url, module, isMapped, answer, askedAt, answeredAt, introspection };
+}
+
+function asker(url: string, own: Record<string, string>) {
+  const accept = 'application/graphql-response+json, application/json';
+  const headers = { 'content-type': 'application/json', accept, ...own };
+  return (query: string, variables: object, limit?: number): Promise<HttpAnswer | string> =>
+    askHttp(url, { method: 'POST', headers, body: JSON.stringify({ query, variables }) }, limit);
+}
+
+/** Asks the platform for its schema. @param header the header that takes the token; by default it is a bearer token */
+export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undefined): Promise<GraphQLSchema> {
+  const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
+  const answer = await asker(url, header === undefined ? headersOf({}, token) : { [header]: token ?? '' })(
+    getIntrospectionQuery(),
+    {},
+    SCHEMA_LIMIT,
+  );
+  const schema = readSchema(answer);
+  if (schema !== undefined) return schema;
+  const found = typeof answer === 'string' ? answer : `it answers ${answer.status} without a schema`;
+  throw new Error(
+    `${hostOf(url)} does not give its schema: ${found}. Check ORDER_API_URL and ORDER_API_TOKEN, or --header. If the ` +
+      'platform publishes no schema, give it by --schema <file>, or begin with a skeleton by --without-schema.',
+  );
 }
 
 function variablesFor(module: OrderModule, id: string): object | undefined {

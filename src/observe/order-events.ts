@@ -237,6 +237,7 @@ function logPlacement(log: Log, observed: PlacementObserved): void {
     cause,
   };
   if (outcome === 'sent') log.info(about, 'order sent');
+  else if (cause?.code === 'order_skipped') log.info(about, 'order skipped: the mapper says that it is not for us');
   else if (outcome === 'withdrawn') log.info(about, 'order withdrawn: it was cancelled before it was sent');
   else if (outcome === 'waiting') log.info(about, 'order not placed yet; it will be retried');
   else if (outcome === 'failed') log.warn(about, 'order failed');

@@ -67,6 +67,8 @@ const list = operation({
   },
 });
 
+/** Base64, as the settings of `standard` want it. It says in words that it is an example. */
+const EXAMPLE_SECRET = Buffer.from('an example: make a secret of your own').toString('base64');
 /** Maximum body of a location in bytes: an item map may have thousands of entries. */
 const LOCATION_BYTES = 2 ** 20;
 const dryRun = whether('Change nothing, and answer with what would change.').optional();
@@ -234,7 +236,7 @@ Settings are stored encrypted, and secrets are never printed. A URL in the setti
 refused, unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-systems-may-be).
 `,
     examples: [
-      'expediter location put --location club-1 --integration standard --settings club-1.json --name "Club Nord"',
+      `echo '{"ordersUrl": "https://pos.example.com/orders", "secret": "whsec_${EXAMPLE_SECRET}"}' |\n      expediter location put --location club-1 --integration standard --settings - --name "Club Nord"`,
       'expediter location put --location club-2 --integration standard --settings - < club-1.json',
     ],
     read: async ({ location, settings: file, ...typed }) => ({

@@ -75,7 +75,7 @@ const issue = operation({
   command: {
     name: 'token issue',
     about:
-      'make a token and its webhook URL. They are shown only once, because only the SHA-256 is stored. Earlier ' +
+      'make a token and its webhook URL. Not needed before `provider connect`, which makes its own. They are shown only once, because only the SHA-256 is stored. Earlier ' +
       'tokens stay valid. Without PUBLIC_URL the URL begins with http://localhost:PORT',
     options: [
       { flags: '--location <id>', about: 'for this location', required: true },

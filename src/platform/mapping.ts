@@ -1,5 +1,15 @@
 import { minorDigits } from '../core/domain/money.ts';
+import type { Maybe, Skipped } from '../core/domain/order-module.ts';
 import { toE164 } from '../core/domain/to-e164.ts';
+
+/**
+ * Ends an order that is not for us, such as one at a table: `return skip('dine_in')`. It gets no ticket, its member is not
+ * notified, and nothing is reported as failed. A later signal reads it again.
+ * @param reason one word, which operators see. Any other text is not shown, because it may be member data
+ */
+export function skip(reason: string): Skipped {
+  return { skipped: reason };
+}
 
 /** Range of plausible order times. A time outside it means that seconds were read as milliseconds, or the reverse. */
 const FIRST_MS = Date.UTC(2000);
@@ -29,10 +39,13 @@ const SENTENCES = {
   amount_unreadable: 'is not a decimal such as 12.90',
   amount_too_exact: 'has more decimals than its currency',
   amount_too_large: 'is larger than any amount',
+  country_unreadable: 'is not an ISO 3166-1 code such as DE',
   currency_unreadable: 'is not an ISO 4217 code such as EUR',
   enum_unmapped: 'has a value that is not in the table',
   location_unmapped: 'is a location that is not in the table',
+  phone_unreadable: 'is not a text',
   time_unreadable: 'is not a time',
+  value_missing: 'is missing',
   zone_unknown: 'is not a time zone such as Europe/Berlin',
 } as const;
 
@@ -43,10 +56,12 @@ export type MappingCode = keyof typeof SENTENCES;
  * @param field the field's name, for the error
  * @throws MappingError
  */
-export function toMinorUnits(amount: string | number, currency: string, field?: string): number {
-  if (!/^[A-Z]{3}$/.test(currency)) throw new MappingError('currency_unreadable', field);
+export function toMinorUnits(amount: Maybe<string | number>, currency: Maybe<string>, field?: string): number {
+  const given = ofKind(amount, ['string', 'number'], 'amount_unreadable', field);
+  if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
+    throw new MappingError('currency_unreadable', field);
   const digits = minorDigits(currency);
-  const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(asText(amount, digits)) ?? [];
+  const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(asText(given, digits)) ?? [];
   if (sign === undefined || whole + rest === '') throw new MappingError('amount_unreadable', field);
   if (/[1-9]/.test(rest.slice(digits))) throw new MappingError('amount_too_exact', field);
   const minorUnits = Number(whole + rest.slice(0, digits).padEnd(digits, '0'));
@@ -65,7 +80,7 @@ function asText(amount: string | number, digits: number): string {
  * @throws MappingError if the value is not in the table, because a default might send food to the wrong place
  */
 export function mapEnum<const Table extends Readonly<Record<string, unknown>>>(
-  value: string | number | null | undefined,
+  value: Maybe<string | number>,
   table: Table,
   field?: string,
 ): Table[keyof Table] {
@@ -77,7 +92,7 @@ export function mapEnum<const Table extends Readonly<Record<string, unknown>>>(
  * @throws MappingError
  */
 export function mapLocation(
-  id: string | number | null | undefined,
+  id: Maybe<string | number>,
   table: Readonly<Record<string, string>>,
   field?: string,
 ): string {
@@ -86,13 +101,21 @@ export function mapLocation(
 
 /** Reads only the table's own keys. A plain look-up of the key "constructor" would find a function. */
 function lookUp<Value>(
-  key: string | number | null | undefined,
+  key: Maybe<string | number>,
   table: Readonly<Record<string, Value>>,
   code: MappingCode,
   field: string | undefined,
 ): Value {
-  if (key === null || key === undefined || !Object.hasOwn(table, key)) throw new MappingError(code, field);
-  return table[key] as Value;
+  const known = key !== null && ['string', 'number'].includes(typeof key) && Object.hasOwn(table, key as string);
+  if (!known) throw new MappingError(code, field);
+  return table[key as string] as Value;
+}
+
+/** A mapper's types may not fit the platform's answer, so the kind is checked. */
+function ofKind<Value>(value: Maybe<Value>, kinds: string[], code: MappingCode, field: string | undefined): Value {
+  if (value === null || value === undefined) throw new MappingError('value_missing', field);
+  if (!kinds.includes(typeof value)) throw new MappingError(code, field);
+  return value;
 }
 
 /**
@@ -100,9 +123,11 @@ function lookUp<Value>(
  * only for other countries: `readCanonicalOrder` itself tries the countries of the destination and the location.
  * @param country ISO 3166-1 alpha-2
  * @returns the number in E.164. A text that is not a number is returned unchanged, and the order then has no number
+ * @throws MappingError if the number is missing, or if one of both is not a text
  */
-export function phoneInCountry(phone: string, country: string): string {
-  return toE164(phone, country) ?? phone;
+export function phoneInCountry(phone: Maybe<string>, country: Maybe<string>, field?: string): string {
+  const text = ofKind(phone, ['string'], 'phone_unreadable', field);
+  return toE164(text, ofKind(country, ['string'], 'country_unreadable', field)) ?? text;
 }
 
 /**
@@ -113,9 +138,10 @@ export function phoneInCountry(phone: string, country: string): string {
  * @returns the time in RFC 3339, with the zone's offset
  * @throws MappingError
  */
-export function timeInZone(time: string, zone: string, field?: string): string {
+export function timeInZone(time: Maybe<string>, zone: Maybe<string>, field?: string): string {
+  const text = ofKind(time, ['string'], 'time_unreadable', field);
   const offsetAt = offsetsOf(zone, field);
-  const [, year, month, day, hour, minute, second = '00', offset] = ISO_TIME.exec(time.trim()) ?? [];
+  const [, year, month, day, hour, minute, second = '00', offset] = ISO_TIME.exec(text.trim()) ?? [];
   const wall = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
   const shown = Date.parse(`${wall}Z`);
   // Date.parse reads 30 February as 2 March.
@@ -131,8 +157,9 @@ export function timeInZone(time: string, zone: string, field?: string): string {
  * @returns RFC 3339 in UTC
  * @throws MappingError, also for a time before 2000 or after 2100, which shows that `unit` is wrong
  */
-export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?: string): string {
-  const milliseconds = Number(count) * (unit === 's' ? 1000 : 1);
+export function timeSinceEpoch(count: Maybe<number | string>, unit: 's' | 'ms', field?: string): string {
+  const milliseconds =
+    Number(ofKind(count, ['number', 'string'], 'time_unreadable', field)) * (unit === 's' ? 1000 : 1);
   if (count === '' || !(milliseconds >= FIRST_MS && milliseconds < LAST_MS)) {
     throw new MappingError('time_unreadable', field);
   }
@@ -140,9 +167,11 @@ export function timeSinceEpoch(count: number | string, unit: 's' | 'ms', field?:
 }
 
 /** @returns a function that returns the zone's offset from UTC at an instant, in milliseconds */
-function offsetsOf(zone: string, field: string | undefined): (instant: number) => number {
+function offsetsOf(zone: Maybe<string>, field: string | undefined): (instant: number) => number {
   let format: Intl.DateTimeFormat;
   try {
+    // Without a zone, the format would use the zone of this machine.
+    if (typeof zone !== 'string') throw new RangeError();
     format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
   } catch {
     throw new MappingError('zone_unknown', field);

@@ -1,10 +1,13 @@
 /** `expediter platform`, against a platform with another schema than ours. */
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buildSchema, parse, validate } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { runCli } from '../support/run-cli.ts';
 
 /** What tells of the members of the sample purchases. */
@@ -33,8 +36,10 @@ async function moduleOf(name: string, text: string): Promise<string> {
   return path;
 }
 
-it('prints the canonical order of one of the platform, masked, and the shape of the answer', async () => {
-  const { code, out, error } = await runCli(env, ['platform', 'check', 'B-1001']);
+it('prints the canonical order of one of the platform, masked, and on demand the shape of the answer', async () => {
+  const { out: without } = await runCli(env, ['platform', 'check', 'B-1001']);
+  expect(without).not.toContain('The shape of the platform');
+  const { code, out, error } = await runCli(env, ['platform', 'check', 'B-1001', '--shape']);
   expect({ code, error }).toEqual({ code: 0, error: '' });
   expect(out).toMatch(/^It can be placed, as this order:\n/);
   expect(out).toContain('"name": "(12 characters)"');
@@ -136,6 +141,139 @@ money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 E
   expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
 });
 
+it('says of an order that the platform has cancelled that it is not sent, and of a skipped order why', async () => {
+  const cancelled = `import { toCanonicalOrder as map } from './map-order.ts';
+    export const toCanonicalOrder = (data) => ({ ...map(data), cancelledAt: '2026-11-21T18:00:00Z' });`;
+  const module = { ...env, ORDER_MODULE: await moduleOf('cancelled', cancelled) };
+  const { code, out } = await runCli(module, ['platform', 'check', 'B-1001']);
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^The platform has cancelled it\. .* not sent/),
+  });
+  expect(out).not.toContain('can be placed');
+
+  feast.byCode.set('D-3001', { ...purchases[0], code: 'D-3001', handover: 'DINE_IN' });
+  const skipped = await runCli(env, ['platform', 'check', 'D-3001']);
+  expect(skipped).toEqual({
+    code: 0,
+    error: '',
+    out: expect.stringMatching(/^It is skipped by the mapper: dine_in\./),
+  });
+});
+
+it('prints one line for each of several orders, and details only of those with errors', async () => {
+  feast.byCode.set('P-4001', { ...purchases[0], code: 'P-4001', handover: 'DRONE' });
+  const { code, out } = await runCli(env, ['platform', 'check', 'B-1001', 'B-9999', 'P-4001']);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^B-1001 +can be placed: a pickup at feast-berlin for 36\.60 EUR$/m);
+  expect(out).toMatch(/^B-9999 +The ordering platform has no order with this id\.$/m);
+  expect(out).toMatch(/^P-4001: It cannot be placed: the ordering platform answered/m);
+  expect(out).not.toContain('B-1001: ');
+  const json = await runCli(env, ['platform', 'check', 'B-1001', 'B-9999', '--json']);
+  expect(json.code).toBe(3);
+  expect(JSON.parse(json.out)).toMatchObject([{ serviceOrderId: 'B-1001', state: 'ok' }, { state: 'missing' }]);
+});
+
+it('says of an unknown error code how to translate it', async () => {
+  const own = await moduleOf('no-codes', 'export const errorCode = undefined;');
+  const { out } = await runCli({ ...env, ORDER_API_TOKEN: 'x', ORDER_MODULE: own }, ['platform', 'check', 'B-1001']);
+  expect(out).toMatch(/^WRONG_KEY +WRONG_KEY$/m);
+  expect(out).toMatch(/does not know this code, .* translate it by the function errorCode of the module\./);
+});
+
+describe('platform init', () => {
+  const draft = async (name: string, ...words: string[]): Promise<{ file: string; out: string }> => {
+    const file = join(folder, `${name}.ts`);
+    const { code, out, error } = await runCli(env, ['platform', 'init', '--out', file, ...words]);
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    return { file, out };
+  };
+
+  it("drafts a module from the platform's schema, which the check reads and leads on from", async () => {
+    // Feast gives its schema only to those that have the key.
+    const refused = await runCli(env, ['platform', 'init', '--out', join(folder, 'none.ts')]);
+    expect(refused).toMatchObject({ code: 1, error: expect.stringMatching(/does not give its schema: .*--header/) });
+
+    const { file, out } = await draft('drafted', '--header', 'x-api-key');
+    expect(out).toMatch(/by the query field purchase, and has \d+ TODOs\.\n[^]*platform check --watch <orderId>/);
+    const checked = await runCli({ ...env, ORDER_MODULE: file }, ['platform', 'check', 'B-1001']);
+    expect(checked).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('fulfillment.requestedAt is not an RFC 3339'),
+    });
+    expect(checked.out.split('\n\n')[1]).toBe(
+      'fulfillment.requestedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z',
+    );
+    const corrected = (await readFile(file, 'utf8'))
+      .replace(
+        'requestedAt: order.wantedFor,',
+        "requestedAt: order.wantedFor && timeInZone(order.wantedFor, 'Europe/Berlin'),",
+      )
+      .replace('import {', 'import { timeInZone,');
+    const better = join(folder, 'corrected.ts');
+    await writeFile(better, corrected);
+    const { out: placed } = await runCli({ ...env, ORDER_MODULE: better }, ['platform', 'check', 'B-1001']);
+    expect(placed).toMatch(/^It can be placed/);
+    expect(placed).toContain('"total": 3660');
+    feast.byCode.set('D-3001', { ...purchases[0], code: 'D-3001', handover: 'DINE_IN' });
+    const { out: skipped } = await runCli({ ...env, ORDER_MODULE: file }, ['platform', 'check', 'D-3001']);
+    expect(skipped).toContain('skipped by the mapper: dine_in');
+  });
+
+  it('overwrites nothing', async () => {
+    const { code, error } = await runCli(env, [
+      'platform',
+      'init',
+      '--without-schema',
+      '--out',
+      env['ORDER_MODULE'] ?? '',
+    ]);
+    expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('exists, and is not overwritten') });
+  });
+
+  it('reads a schema from a file, finds the order in a connection below another field, and knows no more than it says', async () => {
+    const schema = `
+      scalar Decimal scalar DateTime union Payment = Card type Card { brand: String }
+      type Query { me: Me  node(id: ID!): Node  shop(slug: String!): Shop }
+      interface Node { id: ID! } type Shop { id: ID! }
+      type Me { id: ID!  getOrder(orderNumber: Int!): SalesOrder  oldOrder(id: ID!): SalesOrder @deprecated }
+      type SalesOrder implements Node {
+        id: ID!  orderNumber: Int!  createdAt: DateTime!  status: Status!  totalCents: Int!  payment: Payment
+        cart: Cart!  venueId: Int!  customer: Person  previous: SalesOrder  history(year: Int!): String
+      }
+      enum Status { OPEN CANCELLED }
+      type Person { fullName: String  orders: [SalesOrder!]! }
+      type Cart { lineItems(first: Int): Lines! }
+      type Lines { pageInfo: Page!  edges: [Edge!]! } type Page { end: String } type Edge { node: Line! }
+      type Line { sku: String  title: String!  qty: Int!  unitPrice: Decimal!  previous: [Line!] }`;
+    await writeFile(join(folder, 'odd.graphql'), schema);
+    const { file } = await draft('odd-schema', '--schema', join(folder, 'odd.graphql'));
+    const module = await loadOrderModule({ ORDER_MODULE: file });
+    expect(validate(buildSchema(schema), parse(module.query))).toEqual([]);
+    expect(module.query).toContain('lineItems(first: 100) {');
+    expect(module.query).not.toMatch(/payment|previous|history|pageInfo/);
+    expect(module.variables?.('7')).toEqual({ id: 7 });
+    const order = {
+      id: 'a',
+      orderNumber: 7,
+      createdAt: '2026-11-21T18:00:00Z',
+      status: 'CANCELLED',
+      totalCents: 900,
+      venueId: 3,
+      cart: { lineItems: { edges: [{ node: { sku: 'soup', title: 'Soup', qty: 1, unitPrice: '9.00' } }] } },
+      customer: null,
+    };
+    expect(module.toCanonicalOrder({ me: { getOrder: order } })).toMatchObject({
+      serviceOrderId: '7',
+      locationId: '3',
+      items: [{ serviceItemId: 'soup', name: 'Soup', quantity: 1, unitPrice: 900 }],
+      money: { subtotal: undefined, tip: 0, total: 900 },
+      cancelledAt: '2026-11-21T18:00:00Z',
+    });
+    expect(module.toCanonicalOrder({ me: null })).toBeNull();
+  });
+});
+
 it.each<[string, Record<string, string>, string, object]>([
   [
     'there is no such order',
@@ -143,7 +281,12 @@ it.each<[string, Record<string, string>, string, object]>([
     'B-9999',
     { code: 3, error: 'error: The ordering platform has no order with this id.\n' },
   ],
-  ['nobody is there', { ORDER_API_URL: 'http://127.0.0.1:9/' }, 'B-1001', { code: 1, out: /gave no usable answer/ }],
+  [
+    'nobody is there',
+    { ORDER_API_URL: 'http://127.0.0.1:2/' },
+    'B-1001',
+    { code: 1, out: /gave no usable answer\. 127\.0\.0\.1:2: no service listens there \(ECONNREFUSED\)\n/ },
+  ],
   [
     'both are set',
     { ORDER_QUERY_FILE: '/q' },

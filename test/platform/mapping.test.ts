@@ -5,6 +5,7 @@ import {
   joinStreet,
   mapEnum,
   mapLocation,
+  phoneInCountry,
   splitStreet,
   timeInZone,
   timeSinceEpoch,
@@ -133,6 +134,31 @@ describe('a table', () => {
     expect(mapLocation(17, { 17: 'club-1' })).toBe('club-1');
     expect(thrown(() => mapLocation(18, { 17: 'club-1' }))).toMatchObject({ code: 'location_unmapped' });
   });
+});
+
+const OF_ANY = (value: unknown): string => value as string;
+
+it.each<[string, (value: unknown) => unknown, string]>([
+  ['toMinorUnits', (value) => toMinorUnits(OF_ANY(value), 'EUR', 'grand'), 'amount_unreadable'],
+  ['timeInZone', (value) => timeInZone(OF_ANY(value), 'UTC', 'grand'), 'time_unreadable'],
+  ['timeSinceEpoch', (value) => timeSinceEpoch(OF_ANY(value), 's', 'grand'), 'time_unreadable'],
+  ['phoneInCountry', (value) => phoneInCountry(OF_ANY(value), 'DE', 'grand'), 'phone_unreadable'],
+  ['mapEnum', (value) => mapEnum(OF_ANY(value), { a: 1 }, 'grand'), 'enum_unmapped'],
+  ['mapLocation', (value) => mapLocation(OF_ANY(value), { a: '1' }, 'grand'), 'location_unmapped'],
+  ['a currency', (value) => toMinorUnits('1', OF_ANY(value), 'grand'), 'currency_unreadable'],
+  ['a zone', (value) => timeInZone('2026-11-21T18:30', OF_ANY(value), 'grand'), 'zone_unknown'],
+  ['a country', (value) => phoneInCountry('1', OF_ANY(value), 'grand'), 'country_unreadable'],
+])('%s given nothing, or another kind, is an error with a code and the field', (_name, read, code) => {
+  for (const value of [null, undefined]) {
+    expect(thrown(() => read(value))).toMatchObject({
+      name: 'MappingError',
+      code: expect.toBeOneOf([code, 'value_missing']),
+      field: 'grand',
+    });
+  }
+  for (const value of [{}, [1_795_282_200], true, Symbol('x')]) {
+    expect(thrown(() => read(value))).toMatchObject({ name: 'MappingError', code, field: 'grand' });
+  }
 });
 
 describe('names and streets', () => {

@@ -3,10 +3,13 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { OrderModule } from '../../src/core/domain/order-module.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, it } from 'vitest';
+import type { z } from 'zod';
+import type { CanonicalOrder, Fulfillment } from '../../src/core/domain/order.ts';
+import type { OrderInput, OrderModule } from '../../src/core/domain/order-module.ts';
 import { orderRefetcher } from '../../src/core/placements/refetch-order.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
+import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
@@ -64,6 +67,27 @@ describe('the example', () => {
     expect(row?.['contents']).toMatchObject({ serviceOrderId: orderId, fulfillment, money });
   });
 
+  it('ends an order that the mapper skips: without a ticket, without a message, until a signal finds it changed', async () => {
+    const [table] = purchases;
+    feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
+    const over = async (): Promise<unknown> => {
+      await system.signal('D-3001');
+      return until(async () => {
+        const row = await system.placement('D-3001');
+        return row?.['finished_at'] !== null && row;
+      });
+    };
+    const skipped = { state: 'withdrawn', cause: { code: 'order_skipped', reason: 'dine_in' } };
+    expect(await over()).toMatchObject({ ...skipped, last_notified_sequence: expect.toBeOneOf([0, '0']) });
+    expect(await over()).toMatchObject(skipped);
+    expect(await system.query('SELECT FROM outbox WHERE service_order_id = $1', ['D-3001'])).toEqual([]);
+    expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toEqual([]);
+
+    feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'TAKEAWAY' });
+    await system.signal('D-3001');
+    await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'D-3001'));
+  });
+
   it('takes an order that Feast does not have for one that is missing', async () => {
     await system.signal('B-9999');
     const placement = await until(async () => {
@@ -105,6 +129,12 @@ describe('what a module throws', () => {
         at: expect.stringMatching(/^throws-[\d-]+\.ts:4$/),
       },
     });
+    const body = '\n\nreturn joinName(7 as never);';
+    const text = `import { joinName } from 'expediter-platform';\n${QUERY}\nexport const toCanonicalOrder = () => {${body}\n}`;
+    const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('helper', text) });
+    // The mapper's line, and not the line of our function that it calls.
+    const called = await refetcherOf(server.url, module)('x').catch((error: unknown) => error);
+    expect(called).toMatchObject({ cause: { error: 'TypeError', at: 'helper.ts:5' } });
     const odd =
       "const e = new Error(`${data.name}\\n    at f (/tmp/${data.name}.ts:1:1)`); e.name = data.name + ' Lovelace'; throw e;";
     const hostile = await refetch(odd);
@@ -114,6 +144,21 @@ describe('what a module throws', () => {
     expect(await refetch('return undefined')).toMatchObject({ cause: { code: 'order_unreadable' } });
     expect(await refetch('return null')).toBeUndefined();
   });
+});
+
+/** A field of the schema that may be missing may also be null. */
+type Loose<Value> = Value extends readonly (infer Each)[]
+  ? readonly Loose<Each>[]
+  : Value extends object
+    ? { [Key in keyof Value]: undefined extends Value[Key] ? Loose<Value[Key]> | null : Loose<Value[Key]> }
+    : Value;
+type Wanted = Loose<Omit<z.input<typeof CanonicalOrder>, 'fulfillment'>>;
+
+it('the type of a mapper’s order says of each field what the schema says', () => {
+  expectTypeOf<Omit<OrderInput, 'fulfillment'>>().toExtend<Wanted>();
+  expectTypeOf<Wanted>().toExtend<Omit<OrderInput, 'fulfillment'>>();
+  expectTypeOf<Loose<z.input<typeof Fulfillment>>>().toExtend<OrderInput['fulfillment']>();
+  expectTypeOf<keyof OrderInput>().toEqualTypeOf<keyof CanonicalOrder>();
 });
 
 describe('an answer', () => {

@@ -31,8 +31,8 @@ const EXPORTS: Record<string, string> = {
     StartSimulator Ticket TicketField TicketLine TicketModifier`,
   'expediter-platform': `
     CanonicalOrder ErrorCode FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
-    minorDigits Modifier OrderInput OrderModule phoneInCountry PlatformError readCanonicalOrder ReadOrder splitName
-    splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
+    minorDigits Modifier OrderInput OrderModule phoneInCountry PlatformError readCanonicalOrder ReadOrder skip Skipped
+    splitName splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
   'expediter-follow': `follow Kind Options State Update`,
 };
 

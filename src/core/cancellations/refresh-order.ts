@@ -9,7 +9,7 @@ import { inTransaction, isDataError } from '../postgres/transactions.ts';
 import { RESTART } from '../placements/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/call-provider.ts';
-import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
+import { isRefusal, isSkip, refetchObserved } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
 import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
 import type { Log } from '../domain/log.ts';
@@ -118,7 +118,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
   const { pool, observe } = deps;
   const { serviceOrderId } = refresh;
   if (refresh.to === 'forget') {
-    // The placement may have failed because of a fetch that began before the signal. Then restart the placement.
+    // The placement may have ended because of a fetch that began before the signal. Then restart the placement.
     const { rowCount } = await pool.query(RESTART, [serviceOrderId]);
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
@@ -135,6 +135,8 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
     }
     if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
+    // The order was for us before. Nothing can be read from a repeat, so there is none.
+    if (isSkip(error)) return giveUp(deps, refresh, describeError(error));
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
     if (isFinal || isDataError(error)) return fail(deps, refresh, describeError(error));
     await postponeRefresh(pool, refresh, backOff(refresh, waitAfter(error)), true);
@@ -142,8 +144,12 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
 }
 
 /** Retries an unreadable or missing order for PATIENCE_S. The placement continues with the stored order. */
-async function fail({ pool, observe }: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
-  if (refresh.age < PATIENCE_S) return postponeRefresh(pool, refresh, backOff(refresh), true);
+async function fail(deps: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
+  if (refresh.age < PATIENCE_S) return postponeRefresh(deps.pool, refresh, backOff(refresh), true);
+  return giveUp(deps, refresh, problem);
+}
+
+async function giveUp({ pool, observe }: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
   await endRefresh(pool, refresh);
   observe({ what: 'refresh', outcome: 'given_up', serviceOrderId: refresh.serviceOrderId, problem });
 }

@@ -1,6 +1,4 @@
-import type { z } from 'zod';
 import type { FulfillmentType } from './lifecycle.ts';
-import type { CanonicalOrder } from './order.ts';
 
 /** How orders are read from an ordering platform. `ORDER_MODULE` names a module that exports these. */
 export type OrderModule = {
@@ -18,10 +16,13 @@ export type OrderModule = {
   /**
    * Makes an order from GraphQL's `data`. It is called only if a field of `data` has a value, because otherwise there
    * is no such order. If it throws, the order is held.
-   * @returns null if the platform has no such order
+   * @returns null if the platform has no such order, or `skip(reason)` if the order is not for us
    */
-  toCanonicalOrder(data: unknown): OrderInput | null;
+  toCanonicalOrder(data: unknown): OrderInput | Skipped | null;
 };
+
+/** What `skip` returns. Code may compare the reason with the reasons of its mapper, so it is one word. */
+export type Skipped = { skipped: string };
 
 /** An entry of `errors` in a GraphQL answer: https://spec.graphql.org/October2021/#sec-Errors */
 export type PlatformError = {
@@ -36,16 +37,100 @@ export type PlatformError = {
  */
 export type ErrorCode = 'NOT_FOUND' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR';
 
-/** An order as a mapper returns it. An optional field may be null or undefined. */
-export type OrderInput = Loose<Omit<Canonical, 'fulfillment'>> & {
-  fulfillment: { type: FulfillmentType; destination?: Destination | null; requestedAt?: string | null };
+/** An optional value. */
+export type Maybe<Value> = Value | null | undefined;
+
+/**
+ * An order as a mapper returns it. Amounts are integers of minor units: 12.90 EUR is 1290, and 1290 JPY is 1290. Times are
+ * RFC 3339 with an offset: `2027-01-31T18:00:00+01:00`. Ids are texts of 1 to 255 characters, not blank. A field with `?`
+ * may be null or missing. If any other field is missing or wrong, the order is held.
+ */
+export type OrderInput = {
+  /** The order's id, exactly as in the signal. */
+  serviceOrderId: string;
+  /** Your id of the restaurant, as in `expediter location put --location`. */
+  locationId: string;
+  member: {
+    /** For a guest use a separate id for each order, because `member erase` erases all orders of an id. */
+    id: string;
+    /** One line, for the ticket. */
+    name: string;
+    /** Left out of the order if it is unusable. */
+    email?: Maybe<string>;
+    /** E.164, or as typed in the country of the destination or the location. Left out of the order if it is unusable. */
+    phone?: Maybe<string>;
+  };
+  fulfillment: {
+    /** For any other type, such as an order at a table, return `skip(reason)`. */
+    type: FulfillmentType;
+    /** Required for a delivery. Wrong parts except `line1` are left out of the order. */
+    destination?: Maybe<{
+      /** Street and house number. */
+      line1: string;
+      line2?: Maybe<string>;
+      city?: Maybe<string>;
+      postalCode?: Maybe<string>;
+      region?: Maybe<string>;
+      /** ISO 3166-1 alpha-2, such as DE. */
+      country?: Maybe<string>;
+      /** Degrees. */
+      latitude?: Maybe<number>;
+      longitude?: Maybe<number>;
+      /** For the driver. */
+      instructions?: Maybe<string>;
+    }>;
+    /** When the member wants it. Missing means as soon as possible. */
+    requestedAt?: Maybe<string>;
+  };
+  /** At least one. */
+  items: readonly {
+    /** The POS's id of the item, or an id that the location's settings map to it. */
+    serviceItemId: string;
+    name: string;
+    /** 1 to 9999. */
+    quantity: number;
+    /** For one, before discounts, without its modifiers. With the tax if `subtotal` has it. */
+    unitPrice?: Maybe<number>;
+    /** For the kitchen. */
+    notes?: Maybe<string>;
+    /** True if the age of the person who takes it must be checked. */
+    ageRestricted?: Maybe<boolean>;
+    modifiers?: Maybe<readonly ModifierInput[]>;
+  }[];
+  /** The order is paid. Amounts are not negative. */
+  money: {
+    /** All items, before discounts. */
+    subtotal: number;
+    /** At most the subtotal. By default the sum of `discounts`. A gift card is a payment, not a discount. */
+    discount?: Maybe<number>;
+    /** If subtotal less discount, tax, tip and fee add up to the total, prices exclude the tax. Otherwise they include it. */
+    tax: number;
+    tip: number;
+    /** For delivery and service. */
+    fee: number;
+    /** What the member has paid. */
+    total: number;
+    /** ISO 4217, such as EUR. */
+    currency: string;
+  };
+  /** The parts of `money.discount`, for the ticket. They add up to it. */
+  discounts?: Maybe<readonly { /** By default "Discount". */ name?: Maybe<string>; amount: number }[]>;
+  /** For the kitchen, about the whole order. */
+  notes?: Maybe<string>;
+  placedAt: string;
+  /** Set if the order was cancelled on your platform. It is then withdrawn, or cancelled at its POS. This is final. */
+  cancelledAt?: Maybe<string>;
+  /** Why, fit for the restaurant. */
+  cancelReason?: Maybe<string>;
 };
 
-type Canonical = z.input<typeof CanonicalOrder>;
-type Destination = Loose<Extract<Canonical['fulfillment'], { type: 'delivery' }>['destination']>;
-
-type Loose<Value> = Value extends readonly (infer Each)[]
-  ? readonly Loose<Each>[]
-  : Value extends object
-    ? { [Key in keyof Value]: undefined extends Value[Key] ? Loose<Value[Key]> | null : Loose<Value[Key]> }
-    : Value;
+type ModifierInput = {
+  serviceModifierId: string;
+  name: string;
+  /** For one unit of its parent, an item or a modifier. 1 to 9999. */
+  quantity: number;
+  /** For one, without its own modifiers. */
+  unitPrice?: Maybe<number>;
+  /** At most five levels. */
+  modifiers?: Maybe<readonly ModifierInput[]>;
+};

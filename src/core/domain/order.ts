@@ -141,6 +141,11 @@ const Discount = z.object({
   amount: MinorUnits.nonnegative().meta({ description: 'Minor units, not negative.' }),
 });
 
+const ABOUT_DISCOUNTS = {
+  description:
+    'The parts of `money.discount`, for the ticket. They add up to it. Without them the discount has no name.',
+};
+
 const OrderFields = z.object({
   serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
   locationId: OrderId,
@@ -148,10 +153,7 @@ const OrderFields = z.object({
   fulfillment: Fulfillment,
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
-  discounts: z.array(Discount).optional().meta({
-    description:
-      'The parts of `money.discount`, for the ticket. They add up to it. Without them the discount has no name.',
-  }),
+  discounts: z.array(Discount).optional().meta(ABOUT_DISCOUNTS),
   notes: Text.optional(),
   placedAt: Time,
 });
@@ -162,6 +164,10 @@ const ABOUT_ORDERS = {
 
 /** An order in our own format, as the ordering platform has it. */
 export const CanonicalOrder = OrderFields.extend({
+  discounts: z
+    .array(Discount.extend({ name: RequiredText.default('Discount') }))
+    .optional()
+    .meta(ABOUT_DISCOUNTS),
   cancelledAt: Time.optional().meta({
     description: 'When it was cancelled on the platform. This is final.',
   }),

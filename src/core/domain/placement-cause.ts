@@ -38,6 +38,8 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_missing_yet') }),
   z.object({ code: z.literal('order_missing') }),
   z.object({ code: z.literal('order_id_invalid'), httpStatus: HttpStatus }),
+  /** The mapper called `skip`. `reason` is left out if it is more than one word. */
+  z.object({ code: z.literal('order_skipped'), reason: CauseText.optional() }),
   z.object({ code: z.literal('order_unreadable'), issues: z.array(ShapeIssue) }),
   z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
   z.object({ code: z.literal('order_ended') }),
@@ -145,6 +147,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   order_missing_yet: 'the platform has no such order yet',
   order_missing: 'the platform has no such order',
   order_id_invalid: 'the ordering platform rejects the order id as invalid',
+  order_skipped: ({ reason }) => `the mapper skipped the order${reason === undefined ? '' : `: ${reason}`}`,
   order_unreadable: ({ issues }) => `the order cannot be read: ${issues.map(issueInWords).join('. ')}`,
   refused_by_postgres: ({ sqlstate }) => `the order cannot be stored: Postgres refuses it with ${sqlstate}`,
   order_ended: 'the order has ended',

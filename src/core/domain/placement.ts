@@ -5,7 +5,7 @@ export const PlacementState = z.enum(PLACEMENT_STATES).meta({
   description:
     'waiting: will be tried, or tried again. held: an operator must fix something first. in_doubt: the POS may have it. ' +
     'sent: the ticket is at the POS. failed: final; only a placement without an `order`, which was never read, can start ' +
-    'again. withdrawn: cancelled before it was sent.',
+    'again. withdrawn: cancelled before it was sent, or skipped by the mapper.',
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 

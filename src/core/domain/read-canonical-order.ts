@@ -48,7 +48,7 @@ export function readCanonicalOrder(
   };
   removeBlanks(given);
   readContact(given, about.country, leaveOut);
-  nameDiscounts(given);
+  tidyDiscounts(given);
   addUpDiscounts(given);
   for (;;) {
     const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
@@ -110,13 +110,13 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-/** Removes an empty list of discounts, and gives each discount a name. */
-function nameDiscounts(given: unknown): void {
+/** Removes an empty list of discounts, and blank names. */
+function tidyDiscounts(given: unknown): void {
   const discounts = fieldOf(given, ['discounts']);
   if (!Array.isArray(discounts)) return;
   if (discounts.length === 0) delete (given as Fields)['discounts'];
   for (const each of discounts) {
-    if (isFields(each) && (each['name'] === undefined || isBlank(each['name']))) each['name'] = 'Discount';
+    if (isFields(each) && isBlank(each['name'])) delete each['name'];
   }
 }
 

@@ -58,7 +58,7 @@ const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of the time when an order's last message was applied, if `table` has that message. */
 const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = requested.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
-const RANK = `coalesce(o.rank, CASE WHEN p.finished_at IS NOT NULL THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
+const RANK = `coalesce(o.rank, CASE WHEN p.state = 'failed' THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
 /** SQL of a column of the event that ended an order. Only for orders that were never read from the platform. */
 const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
   SELECT e.${column} FROM status_events e WHERE e.service_order_id = requested.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;

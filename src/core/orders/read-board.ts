@@ -9,7 +9,7 @@ import { ENDED_AT } from './needs-operator.ts';
 const ITEMS = 3;
 const NAME = 60;
 
-/** One order of the board, without its member. If it was never fetched, `endedAt` is when its placement failed. */
+/** One order of the board, without its member. If it was never fetched, `endedAt` is when its placement ended. */
 export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),

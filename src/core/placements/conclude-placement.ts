@@ -11,7 +11,7 @@ import type { Location } from '../locations/locations.ts';
 import { backoff } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { BACKOFF_MAX_MS } from './circuit-breaker.ts';
-import { endCancelled, failPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
+import { endCancelled, failPlacement, skipPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 const { $, valuesOf } = nameParameters(
@@ -100,6 +100,8 @@ export type Decision =
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Problem)
   /** The order is to be cancelled, and the POS certainly has no ticket. */
   | { do: 'withdraw' }
+  /** The mapper says that the order is not for us. The member is not notified. */
+  | ({ do: 'skip' } & Problem)
   /** The placement returns to its queue and is due now. Another worker claims it. */
   | ({ do: 'release' } & Partial<Problem>);
 
@@ -135,6 +137,9 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return fail(deps, job, decision);
     case 'withdraw':
       return withdraw(deps, job);
+    case 'skip':
+      await retryWrite(() => skipPlacement(deps.pool, job, decision));
+      return observePlacement(deps, job, 'withdrawn', decision);
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
       // Report the problem once, and not again at every retry.

@@ -4,12 +4,16 @@ import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { wordOf } from '../domain/member-text.ts';
 import { classifyError, parseRetryAfter } from '../domain/classify-error.ts';
-import type { OrderModule, PlatformError } from '../domain/order-module.ts';
+import type { OrderInput, OrderModule, PlatformError } from '../domain/order-module.ts';
 import { hasValue } from './placement-sql.ts';
 import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
 
-/** The folder of our helper functions for mappers. Source maps put this path into a bundle's stack traces too. */
-const OURS = fileURLToPath(new URL('../../../src/platform/', import.meta.url));
+/** The folders of our helper functions for mappers. Source maps put these paths into a bundle's stack traces too. */
+const OURS = ['platform/', 'core/domain/'].map((each) =>
+  fileURLToPath(new URL(`../../../src/${each}`, import.meta.url)),
+);
+/** A package that our functions call. */
+const PHONES = '/node_modules/libphonenumber-js/';
 
 /**
  * Runs a function of an order module.
@@ -33,13 +37,24 @@ export function askMapper<Answer>(run: () => Answer): Answer {
   }
 }
 
-/** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our helper functions. */
+/**
+ * Maps GraphQL's `data`. @returns null if the platform has no such order
+ * @throws GiveUp with the cause `order_skipped` if the mapper called `skip`; NeedsOperator if it threw
+ */
+export function mapOrder(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown): OrderInput | null {
+  const mapped = askMapper(() => module.toCanonicalOrder(data));
+  if (mapped === null || typeof mapped !== 'object' || !('skipped' in mapped)) return mapped;
+  const cause = { code: 'order_skipped', reason: wordOf(mapped.skipped) } as const;
+  throw new GiveUp(describeCause(cause), { reason: 'the order is not for us', cause });
+}
+
+/** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our functions. */
 function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
   // Skip the message at the start of the stack, because a part of it may look like a stack line.
   const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
   for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
-    if (path.includes(OURS)) continue;
+    if ([...OURS, PHONES].some((each) => path.includes(each))) continue;
     const place = `${path.split('/').at(-1)}:${line}`;
     return /^[\w.:-]{1,100}$/.test(place) ? place : undefined;
   }
@@ -111,7 +126,7 @@ function isNullAt(data: unknown, path: readonly unknown[]): boolean {
 /** Fetches one order. @returns GraphQL's `data`, or undefined if the platform does not have the order (yet) */
 type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 
-const TIMEOUT_MS = 8_000;
+export const ORDER_TIMEOUT_MS = 8_000;
 /** Maximum size of one order in bytes. An order of 300 items with all their details is below 1 MiB. */
 const ORDER_LIMIT = 4 * 2 ** 20;
 
@@ -127,6 +142,8 @@ export function orderDataFetcher(about: {
   warn: (problem: string) => void;
   /** Called with the errors of a response. */
   onErrors?: (errors: readonly CodedError[]) => void;
+  /** Called with the error of a request that got no usable answer. */
+  onNoAnswer?: (error: Error) => void;
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
   const readErrors = errorReader(module, about.warn);
@@ -140,11 +157,14 @@ export function orderDataFetcher(about: {
       const data = await client.request<unknown>({
         document: module.query,
         variables,
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(ORDER_TIMEOUT_MS),
       });
       return hasValue(data) ? data : undefined;
     } catch (error) {
-      if (!(error instanceof ClientError)) throw noAnswer(error as Error);
+      if (!(error instanceof ClientError)) {
+        about.onNoAnswer?.(error as Error);
+        throw noAnswer(error as Error);
+      }
       return classifyAnswer(error.response, (errors) => {
         const coded = readErrors(errors);
         onErrors?.(coded);
@@ -171,7 +191,7 @@ function noAnswer(error: Error): NeedsOperator | TryAgain {
     const cause = { code: 'platform_answer_too_large' } as const;
     return new NeedsOperator(describeCause(cause), { cause });
   }
-  const name = error.name === 'TimeoutError' ? `no answer in ${TIMEOUT_MS} ms` : 'no usable answer';
+  const name = error.name === 'TimeoutError' ? `no answer in ${ORDER_TIMEOUT_MS} ms` : 'no usable answer';
   return new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
-import { askMapper, orderDataFetcher } from './fetch-order-data.ts';
+import { mapOrder, orderDataFetcher } from './fetch-order-data.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type PlacementCode, problemOf } from '../domain/placement-cause.ts';
@@ -29,7 +29,7 @@ export function orderRefetcher(about: {
   return async (serviceOrderId) => {
     const data = await fetchData(serviceOrderId);
     if (data === undefined) return undefined;
-    const order = askMapper(() => about.module.toCanonicalOrder(data));
+    const order = mapOrder(about.module, data);
     if (order === null) return undefined;
     const read = readCanonicalOrder(order, { serviceOrderId });
     if (!read.leftOut.some(({ code }) => code === 'phone_unusable')) return read;
@@ -81,6 +81,11 @@ export function isRefusal(error: unknown): error is NeedsOperator {
   return error instanceof NeedsOperator && ABOUT_ALL.has(code);
 }
 
+/** True if the mapper said that the order is not for us. */
+export function isSkip(error: unknown): boolean {
+  return error instanceof GiveUp && classifyError(error).cause.code === 'order_skipped';
+}
+
 /** Fetches the current order and reports the outcome. @throws the errors of the fetch */
 export async function refetchObserved(
   { refetch, observe }: { refetch: RefetchOrder; observe: Observe },
@@ -94,7 +99,7 @@ export async function refetchObserved(
     report(read === undefined ? 'missing' : 'fetched');
     return read;
   } catch (error) {
-    report(outcomeOf(error));
+    report(isSkip(error) ? 'fetched' : outcomeOf(error));
     throw error;
   }
 }
@@ -141,7 +146,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   try {
     read = await refetchObserved(deps, job.serviceOrderId);
   } catch (error) {
-    return decideByKind(error);
+    return isSkip(error) ? { do: 'skip', ...classifyError(error) } : decideByKind(error);
   }
   if (read === undefined) {
     const missingS = await recordMissing(deps.pool, job);

@@ -11,7 +11,11 @@ const SOURCE = /(?:^|\/)[\w-]+(?:\.\w+)+$/;
  * @param act gets the last changed file, relative to the folder; must not throw
  * @returns a function that stops watching and waits for the current run
  */
-export function onChange(folder: string, act: (file: string) => Promise<void>): () => Promise<void> {
+export function onChange(
+  folder: string,
+  act: (file: string) => Promise<void>,
+  { recursive = true } = {},
+): () => Promise<void> {
   let changed: string | undefined;
   let working: Promise<void> | undefined;
   const work = async (): Promise<void> => {
@@ -23,7 +27,7 @@ export function onChange(folder: string, act: (file: string) => Promise<void>): 
     }
     working = undefined;
   };
-  const watcher = watch(folder, { recursive: true }, (_event, name) => {
+  const watcher = watch(folder, { recursive }, (_event, name) => {
     if (name === null || !SOURCE.test(name)) return;
     changed = name;
     working ??= work();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { onChange } from '../../demo/on-change.ts';
+import { onChange } from '../../src/cli/on-change.ts';
 import { until } from '../support/until.ts';
 
 /** Longer than a change needs to be told. */
