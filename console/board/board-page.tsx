@@ -54,16 +54,15 @@ export function BoardPage() {
               <Filters filter={filter} change={change} />
             )}
             <Standing />
-            <p class="board-ways">
-              <Alerts />
-              <button type="button" class="quiet" onClick={() => change({ wall: isWall ? '' : 'true' })}>
-                {isWall ? 'Menu' : 'Wall display'}
-              </button>
-            </p>
           </>
         }
       >
-        <Needs filter={filter} />
+        <Needs filter={filter}>
+          <Alerts />
+          <button type="button" class="quiet" onClick={() => change({ wall: isWall ? '' : 'true' })}>
+            {isWall ? 'Menu' : 'Wall display'}
+          </button>
+        </Needs>
         {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: next })} />}
         {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
         <div class="board-columns" onKeyDown={crossColumns}>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/announce.ts';
 import { CaseDialog } from './case-dialog.tsx';
@@ -16,7 +17,8 @@ const MANY = 100;
 /** Interval of announcements, so that simultaneous needs are announced together. */
 const ANNOUNCE_EVERY_MS = 2_000;
 
-export function Needs({ filter }: { filter: Filter }) {
+/** @param children buttons next to the title */
+export function Needs({ filter, children }: { filter: Filter; children: ComponentChildren }) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
   const [opened, setOpened] = useState<Need>();
@@ -31,10 +33,13 @@ export function Needs({ filter }: { filter: Filter }) {
 
   return (
     <section class="needs" aria-labelledby={titleId}>
-      <h2 id={titleId} class={all.length === 0 ? 'unseen' : 'needs-title'}>
-        Needs a person
-      </h2>
-      {all.length === 0 && <Calm isFiltered={isFiltered} />}
+      <div class="needs-head">
+        <h2 id={titleId} class={all.length === 0 ? 'unseen' : 'needs-title'}>
+          Needs a person
+        </h2>
+        {all.length === 0 && <Calm isFiltered={isFiltered} />}
+        <p class="needs-ways">{children}</p>
+      </div>
       {showGroups(true)}
       {groups.some(({ isWide }) => !isWide) && <div class="needs-groups">{showGroups(false)}</div>}
       {opened?.subject !== undefined && (

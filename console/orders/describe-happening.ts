@@ -279,7 +279,8 @@ function finished({ state, problem, cause }: ShownOrder['placement'], { order }:
   if (state === 'sent') return { sentence: 'The ticket is at the POS: it is placed', tone: 'good', more: [] };
   const more = problem === null ? [] : [problem];
   if (state === 'withdrawn') {
-    const sentence = cause?.code === 'order_skipped' ? 'The order is not for us' : 'Cancelled before it reached the POS';
+    const sentence =
+      cause?.code === 'order_skipped' ? 'The order is not for us' : 'Cancelled before it reached the POS';
     return { sentence, tone: 'warn', more };
   }
   const sentence = order === null ? 'The order failed, but can be retried' : 'The order failed, which is final';

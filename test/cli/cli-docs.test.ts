@@ -91,7 +91,8 @@ it('every command that any page names is there, with its options', async () => {
 describe('as docs/cli.md has it', () => {
   /** The files that its commands read. */
   const FILES: Record<string, string> = {
-    'club-1.json': '{"ordersUrl": "http://127.0.0.1:9/", "secret": "whsec_YW4gZXhhbXBsZTogbWFrZSBhIHNlY3JldCBvZiB5b3VyIG93bg=="}',
+    'club-1.json':
+      '{"ordersUrl": "http://127.0.0.1:9/", "secret": "whsec_YW4gZXhhbXBsZTogbWFrZSBhIHNlY3JldCBvZiB5b3VyIG93bg=="}',
     'member-id.txt': 'member-42\n',
     'member.txt': 'Ada Lovelace\n',
     'locations/club-1.yaml':

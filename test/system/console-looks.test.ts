@@ -149,7 +149,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.done}`);
-      await text(page, 'Member notified: picked up');
+      await text(page, /^Member notified: (picked up|delivered)/);
     },
   ],
   [
