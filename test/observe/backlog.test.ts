@@ -24,7 +24,7 @@ const BACKLOG = `
   SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::jsonb, ${LEASE} FROM generate_series(1, 3) AS n
   UNION ALL SELECT 'waiting-for-tomorrow', 'club-1', 'waiting', now() - interval '5 h', now() + interval '12 h', now(), NULL, ${LEASE}
   UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN '{"code":"reconnect_needed"}'::jsonb END, ${LEASE} FROM generate_series(1, 2) AS n
-  UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), NULL, ${LEASE} FROM generate_series(1, 3) AS n
+  UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), '{"code":"location_paused"}', ${LEASE} FROM generate_series(1, 3) AS n
   UNION ALL SELECT 'doubt-' || n, 'club-1', 'in_doubt', now(), now(), CASE WHEN n = 1 THEN 'infinity' ELSE now() END::timestamptz, NULL, ${LEASE} FROM generate_series(1, 4) AS n;
   -- Silent, silent but fresh, silent for too long, received, ended, and wanted later.
   INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
