@@ -148,5 +148,5 @@ export function codeOf(
   orders: ListedWebhook['orders'],
   { serviceOrderId }: { serviceOrderId?: string | null | undefined },
 ): string | null {
-  return orders.find((order) => order.serviceOrderId === serviceOrderId)?.callOutCode ?? null;
+  return orders?.find((order) => order.serviceOrderId === serviceOrderId)?.callOutCode ?? null;
 }

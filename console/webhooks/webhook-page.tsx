@@ -78,7 +78,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
       {isAsked && found.value !== undefined && (
         <ReplayDialog
           webhookId={webhookId}
-          orders={found.value.orders}
+          orders={found.value.orders ?? []}
           onClose={() => setChosen(false)}
           onReplayed={again}
         />
@@ -88,7 +88,7 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
 }
 
 function Head({ shown }: { shown: ShownWebhook }) {
-  const { outcome, reason, locationId, integration, replays } = shown;
+  const { outcome, reason, locationId, integration, replays, orders = [] } = shown;
   return (
     <section class="sheet webhooks-head" aria-label="Outcome">
       <p class="webhooks-outcome">
@@ -98,10 +98,10 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Received">
           <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
         </Fact>
-        {shown.orders.length > 0 && (
-          <Fact name={shown.orders.length === 1 ? 'Order' : 'Orders'}>
+        {orders.length > 0 && (
+          <Fact name={orders.length === 1 ? 'Order' : 'Orders'}>
             <span class="webhooks-orders">
-              {shown.orders.map(({ serviceOrderId, callOutCode }) => (
+              {orders.map(({ serviceOrderId, callOutCode }) => (
                 <EventOrder
                   key={serviceOrderId}
                   serviceOrderId={serviceOrderId}

@@ -127,7 +127,7 @@ function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen
 }
 
 function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | undefined }) {
-  const { webhookId, receivedAt, outcome, locationId, integration, reason, orders, truncated } = webhook;
+  const { webhookId, receivedAt, outcome, locationId, integration, reason, orders = [], truncated } = webhook;
   return (
     <tr>
       <th scope="row">
