@@ -11,6 +11,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'close case': ['closed the case', 'close a case'],
   note: ['wrote a note', 'write a note'],
   snooze: ['snoozed the alarm', 'snooze an alarm'],
+  'search member': ['searched the orders of a member', 'search the orders of a member'],
   'read contents': ['revealed the member data of the order', 'reveal member data'],
   'read webhook': ['revealed a webhook', 'reveal a webhook'],
   replay: ['replayed a webhook', 'replay a webhook'],
@@ -45,7 +46,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
 };
 
 /** Actions that change nothing. */
-const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'doctor', 'be refused']);
+const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'doctor', 'be refused', 'search member']);
 
 export const ACT_CODES: readonly string[] = Object.keys(ACTS);
 
