@@ -1,12 +1,10 @@
-import { memberStateAt, rankOf, type FulfillmentType, type MemberState } from '../src/core/domain/lifecycle.ts';
+import { memberStateAt, rankOf, type MemberState } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 
 /** What the member and the kitchen saw of one order. */
-export type Journey = {
-  serviceOrderId: string;
-  fulfillment: FulfillmentType;
+export type Journey = PlacedOrder & {
   memberStates: MemberState[];
   sequences: number[];
   ticketsAtPos: number;
@@ -28,9 +26,14 @@ export function checkJourney({
   memberStates,
   sequences,
   ticketsAtPos,
+  expected,
 }: Journey): string | undefined {
-  const name = `the ${fulfillment} order ${serviceOrderId}`;
+  const name = `the ${fulfillment === null ? '' : `${fulfillment} `}order ${serviceOrderId}`;
   const last = memberStates.at(-1);
+  if (expected !== undefined) {
+    const isRight = ticketsAtPos === 0 && last === (expected === 'cancelled' ? expected : undefined);
+    return isRight ? undefined : `${name} did not end as ${expected}`;
+  }
   if (last === undefined) return `no live message of ${name} arrived`;
   if (last !== memberStateAt(rankOf('completed'), fulfillment)) return `${name} did not get beyond "${last}"`;
   if (sequences.some((sequence, index) => sequence !== index + 1)) {

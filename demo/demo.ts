@@ -9,6 +9,7 @@ import { journeyOf, checkJourney, type Journey } from './check-journey.ts';
 import { checkOutage, OUTAGE_MS, type Outage } from './interrupt-postgres.ts';
 import { USAGE, WrongUsage, readDemoArguments, type Arguments } from './read-demo-arguments.ts';
 import type { Demo, Sample } from './start-demo.ts';
+import type { PlacedOrder } from './place-orders.ts';
 import { journeyLines } from './journey-lines.ts';
 
 /** The user has stopped the demo. */
@@ -18,6 +19,13 @@ class Stopped extends Error {
 
 /** The result that `--json` prints. */
 type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
+
+/** What happened to an order that is not cooked. */
+const ENDED_AS = {
+  cancelled: 'is cancelled, because the platform has cancelled it: the POS never got it',
+  held: 'is held until it can be read: correct the mapper, and run the demo again',
+  withdrawn: 'is withdrawn, because the mapper skips it: no ticket, and no message to its member',
+};
 
 /** Time limit for the first orders. They take three to four seconds. */
 const JOURNEYS_WITHIN_MS = 20_000;
@@ -147,9 +155,13 @@ async function show(
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
-  const { length } = result.orders;
+  const { length } = result.orders.filter(({ expected }) => expected === undefined);
   const all = length === 1 ? 'The order is' : length === 2 ? 'Both orders are' : `All ${length} orders are`;
-  print(`\n${all} complete: one ticket each, and the member was notified of every step once, in order.`);
+  if (length > 0)
+    print(`\n${all} complete: one ticket each, and the member was notified of every step once, in order.`);
+  for (const { serviceOrderId, expected } of result.orders) {
+    if (expected !== undefined) print(`Order ${serviceOrderId} ${ENDED_AS[expected]}.`);
+  }
   if (result.outage !== undefined) {
     const { accepted, seconds } = result.outage;
     print(`Postgres was down for ${seconds} s. ${accepted} webhooks were accepted meanwhile, and none was lost.`);
@@ -163,19 +175,26 @@ async function show(
   const link = (what: string, serviceOrderId: string): string =>
     `${`The ${what}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`;
   const links = [
-    ...result.orders.map(({ serviceOrderId, fulfillment }) => link(fulfillment, serviceOrderId)),
+    ...result.orders.map(({ serviceOrderId, fulfillment, expected }) =>
+      link(expected ?? fulfillment ?? 'order', serviceOrderId),
+    ),
     ...(result.cancelled ?? []).map(({ serviceOrderId, memberStates }) =>
       link(memberStates.at(-1) === 'cancelled' ? 'cancelled' : 'refused', serviceOrderId),
     ),
   ];
+  const first = result.orders.find(({ fulfillment }) => fulfillment !== null);
+  const tracked =
+    first && demo.trackerUrlOf ? `A guest sees:   ${await demo.trackerUrlOf(first.serviceOrderId)}\n` : '';
   print(`
 The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
-${busy === undefined ? '' : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
+${busy === undefined ? tracked : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
 Command line:   . ${demo.shell}   (run this once in a shell, then paste commands from the console there)
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
+Status topic:   ${demo.topic}
+                (docs/connect-your-platform.md#5-the-topic shows how to read it)
 Ctrl-C ends everything. The data stays in ${options.dir}
 `);
   if (!signal.aborted) await once(signal, 'abort');
@@ -220,20 +239,30 @@ Ctrl-C ends everything. The data stays in ${dir}
   signal.throwIfAborted();
 }
 
+function isRead({ fulfillment }: PlacedOrder): boolean {
+  return fulfillment !== null;
+}
+
 /** Places the first orders and waits for their ends, within a time limit. `withOutage` stops Postgres meanwhile. */
 async function travel(demo: Demo, withOutage: boolean, signal: AbortSignal): Promise<Result> {
   const late = AbortSignal.timeout(JOURNEYS_WITHIN_MS + (withOutage ? OUTAGE_MS : 0));
   const orders = await demo.placeFirst();
   const all = async (come: 'sent' | 'ended'): Promise<void> => {
-    const coming = orders.map((order) => demo.live[come](order.serviceOrderId, AbortSignal.any([signal, late])));
+    const coming = orders
+      .filter(isRead)
+      .map((order) => demo.live[come](order.serviceOrderId, AbortSignal.any([signal, late])));
     await Promise.all(coming).catch((error: unknown) => {
       // At the time limit, nothing is thrown here, because `checkJourney` reports the incomplete orders.
       if (error !== late.reason) throw error;
     });
   };
+  const aside = Promise.all(
+    orders.filter((order) => !isRead(order)).map((order) => demo.setAside(order.serviceOrderId)),
+  );
   if (withOutage) await all('sent');
   const tellOutage = withOutage ? await demo.outage() : undefined;
   await all('ended');
+  await aside;
   const journeys = orders.map((order) =>
     journeyOf(order, demo.live.messagesOf(order.serviceOrderId), demo.pos.tickets),
   );

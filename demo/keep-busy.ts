@@ -25,7 +25,7 @@ const HURRY = 600;
 /**
  * Places a few orders a minute until the signal, so that the console has something to show. They have their own
  * locations and their own POS, and are not on the timeline.
- * @returns the file with the correct settings of the location BEHIND, the first order's id, and how to end the POS
+ * @returns the file with the correct settings of the location BEHIND, the newest order's id, and how to end the POS
  */
 export async function keepBusy(about: {
   dir: string;
@@ -35,7 +35,7 @@ export async function keepBusy(about: {
   platform: OrderingPlatform;
   topic: Topic;
   signal: AbortSignal;
-}): Promise<{ rightSettings: string; firstOrder: string; stop(): Promise<void> }> {
+}): Promise<{ rightSettings: string; newestOrder: () => string; stop(): Promise<void> }> {
   const { platform, topic, signal } = about;
   const pos = await startStandard({ hurry: HURRY });
   const old = await startStandard({ hurry: HURRY });
@@ -72,17 +72,19 @@ export async function keepBusy(about: {
     }
   };
   pos.onTicket = (ticket) => void cook(ticket).catch(unless(signal));
-  const firstOrder = await come(0);
+  let newest = await come(0);
   const evening = async (): Promise<void> => {
     for (let nth = 1; ; nth += 1) {
       if (nth >= AT_ONCE) await sleep(EVERY_MS, undefined, { signal });
-      await come(nth);
+      // Of BEHIND, a guest would see nothing move.
+      const came = await come(nth);
+      if (locationOf.get(came) !== BEHIND) newest = came;
     }
   };
   void evening().catch(unless(signal));
   return {
     rightSettings,
-    firstOrder,
+    newestOrder: () => newest,
     async stop() {
       await Promise.all([pos.stop(), old.stop()]);
     },

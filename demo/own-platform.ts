@@ -1,4 +1,5 @@
 import { classifyError } from '../src/core/domain/classify-error.ts';
+import type { PlacementCode } from '../src/core/domain/placement-cause.ts';
 import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import { orderRefetcher } from '../src/core/placements/refetch-order.ts';
 import { readConfigOf } from '../src/server/config.ts';
@@ -11,15 +12,22 @@ export type OwnPlatform = {
   where: string;
   /** Environment variables for the service. */
   env: Record<string, string>;
-  /** The first orders, as fetched. */
+  /** The first orders that can be read. */
   orders: readonly CanonicalOrder[];
-  /** @throws Error that says why the order cannot be placed */
-  fetch(orderId: string): Promise<CanonicalOrder>;
+  /** @returns the expected end of an order that cannot be read or is skipped. @throws Error if it cannot be fetched */
+  fetch(orderId: string): Promise<CanonicalOrder | 'held' | 'withdrawn'>;
+};
+
+/** What the service does with an order that the platform has, but that cannot be placed. */
+const ENDS: Partial<Record<PlacementCode, 'held' | 'withdrawn'>> = {
+  order_unreadable: 'held',
+  order_mapper_threw: 'held',
+  order_skipped: 'withdrawn',
 };
 
 /**
  * Fetches the first orders, before any part of the demo is started.
- * @throws WrongEnvironment if ORDER_API_URL is missing or wrong; Error that names each order that cannot be placed
+ * @throws WrongEnvironment if ORDER_API_URL is missing or wrong; Error that names each order that cannot be fetched
  */
 export async function ownPlatform(
   { module, orders }: { module: string; orders: readonly string[] },
@@ -34,13 +42,15 @@ export async function ownPlatform(
     // The service fetches the order too and writes the warning to its log.
     warn: () => {},
   });
-  const fetch = async (orderId: string): Promise<CanonicalOrder> => {
+  const fetch: OwnPlatform['fetch'] = async (orderId) => {
     const check = `ORDER_MODULE=${quoted(module)} npm run expediter -- platform check ${quoted(orderId)}`;
     const read = await refetch(orderId).catch((error: unknown) => {
+      const end = ENDS[classifyError(error).cause.code];
+      if (end !== undefined) return end;
       throw new Error(`order ${orderId}: ${classifyError(error).problem}\n${check}`, { cause: error });
     });
     if (read === undefined) throw new Error(`your platform has no order ${orderId}`);
-    return read.order;
+    return typeof read === 'string' ? read : read.order;
   };
   const fetched = await Promise.allSettled(orders.map(fetch));
   const wrong = fetched.flatMap((each) => (each.status === 'rejected' ? [(each.reason as Error).message] : []));
@@ -48,7 +58,9 @@ export async function ownPlatform(
   return {
     where: `${new URL(ORDER_API_URL).host} (yours), through ${module}`,
     env: { ORDER_API_URL, ...(ORDER_API_TOKEN !== undefined && { ORDER_API_TOKEN }), ORDER_MODULE: module },
-    orders: fetched.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+    orders: fetched.flatMap((each) =>
+      each.status === 'fulfilled' && typeof each.value === 'object' ? [each.value] : [],
+    ),
     fetch,
   };
 }

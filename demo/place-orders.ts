@@ -5,7 +5,13 @@ import { sampleOrder, type SampleOptions } from '../test/support/sample-order.ts
 import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import type { Timeline } from './journey-lines.ts';
 
-export type PlacedOrder = { serviceOrderId: string; fulfillment: FulfillmentType };
+export type PlacedOrder = {
+  serviceOrderId: string;
+  /** Null if the order cannot be read. */
+  fulfillment: FulfillmentType | null;
+  /** The right end of an order that is not cooked: the platform has cancelled it, or the mapper cannot read or skips it. */
+  expected?: 'cancelled' | 'held' | 'withdrawn';
+};
 export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
 
 /** Plays the ordering platform: stores an order for a member, and signals it on the topic. */

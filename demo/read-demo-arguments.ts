@@ -44,13 +44,16 @@ Options:
                use your own platform instead of the sample platform: a module as in ORDER_MODULE, or a path that begins
                with . or /. Every run begins with an empty database. See docs/connect-your-platform.md
   --order <id> with --platform: an order that your platform has. Repeat the option for more orders. All are fetched
-               first. Each location gets a sample POS with the order's items on its menu, and the order is sent there.
+               first. An order that is cancelled, skipped or cannot be read is shown with its end. Each location gets a sample POS with the order's items on its menu, and the order is sent there.
                Nothing is written to your platform
   -h, --help   print this
 
 Environment:
   ORDER_API_URL         with --platform: your platform's GraphQL endpoint
   ORDER_API_TOKEN       with --platform: the token that your platform requires, if any
+  FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE
+                        your keys of follow tokens, instead of those of the demo's guest page
+  MEMBER_ORIGINS        origins of your pages that may read /follow
   PROVIDER_MODULES      your own providers, as for the service
   DATABASE_URL          a Postgres to use instead of the embedded one; it is migrated first
   PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use instead of the stand-in

@@ -9,6 +9,8 @@ export type Tracker = HttpServer & {
   lifetimeS: number;
   /** The page that follows an order, with a token for it in the fragment. */
   urlOf(serviceOrderId: string): Promise<string>;
+  /** `/guest` leads to the page of this order. An order is over after a minute, so a link to one would soon be of no use. */
+  newest: (() => string) | undefined;
 };
 
 const AUDIENCE = 'expediter-demo';
@@ -65,7 +67,10 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     const { method, url = '' } = request;
     const found = FILES[url];
-    if (method === 'GET' && found !== undefined) {
+    const newest = url === '/guest' ? tracker.newest?.() : undefined;
+    if (method === 'GET' && newest !== undefined) {
+      response.writeHead(302, { location: await tracker.urlOf(newest) }).end();
+    } else if (method === 'GET' && found !== undefined) {
       const text = await readFile(new URL(found.file, import.meta.url), 'utf8');
       response.setHeader('content-type', `${found.type}; charset=utf-8`);
       response.end(text.replace('{{follow-url}}', `${serviceUrl}/follow`));
@@ -85,6 +90,7 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
       MEMBER_ORIGINS: server.url,
     },
     lifetimeS: LIFETIME_S,
+    newest: undefined,
     urlOf: async (serviceOrderId) => `${server.url}/track#${await tokenFor(serviceOrderId)}`,
   };
   return tracker;

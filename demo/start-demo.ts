@@ -40,6 +40,8 @@ export type Demo = {
   placeFirst(): Promise<PlacedOrder[]>;
   /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
   problemOf(serviceOrderId: string): Promise<string | undefined>;
+  /** Resolves when an order that cannot be placed is held or withdrawn. */
+  setAside(serviceOrderId: string): Promise<void>;
   /** Stops Postgres for a while: see `interruptPostgres`. @throws Error if Postgres is not the embedded one */
   outage(): Promise<() => Promise<Outage>>;
   /** Places and cancels three more orders: see `cancelOrders`. */
@@ -52,6 +54,10 @@ export type Demo = {
   ordersHint: string;
   serviceUrl: string;
   operatorUrl: string;
+  /** The page that follows an order. Undefined if the service has the user's own FOLLOW_TOKEN_KEYS. */
+  trackerUrlOf: ((serviceOrderId: string) => Promise<string>) | undefined;
+  /** The variables by which a Pub/Sub client finds the status topic. */
+  topic: string;
   consoleUrl: string;
   /** The token for the console. */
   operatorToken: string;
@@ -157,10 +163,18 @@ export async function startDemo(about: {
   await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
   signal.throwIfAborted();
 
+  const origins = [tracker.url, env['MEMBER_ORIGINS']].filter(Boolean).join(',');
+  const { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE = '' } = env;
+  const isOwnFollow = Boolean(FOLLOW_TOKEN_KEYS);
+  const follow = {
+    ...tracker.env,
+    ...(FOLLOW_TOKEN_KEYS && { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }),
+    MEMBER_ORIGINS: origins,
+  };
   const run: RunService = {
     env: {
       ...pubsub.env,
-      ...tracker.env,
+      ...follow,
       DATABASE_URL: database.url,
       ...(own?.env ?? {
         ORDER_API_URL: platform?.url ?? '',
@@ -197,15 +211,37 @@ export async function startDemo(about: {
   endings.add('the subscriber', () => live.stop());
   await pubsub.pushOrdersTo(`${balancer.url}/pubsub/push`);
 
+  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const answer = await fetch(`${operators.url}${path}`, { headers, signal });
+    return answer.ok ? ((await answer.json()) as Shown) : undefined;
+  };
+  const problemOf = async (orderId: string): Promise<string | undefined> => {
+    const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
+    const problem = shown?.placement.problem ?? shown?.order?.reason;
+    return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
+  };
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (own === undefined) throw new Error('there is no platform of your own');
+    const before = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
+    if (before?.order?.endedAt)
+      throw new Error(`order ${orderId} is over: a signal no longer changes it. ${before.notified}`);
     const order = await own.fetch(orderId);
-    const { fulfillment, locationId } = order;
-    fillMenu(pos, order);
-    webhookUrlOf.set(orderId, await openLocation(locationId));
-    const placed = { serviceOrderId: orderId, fulfillment: fulfillment.type };
+    if (typeof order === 'object') {
+      fillMenu(pos, order);
+      webhookUrlOf.set(orderId, await openLocation(order.locationId));
+    }
+    const placed: PlacedOrder =
+      typeof order === 'string'
+        ? { serviceOrderId: orderId, fulfillment: null, expected: order }
+        : {
+            serviceOrderId: orderId,
+            fulfillment: order.fulfillment.type,
+            ...(order.cancelledAt !== undefined && { expected: 'cancelled' }),
+          };
     timeline.begin(placed);
-    timeline.print(orderId, 'platform', `signals orderPlaced, for ${locationId}`);
+    const where = typeof order === 'string' ? '' : `, for ${order.locationId}`;
+    timeline.print(orderId, 'platform', `signals orderPlaced${where}`);
     await signalOrder(pubsub.orders, orderId);
     return placed;
   };
@@ -214,20 +250,13 @@ export async function startDemo(about: {
   const counter = await (place === undefined ? takeOwnOrders(placeOwn, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
-  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
-    const headers = { authorization: `Bearer ${operatorToken}` };
-    const answer = await fetch(`${operators.url}${path}`, { headers, signal });
-    return answer.ok ? ((await answer.json()) as Shown) : undefined;
-  };
   return {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
-    async problemOf(orderId) {
-      const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
-      if (shown === undefined) return undefined;
-      const { placement, order } = shown;
-      const problem = placement.problem ?? order?.reason;
-      return problem ? `${placement.state.replace('_', ' ')}: ${problem}` : undefined;
+    problemOf,
+    async setAside(orderId) {
+      const problem = await until(() => problemOf(orderId));
+      timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
     },
     async outage() {
       const postgres = database.embedded;
@@ -243,10 +272,14 @@ export async function startDemo(about: {
     live,
     pos,
     kitchenUrl: kitchen.url,
-    ordersUrl: `${counter.url}/orders${place === undefined ? `?id=${about.own?.orders[0]}` : '?type=delivery'}`,
-    ordersHint: place === undefined ? 'or any other order of your platform' : 'or type=pickup',
+    ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
+    ordersHint: place === undefined ? 'ORDER_ID: another order of your platform' : 'or type=pickup',
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
+    trackerUrlOf: isOwnFollow ? undefined : tracker.urlOf,
+    topic: ['GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST', 'STATUS_TOPIC']
+      .map((name) => `${name}=${pubsub.env[name]}`)
+      .join(' '),
     consoleUrl,
     operatorToken,
     logFile,
@@ -257,7 +290,8 @@ export async function startDemo(about: {
         endings.add('the other POS', () => busy.stop());
         const settings = quoted(busy.rightSettings);
         const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
-        const trackerUrl = await tracker.urlOf(busy.firstOrder);
+        tracker.newest = busy.newestOrder;
+        const trackerUrl = `${tracker.url}/guest`;
         return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
       },
       async openByHand() {

@@ -93,8 +93,11 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const lines = all.map((each) => ({ order: each.serviceOrderId, result: inOneLine(each) }));
       const withDetails = all.filter(({ state }) => details || state === 'failed');
       const json = all.length === 1 && only !== undefined ? only : all;
+      const first = all.find(({ state }) => state === 'failed');
       const parts = withDetails.map((each) => {
-        const text = inFull(each, options);
+        // The answers mostly have the same shape.
+        const isShown = details || options.shape === true || each === first;
+        const text = inFull(!isShown && each.state === 'failed' ? { ...each, shape: [] } : each, options);
         return all.length === 1 && details ? text : `${each.serviceOrderId}: ${text}`;
       });
       print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts));

@@ -34,7 +34,7 @@ const SKELETON = `
   type Modifier { id: ID!  name: String!  quantity: Int!  price: String! }`;
 
 /** The most types on a path from the order, not counting those of `edges` and `node`. */
-const DEPTH = 4;
+const DEPTH = 5;
 
 /**
  * Reads a schema from a file, or uses the skeleton's.
@@ -183,9 +183,17 @@ function typeOf(nodes: readonly Node[], indent: string): string {
 
 /** Finds the first leaf that a pattern matches. Earlier patterns and earlier lists are preferred. */
 function leaf(patterns: RegExp, ...lists: (readonly Node[] | undefined)[]): Node | undefined {
+  return find(patterns, lists, isLeaf);
+}
+
+function find(
+  patterns: RegExp,
+  lists: readonly (readonly Node[] | undefined)[],
+  isApt: (node: Node) => boolean,
+): Node | undefined {
   for (const nodes of lists) {
     for (const pattern of patterns.source.split('||').map((source) => new RegExp(`^(${source})$`, 'i'))) {
-      const found = nodes?.find((each) => isLeaf(each) && pattern.test(each.name.replaceAll('_', '')));
+      const found = nodes?.find((each) => isApt(each) && pattern.test(each.name.replaceAll('_', '')));
       if (found !== undefined) return found;
     }
   }
@@ -215,9 +223,11 @@ function text(node: Node | undefined, isRequired = false): string {
   return node.mayLack ? `String(${node.at} ?? '')` : `String(${node.at})`;
 }
 
+/** Fields of an object that is an amount. */
+const AMOUNT = /amount||value||units||gross||\w*cents||\w*minor\w*/;
+
 function amount(found: Node | undefined, field: string, isRequired = true): string {
-  const node =
-    found && (isLeaf(found) ? found : leaf(/amount||value||units||gross||\w*cents||\w*minor\w*/, found.children));
+  const node = found && (isLeaf(found) ? found : leaf(AMOUNT, found.children));
   if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: in minor units` : '0, // TODO: if there is one';
   if (node.scalar === 'Int') {
     const todo = /cents|minor/i.test(node.name)
@@ -337,7 +347,7 @@ function draftDestination(order: readonly Node[], indent: string): string {
     const found = leaf(patterns, children);
     return found === undefined
       ? []
-      : [`${field}: ${/itude/.test(field) ? `Number(${found.at} ?? NaN)` : text(found)},`];
+      : [`${field}: ${/itude/.test(field) && kindOf(found) === 'number' ? found.at : text(found)},`];
   };
   const lines = [
     `line1: ${line1},`,
@@ -348,7 +358,7 @@ function draftDestination(order: readonly Node[], indent: string): string {
     ...part('country', /country||countrycode\w*/),
     ...part('latitude', /lat||latitude/),
     ...part('longitude', /lng||lon||longitude/),
-    ...part('instructions', /\w*instructions?||directions?||notes?||\w*comment/),
+    ...part('instructions', /\w*instructions?||directions?||\w*notes?||\w*comment/),
   ];
   const made = `{\n${lines.map((each) => `${indent}  ${each}\n`).join('')}${indent}}`;
   return place.mayLack ? `${place.at} && ${made.replaceAll(`${place.at}?.`, `${place.at}.`)},` : `${made},`;
@@ -360,19 +370,17 @@ const FEE = /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|pric
 function draftMoney(order: readonly Node[]): { currency: string; lines: string[] } {
   const sums = object(/^(totals?|money|pric(e|ing)|payment|amounts?|summary|bill)$/i, order)?.children;
   const both = [order, sums];
-  const find = (patterns: RegExp): Node | undefined => {
-    const names = new RegExp(`^(${patterns.source.replaceAll('||', '|')})$`, 'i');
-    return leaf(patterns, ...both) ?? both.map((nodes) => nodes && object(names, nodes)).find(Boolean);
-  };
-  const total = find(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
+  const sum = (patterns: RegExp): Node | undefined =>
+    leaf(patterns, ...both) ?? find(patterns, both, ({ children }) => leaf(AMOUNT, children) !== undefined);
+  const total = sum(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
   const code = leaf(/currency||currencycode/, ...both, total?.children);
   return {
     currency: code === undefined ? `'EUR'; // TODO` : `${text(code, true)};`,
     lines: [
-      `subtotal: ${amount(find(/subtotal\w*||itemstotal||itemtotal||goods||net||basket\w*/), 'subtotal')}`,
-      `tax: ${amount(find(/tax(es)?\w*||totaltax||vat\w*/), 'tax', false)}`,
-      `tip: ${amount(find(/tips?\w*||gratuity\w*/), 'tip', false)}`,
-      `fee: ${amount(find(FEE), 'fee', false)}`,
+      `subtotal: ${amount(sum(/subtotal\w*||itemstotal||itemtotal||goods||net\w*/), 'subtotal')}`,
+      `tax: ${amount(sum(/tax(es)?\w*||totaltax||vat\w*/), 'tax', false)}`,
+      `tip: ${amount(sum(/tips?\w*||gratuity\w*/), 'tip', false)}`,
+      `fee: ${amount(sum(FEE), 'fee', false)}`,
       `total: ${amount(total, 'total')}`,
       'currency,',
     ],
@@ -428,7 +436,7 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
   const items = listIn(ITEMS, order) ?? listIn(ITEMS, nested);
   const placed = leaf(/placed\w*||created\w*||ordered\w*||submitted\w*||paid\w*||date/, order);
   const wanted = leaf(
-    /requested\w*||scheduled\w*||wanted\w*||desired\w*||due\w*||ready(by|at)||(pickup|delivery)(at|time)/,
+    /requested\w*||scheduled\w*||wanted\w*||desired\w*||due\w*||slot\w*||ready(by|at)||(pickup|delivery)(at|time)/,
     order,
     nested,
   );

@@ -17,6 +17,15 @@ const renew = (token: string): Promise<Response> =>
   fetch(`${tracker.url}/follow-token`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
 
 describe('the page', () => {
+  it('of the newest order is where /guest leads, and nowhere before there is one', async () => {
+    const ask = () => fetch(`${tracker.url}/guest`, { redirect: 'manual' });
+    expect((await ask()).status).toBe(404);
+    tracker.newest = () => 'order-2';
+    const { status, headers } = await ask();
+    tracker.newest = undefined;
+    expect([status, headers.get('location')]).toEqual([302, expect.stringContaining('/track#ey')]);
+  });
+
   it('and all that it loads comes with a policy that lets nothing else in, and sends its address nowhere', async () => {
     const page = await (await fetch(`${tracker.url}/track`)).text();
     expect(page).toContain('content="http://127.0.0.1:9/follow"');

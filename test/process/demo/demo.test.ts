@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { purchases } from '../../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-platform.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { sendAsIs } from '../../support/ask-operator.ts';
@@ -170,6 +171,38 @@ describe('npm run demo -- --platform', () => {
     },
   );
 
+  it('shows the end of an order that is cancelled, skipped or cannot be read', { timeout: WHOLE_RUN_MS }, async () => {
+    const feast = await servePlatform();
+    const [table] = purchases;
+    feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
+    feast.byCode.set('P-4001', { ...table, code: 'P-4001', totals: { ...table?.totals, grand: 'much' } });
+    const cancelling = join(dir, 'cancelling.ts');
+    writeFileSync(
+      cancelling,
+      `export * from '${module}'; import { toCanonicalOrder as map } from '${module}';
+       export const toCanonicalOrder = (data) =>
+         data.purchase.code === 'T-2001' ? { ...map(data), cancelledAt: '2026-11-21T18:00:00Z' } : map(data);`,
+    );
+    const orders = ['B-1001', 'T-2001', 'D-3001', 'P-4001'].flatMap((id) => ['--order', id]);
+    const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, MEMBER_ORIGINS: 'https://order.example.com' };
+    const { code, stdout, stderr } = run(['--platform', cancelling, '--once', '--json', ...orders, '--dir', dir], env);
+    expect(await code, stderr()).toBe(0);
+    expect(lastLineOf(stdout())).toMatchObject({
+      ok: true,
+      orders: [
+        { serviceOrderId: 'B-1001', ticketsAtPos: 1 },
+        { serviceOrderId: 'T-2001', expected: 'cancelled', ticketsAtPos: 0 },
+        { serviceOrderId: 'D-3001', expected: 'withdrawn', memberStates: [] },
+        { serviceOrderId: 'P-4001', expected: 'held', memberStates: [] },
+      ],
+    });
+    expect(stderr()).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
+    expect(readFileSync(join(dir, 'own-platform/expediter.sh'), 'utf8')).toMatch(
+      /MEMBER_ORIGINS='\S+,https:\/\/order\.ex/,
+    );
+    await feast.stop();
+  });
+
   it('names every order that is not there, before anything starts', async () => {
     const feast = await servePlatform();
     const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
@@ -196,8 +229,11 @@ describe('npm run demo', () => {
     await until(() => new RegExp(`${serviceOrderId} +member +live 7 +delivered`).test(stdout()));
 
     for (const tracked of [trackerUrl, await until(() => /A guest sees: +(\S+)/.exec(stdout())?.[1])]) {
-      const [, followUrl = ''] = /name="follow-url" content="(.+?)"/.exec(await (await fetch(tracked)).text()) ?? [];
-      const headers = { authorization: `Bearer ${new URL(tracked).hash.slice(1)}` };
+      // The second leads to the newest guest's order.
+      const { headers: to } = await fetch(tracked, { redirect: 'manual' });
+      const page = to.get('location') ?? tracked;
+      const [, followUrl = ''] = /name="follow-url" content="(.+?)"/.exec(await (await fetch(page)).text()) ?? [];
+      const headers = { authorization: `Bearer ${new URL(page).hash.slice(1)}` };
       const stream = await fetch(followUrl, { headers });
       expect(stream.headers.get('content-type')).toContain('text/event-stream');
       await stream.body?.cancel();
