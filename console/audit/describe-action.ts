@@ -46,7 +46,14 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
 };
 
 /** Actions that change nothing. */
-const LOOKS: ReadonlySet<string> = new Set(['read contents', 'read webhook', 'check', 'doctor', 'be refused', 'search member']);
+const LOOKS: ReadonlySet<string> = new Set([
+  'read contents',
+  'read webhook',
+  'check',
+  'doctor',
+  'be refused',
+  'search member',
+]);
 
 export const ACT_CODES: readonly string[] = Object.keys(ACTS);
 

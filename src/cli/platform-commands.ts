@@ -41,6 +41,19 @@ export function addPlatformCommands(program: Command): void {
     .description('check how orders of the ordering platform are read')
     .addHelpText('after', examples('expediter platform init', 'expediter platform check order-4711'));
 
+  addCheck(platform);
+  addInit(platform);
+  platform
+    .command('schema')
+    .description('print the JSON Schema of the canonical order, which a mapper returns')
+    .addHelpText('after', examples('expediter platform schema'))
+    .action((_options: object, command: Command) => {
+      const schema = z.toJSONSchema(CanonicalOrder, { io: 'input' });
+      print(command, schema, JSON.stringify(schema, undefined, 2));
+    });
+}
+
+function addCheck(platform: Command): void {
   platform
     .command('check')
     .description(
@@ -102,7 +115,9 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       });
       print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts));
     });
+}
 
+function addInit(platform: Command): void {
   platform
     .command('init')
     .description(
@@ -139,15 +154,6 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
           `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${out}\nexpediter platform check --watch <orderId>`,
         ),
       );
-    });
-
-  platform
-    .command('schema')
-    .description('print the JSON Schema of the canonical order, which a mapper returns')
-    .addHelpText('after', examples('expediter platform schema'))
-    .action((_options: object, command: Command) => {
-      const schema = z.toJSONSchema(CanonicalOrder, { io: 'input' });
-      print(command, schema, JSON.stringify(schema, undefined, 2));
     });
 }
 
