@@ -3,6 +3,7 @@ import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
+import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { failPlacement } from '../../../src/core/placements/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
@@ -60,6 +61,38 @@ it('an order that waits is placed as the platform has it now, where it is wanted
   expect(await system.order(id)).toMatchObject({ location_id: 'mute', integration: 'mute' });
   expect(await system.placement(id)).toMatchObject({ location_id: 'mute' });
   expect(await changes(id)).toEqual([]);
+});
+
+const skipped = () => ({ order: { skipped: 'dine_in' } });
+
+it('an order that the mapper skips ends without a message, and each signal or retry reads it once', async () => {
+  system.platform.answer = skipped;
+  const { serviceOrderId: id } = await system.placeOrder({ locationId: 'exact' });
+  for (const times of [1, 2, 3]) {
+    await until(() => asked(id) === times);
+    await isIn(id, 'withdrawn');
+    expect(await system.placement(id)).toMatchObject({
+      state: 'withdrawn',
+      problem: 'the mapper skipped the order: dine_in',
+    });
+    if (times === 1) expect(await system.signal(id)).toBe(204);
+    if (times === 2) expect(await retryPlacement(system.pool, id)).toEqual({ serviceOrderId: id, retry: 'due' });
+  }
+  const notified = await system.query('SELECT FROM status_events WHERE service_order_id = $1', [id]);
+  expect([notified, await system.order(id), ticket(id)]).toEqual([[], undefined, undefined]);
+});
+
+it('an order that the mapper skips only now continues unchanged, and is fetched once for the signal', async () => {
+  await pauseLocation(system.pool, 'exact');
+  const { serviceOrderId: id } = await system.placeOrder({ locationId: 'exact' });
+  await isIn(id, 'held');
+  system.platform.answer = skipped;
+  expect(await system.signal(id)).toBe(204);
+  await until(() => asked(id) === 2);
+  await noLook(id);
+  await resumeLocation(system.pool, 'exact');
+  await isIn(id, 'sent');
+  expect(asked(id)).toBe(2);
 });
 
 it('a worker that has read the old order does not send it', async () => {

@@ -292,6 +292,7 @@ it('every optional field is either one that an order can do without, or named he
     'items.0.modifiers.0.modifiers',
     'money.discount',
     'discounts',
+    'discounts.0.name',
     'notes',
     'cancelledAt',
     'cancelReason',

@@ -160,6 +160,16 @@ describe('a member who follows an order', () => {
     }
   });
 
+  it('is not told that an order failed that the mapper skips', async () => {
+    system.platform.answer = () => ({ order: { skipped: 'dine_in' } });
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'withdrawn');
+    system.platform.answer = undefined;
+    const late = await follow(serviceOrderId);
+    await late.ended;
+    expect(late.events[0]?.data).toMatchObject({ sequence: 0, memberState: 'placed' });
+  });
+
   it('misses nothing that is kept, and has how it is where something is not', async () => {
     await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
