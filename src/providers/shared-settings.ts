@@ -27,14 +27,18 @@ export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {
 
 /** A base URL whose default is the vendor's production host. */
 export function baseUrl(production: string) {
-  return BaseUrl.prefault(production);
+  return BaseUrl.prefault(production).meta({
+    ...SHOWN,
+    description: "The vendor's address. The default is production.",
+  });
 }
 
 /** A token, secret or key. White space at either end is refused, because it is a mistake of copying. */
 export const Secret = z
   .string()
   .min(1)
-  .refine((text) => text === text.trim(), { error: 'begins or ends with white space' });
+  .refine((text) => text === text.trim(), { error: 'begins or ends with white space' })
+  .meta({ description: 'A secret, as the vendor gives it.' });
 
 /**
  * Who delivers, and therefore gets the tip of a delivery: the restaurant's staff, the platform's couriers, or a
@@ -43,7 +47,10 @@ export const Secret = z
 export const DeliveredBy = z.enum(['restaurant', 'platform', 'vendor']);
 
 /** Maps our ids of items and modifiers to the POS's ids. An id without an entry is sent unchanged. */
-export const ItemMap = z.record(Id, Id).default({}).meta(SHOWN);
+export const ItemMap = z
+  .record(Id, Id)
+  .default({})
+  .meta({ ...SHOWN, description: "The POS's ids by our ids. An id that is missing here is sent unchanged." });
 
 /** Returns a map's entry for our id. For the id "constructor", a plain look-up would find a function. */
 export function entryOf<Entry>(map: Readonly<Record<string, Entry>>, id: string): Entry | undefined {
