@@ -26,7 +26,7 @@ export function TicketLink({ ticket, tabIndex, isAlone }: { ticket: Ticket; tabI
   const { ordered } = order;
   const promise = due(ticket, at);
   const old = age(ticket, at);
-  const where = order.locationId ?? 'not fetched yet';
+  const where = order.locationId ?? 'not readable yet';
   const wrong = wrongWith(ticket, known.value);
   // A duration is shown only for an order that was picked up or delivered.
   const end = endedAt === null || isHandedOver(order) ? undefined : endOf(ticket);

@@ -32,7 +32,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   order_mapper_threw: ({ at }) => [
     { say: 'Reproduce the error with the order id: expediter platform check.' },
     {
-      say: `Fix the module of ORDER_MODULE${at === undefined ? '' : ` at ${at}`}, and restart the service. The order is then retried.`,
+      say: `If the platform's answer is wrong, ask the platform to correct it. Otherwise correct the mapper${at === undefined ? '' : ` at ${at}`}, and restart the service. The order is then retried.`,
     },
   ],
 

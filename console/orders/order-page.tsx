@@ -99,7 +99,7 @@ function States({ story: { order, placement } }: { story: ShownOrder }) {
 }
 
 function Contents({ order }: { order: ShownOrder }) {
-  if (order.order === null) return <p class="faint">Not known yet: the order was not fetched from the platform.</p>;
+  if (order.order === null) return <p class="faint">Not readable yet.</p>;
   if (order.order.erasedAt !== null) return <p class="faint">Erased, together with the data of the member.</p>;
   return (
     <>
