@@ -22,8 +22,8 @@ const audit = operation({
       'locations. Only an admin of all locations reads the actions that belong to no location. An action is recorded ' +
       'before it is done. If it cannot be recorded, it is not done, and the answer is 503. Rows never change, and are ' +
       'stored for `AUDIT_RETENTION_DAYS`. The only texts that staff typed in them are names of tokens, addresses and ' +
-      'groups that have roles, people who take a case, and of locations all but secrets and contacts. At most a thousand refusals a minute are ' +
-      'recorded for one operator.',
+      'groups that have roles, people who take a case, and of locations all but secrets and contacts. At most a ' +
+      'thousand refusals a minute are recorded for one operator.',
     output: ListedActions,
     answer: 'A page of actions.',
   },

@@ -144,7 +144,7 @@ describe.each([
 
   it('export writes what apply reads, with variables for secrets and a schema that fits', async () => {
     await write({
-      'a.yaml': file('club-1'),
+      'a.yaml': `${file('club-1')}\naddress: Hafenstr. 1\nbackOfficeUrl: https://pos.example.com/nord\n`,
       'key.txt': `${SECRET}\n`,
       'b.yaml': file('club/2', 'secret: file:key.txt'),
     });
@@ -158,6 +158,7 @@ describe.each([
 
     const text = await readFile(join(to, 'club-1.yaml'), 'utf8');
     expect(text).not.toContain('whsec');
+    expect(text).toMatch(/^address: Hafenstr\. 1\nbackOfficeUrl: https:/m);
     const fits = new Ajv2020({ strict: false, validateFormats: false }).compile(
       JSON.parse(await readFile(join(to, 'location.schema.json'), 'utf8')) as object,
     );

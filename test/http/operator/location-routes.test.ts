@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { etagOf } from '../../../src/core/locations/put-location.ts';
 import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
@@ -277,6 +278,8 @@ describe('a location by the API', () => {
       country: 'de',
       contacts: [{ name: 'Ada', phone: '+4930123456' }],
       groups: ['berlin', 'brand-nord', 'berlin'],
+      address: 'Hafenstr. 1, 20457 Hamburg',
+      backOfficeUrl: 'https://pos.example.com/nord',
     };
     const created = await put('new-1', standard(details));
     expect(created).toMatchObject({ status: 201, body: { created: true, validTokens: 0 } });
@@ -296,7 +299,24 @@ describe('a location by the API', () => {
     expect(await rowOf('new-1')).toEqual(before);
 
     expect((await put('new-1', standard())).body).toMatchObject({ created: false });
-    expect(await show('new-1')).toMatchObject({ name: null, timeZone: null, country: null, contacts: [], groups: [] });
+    const none = {
+      name: null,
+      timeZone: null,
+      country: null,
+      contacts: [],
+      groups: [],
+      address: null,
+      backOfficeUrl: null,
+    };
+    expect(await show('new-1')).toMatchObject(none);
+  });
+
+  it('has the ETag of the previous version while it has none of the newer details', () => {
+    const row = { integration: 'standard', sealedSettings: 'sealed', name: 'Club', timeZone: null, country: 'DE' };
+    const tag = (address: string | null): string =>
+      etagOf({ ...row, contacts: [], groups: ['nord'], address, backOfficeUrl: null });
+    expect(tag(null)).toBe('"e2homIXXRH-ze_qviQhl1E"');
+    expect(tag('Hafenstr. 1')).not.toBe(tag(null));
   });
 
   it('is created by one of many requests at the same time', async () => {
@@ -436,6 +456,9 @@ describe('a location by the API', () => {
     ['contacts', [{ name: 'Ada' }]],
     ['contacts', [{ phone: '030 123' }]],
     ['name', ' '],
+    ['address', 'x'.repeat(301)],
+    ['backOfficeUrl', 'http://pos.example.com/nord'],
+    ['backOfficeUrl', 'https://ada:secret@pos.example.com/nord'],
     ['settings', { ordersUrl: 'http://10.0.0.1/orders', unsigned: true }],
     ['integration', 'nobody'],
   ])('is not stored with a wrong %s: %j', async (field, value) => {
