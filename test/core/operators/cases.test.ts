@@ -8,6 +8,7 @@ import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { eraseMember, eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { nameToken } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readEvents } from '../../support/read-events.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -64,10 +65,13 @@ it("an order's timeline has one entry for each thing that operators did, with th
   expect((await operator.get('/audit')).text).not.toMatch(/oven|repaired/);
 });
 
-it('watchers of the board see at once who has a case, and nothing of other locations', async () => {
-  const read = await readEvents(`${await stage.listen()}/v1/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` });
-  const cases = (): unknown =>
-    (read.events.findLast(({ event }) => event === 'attention')?.data as { cases?: unknown } | undefined)?.cases;
+it('watchers of the board see who has a case, and nothing of other locations', async () => {
+  const url = `${await stage.listen()}/v1/live`;
+  const token = await nameToken(stage, 'elsewhere', ['viewer'], ['club-2']);
+  const elsewhere = await readEvents(url, { authorization: `Bearer ${token}` });
+  const read = await readEvents(url, { authorization: `Bearer ${OPERATOR_TOKEN}` });
+  const cases = (of = read): unknown =>
+    (of.events.findLast(({ event }) => event === 'attention')?.data as { cases?: unknown } | undefined)?.cases;
   await until(() => cases() !== undefined);
   await operator.send('PUT', '/orders/order-1/case', {});
   await operator.post('/locations/club-1/snooze', { minutes: 5 });
@@ -92,7 +96,10 @@ it('watchers of the board see at once who has a case, and nothing of other locat
       takenAt: expect.any(String),
     },
   ]);
+  await until(() => cases(elsewhere) !== undefined);
+  expect(cases(elsewhere)).toEqual([]);
   read.leave();
+  elsewhere.leave();
 });
 
 describe('a note may be about a member', () => {
