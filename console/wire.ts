@@ -65,6 +65,7 @@ export type Resolved = Answer<typeof doubt.Resolved>;
 export type ListedWebhooks = { webhooks: ListedWebhook[]; next: string | null };
 export type ListedWebhook = Answer<typeof webhooks.ListedWebhook> & Orders;
 export type ShownWebhook = Answer<typeof webhook.ShownWebhook> & Orders;
+/** The orders that it is about. Missing if the service does not list them. */
 type Orders = { orders?: { serviceOrderId: string; callOutCode: string | null }[] };
 export type WebhookAuth = NonNullable<ShownWebhook['webhookAuth']>;
 export type DropCause = Answer<typeof causes.DropCause>;
