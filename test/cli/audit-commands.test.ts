@@ -69,6 +69,7 @@ const READS = [
   'logout',
   'migrate',
   'platform check',
+  'platform init',
   'platform schema',
 ];
 

@@ -9,14 +9,14 @@ beforeAll(async () => {
   // One connection: what is wrong with it meets the next one who asks.
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, query_timeout: 3_000 });
   pool.on('error', () => {});
-  await pool.query('CREATE TABLE notes (note text PRIMARY KEY)');
+  await pool.query('CREATE TABLE written (note text PRIMARY KEY)');
 });
 afterAll(() => pool?.end());
 
 const write = (client: pg.ClientBase, note: string): Promise<unknown> =>
-  client.query('INSERT INTO notes VALUES ($1)', [note]);
+  client.query('INSERT INTO written VALUES ($1)', [note]);
 const notes = async (): Promise<string[]> =>
-  (await pool.query<{ note: string }>('SELECT note FROM notes ORDER BY 1')).rows.map((row) => row.note);
+  (await pool.query<{ note: string }>('SELECT note FROM written ORDER BY 1')).rows.map((row) => row.note);
 const inATransaction = async (): Promise<boolean> => {
   const { rows } = await pool.query<{ fresh: boolean }>('SELECT now() = statement_timestamp() AS fresh');
   return rows[0]?.fresh === false;
