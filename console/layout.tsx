@@ -29,7 +29,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const search = useCallback(() => setSearching(!onlyConfigures()), []);
   const [problem, setProblem] = useState(signInProblem);
   const leave = (): void =>
-    void logOut().catch(({ message }: Error) => setProblem(`You are still logged in: ${message}`));
+    void logOut().catch(({ message }: Error) => setProblem(`You are still signed in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
   if (query['wall'] === 'true') {
     return (
@@ -70,7 +70,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
           </span>
         )}
         <button type="button" class="quiet" onClick={leave} title={versionOf()}>
-          Log out
+          Sign out
         </button>
       </header>
       <main id="main" tabIndex={-1}>

@@ -62,11 +62,9 @@ export type ConcludeCancel = Request<typeof requests.ConcludeCancel>;
 export type Resolve = Request<typeof requests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;
 
-export type ListedWebhooks = { webhooks: ListedWebhook[]; next: string | null };
-export type ListedWebhook = Answer<typeof webhooks.ListedWebhook> & Orders;
-export type ShownWebhook = Answer<typeof webhook.ShownWebhook> & Orders;
-/** The orders that it is about. Missing if the service does not list them. */
-type Orders = { orders?: { serviceOrderId: string; callOutCode: string | null }[] };
+export type ListedWebhooks = Answer<typeof webhooks.ListedWebhooks>;
+export type ListedWebhook = ListedWebhooks['webhooks'][number];
+export type ShownWebhook = Answer<typeof webhook.ShownWebhook>;
 export type WebhookAuth = NonNullable<ShownWebhook['webhookAuth']>;
 export type DropCause = Answer<typeof causes.DropCause>;
 export type ReplayCause = Answer<typeof causes.ReplayCause>;
@@ -99,7 +97,7 @@ export type ActiveSession = Answer<typeof sessions.ActiveSession>;
 export type OwnSession = ActiveSession & { current: boolean };
 export type ListedActions = Answer<typeof actions.ListedActions>;
 export type ListedAction = ListedActions['actions'][number];
-export type RecordedAction = Answer<typeof actions.RecordedAction> & { callOutCode?: string | null };
+export type RecordedAction = Answer<typeof actions.RecordedAction>;
 
 export type Scorecards = Answer<typeof scorecards.Scorecards>;
 export type Scorecard = Scorecards['scorecards'][number];

@@ -45,7 +45,8 @@ function Group({ group, at }: { group: ActionGroup<Shown>; at: string | undefine
 }
 
 function Action({ action, at }: { action: Shown; at: string | undefined }) {
-  const { serviceOrderId, callOutCode = null, webhookId, locationId } = action;
+  const { serviceOrderId, webhookId, locationId } = action;
+  const callOutCode = 'callOutCode' in action ? action.callOutCode : null;
   const { sentence, tone, more } = describeAction(action);
   const from = 'source' in action && action.source !== null ? [`from ${action.source}`] : [];
   return (

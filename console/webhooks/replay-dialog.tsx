@@ -5,11 +5,11 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { OUTCOME_TONES, words } from '../parts/tones.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedWebhook, Replayed } from '../wire.ts';
+import type { Replayed } from '../wire.ts';
 import './webhooks.css';
 import { explainDrop } from './explain-drop.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
-import { codeOf, EventOrder, WebhookLink } from './run-table.tsx';
+import { EventOrder, WebhookLink } from './run-table.tsx';
 
 /**
  * Replays one webhook after a dry run that shows the result of each event.
@@ -17,13 +17,10 @@ import { codeOf, EventOrder, WebhookLink } from './run-table.tsx';
  */
 export function ReplayDialog({
   webhookId,
-  orders = [],
   onClose,
   onReplayed,
 }: {
   webhookId: string;
-  /** The orders that the webhook is known to be about. */
-  orders?: ListedWebhook['orders'];
   onClose: () => void;
   onReplayed: (replayed: Replayed) => void;
 }) {
@@ -46,7 +43,7 @@ export function ReplayDialog({
           )}
           .
         </p>
-        <Result replayed={replayed} orders={orders} />
+        <Result replayed={replayed} />
       </>
     );
   };
@@ -65,7 +62,7 @@ export function ReplayDialog({
       <Loading loaded={dry}>
         {(replayed) => (
           <>
-            <Result replayed={replayed} orders={orders} />
+            <Result replayed={replayed} />
             {!mayChange(replayed) && <p>A replay would change nothing now. Fix the cause first.</p>}
           </>
         )}
@@ -74,7 +71,7 @@ export function ReplayDialog({
   );
 }
 
-function Result({ replayed, orders }: { replayed: Replayed; orders: ListedWebhook['orders'] }) {
+function Result({ replayed }: { replayed: Replayed }) {
   const { outcome, reason, events, redriven } = replayed;
   const about = { ...replayed, webhookId: replayed.replayOf };
   return (
@@ -99,7 +96,7 @@ function Result({ replayed, orders }: { replayed: Replayed; orders: ListedWebhoo
                 // oxlint-disable-next-line react/no-array-index-key
                 <tr key={nth}>
                   <th scope="row">
-                    <EventOrder {...event} code={codeOf(orders, event)} />
+                    <EventOrder {...event} />
                   </th>
                   <td>{words(event.status)}</td>
                   <td>

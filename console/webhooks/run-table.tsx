@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
-import { OrderName } from '../parts/order-name.tsx';
+import { ShortId } from '../parts/short-id.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
-import type { ListedWebhook, Replayed, WebhookOutcome } from '../wire.ts';
+import type { Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
@@ -124,29 +124,19 @@ function Events({ events }: { events: Replayed['events'] }) {
 export function EventOrder({
   serviceOrderId,
   providerOrderId,
-  code = null,
 }: {
   serviceOrderId: string | null | undefined;
   providerOrderId: string | null | undefined;
-  code?: string | null | undefined;
 }) {
   return (
     <span class="webhooks-id">
       {typeof serviceOrderId === 'string' ? (
         <a href={pageOf.order(serviceOrderId)}>
-          <OrderName id={serviceOrderId} code={code} />
+          <ShortId id={serviceOrderId} />
         </a>
       ) : (
         `POS ${providerOrderId ?? '?'}`
       )}
     </span>
   );
-}
-
-/** The code of an event's order, if the webhook is known to be about it. */
-export function codeOf(
-  orders: ListedWebhook['orders'],
-  { serviceOrderId }: { serviceOrderId?: string | null | undefined },
-): string | null {
-  return orders?.find((order) => order.serviceOrderId === serviceOrderId)?.callOutCode ?? null;
 }

@@ -3,7 +3,7 @@ import { Time } from '../parts/time.tsx';
 import type { ShownWebhook } from '../wire.ts';
 import { explainDrop } from './explain-drop.ts';
 import { explainRefusal } from './explain-refusal.ts';
-import { codeOf, EventOrder } from './run-table.tsx';
+import { EventOrder } from './run-table.tsx';
 
 /** The events that a replay would read with the current settings and provider. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
@@ -41,11 +41,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
             </dd>
             <dt>Order</dt>
             <dd>
-              <EventOrder
-                serviceOrderId={event.serviceOrderId}
-                providerOrderId={event.providerOrderId}
-                code={codeOf(shown.orders, event)}
-              />
+              <EventOrder serviceOrderId={event.serviceOrderId} providerOrderId={event.providerOrderId} />
             </dd>
             {event.serviceOrderId !== undefined && event.providerOrderId !== undefined && (
               <>

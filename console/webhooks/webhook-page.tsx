@@ -21,7 +21,7 @@ import { explainRefusal } from './explain-refusal.ts';
 import { Explained } from './explained.tsx';
 import { outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
-import { EventOrder, WebhookLink } from './run-table.tsx';
+import { WebhookLink } from './run-table.tsx';
 import { Today } from './today.tsx';
 
 /** One webhook: its outcome and cause, its contents, and what a replay would read. */
@@ -76,19 +76,14 @@ function LoadedWebhook({ webhookId }: { webhookId: string }) {
         )}
       </Loading>
       {isAsked && found.value !== undefined && (
-        <ReplayDialog
-          webhookId={webhookId}
-          orders={found.value.orders ?? []}
-          onClose={() => setChosen(false)}
-          onReplayed={again}
-        />
+        <ReplayDialog webhookId={webhookId} onClose={() => setChosen(false)} onReplayed={again} />
       )}
     </Page>
   );
 }
 
 function Head({ shown }: { shown: ShownWebhook }) {
-  const { outcome, reason, locationId, integration, replays, orders = [] } = shown;
+  const { outcome, reason, locationId, integration, replays } = shown;
   return (
     <section class="sheet webhooks-head" aria-label="Outcome">
       <p class="webhooks-outcome">
@@ -98,20 +93,6 @@ function Head({ shown }: { shown: ShownWebhook }) {
         <Fact name="Received">
           <Time at={shown.receivedAt} />, <Ago at={shown.receivedAt} />
         </Fact>
-        {orders.length > 0 && (
-          <Fact name={orders.length === 1 ? 'Order' : 'Orders'}>
-            <span class="webhooks-orders">
-              {orders.map(({ serviceOrderId, callOutCode }) => (
-                <EventOrder
-                  key={serviceOrderId}
-                  serviceOrderId={serviceOrderId}
-                  providerOrderId={null}
-                  code={callOutCode}
-                />
-              ))}
-            </span>
-          </Fact>
-        )}
         <Fact name="Location">
           <a href={pageOf.location(locationId)}>{locationId}</a>, {integration}
         </Fact>

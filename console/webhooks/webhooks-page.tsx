@@ -3,7 +3,6 @@ import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
 import { holdRows } from '../parts/hold-rows.ts';
-import { OrderName } from '../parts/order-name.tsx';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/paged.tsx';
 import { Pick } from '../parts/pick.tsx';
@@ -23,8 +22,6 @@ import { ReplayAll } from './replay-all.tsx';
 
 const LIMIT = 50;
 const EVERY_MS = 5_000;
-/** Orders of one webhook in the list. */
-const ORDERS_SHOWN = 3;
 
 export function WebhooksPage() {
   const [{ cursor, ...filter }, change] = useFilters(...FILTERS, 'cursor');
@@ -108,7 +105,6 @@ function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen
             Received
           </th>
           <th scope="col">Outcome</th>
-          <th scope="col">Order</th>
           <th scope="col">Location</th>
           <th scope="col">Problem</th>
         </tr>
@@ -127,7 +123,7 @@ function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen
 }
 
 function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | undefined }) {
-  const { webhookId, receivedAt, outcome, locationId, integration, reason, orders = [], truncated } = webhook;
+  const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   return (
     <tr>
       <th scope="row">
@@ -144,16 +140,6 @@ function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | und
         {webhook.polled && <span class="webhooks-about"> polled</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
-      </td>
-      <td>
-        <span class="webhooks-orders">
-          {orders.slice(0, ORDERS_SHOWN).map(({ serviceOrderId, callOutCode }) => (
-            <a key={serviceOrderId} href={pageOf.order(serviceOrderId)}>
-              <OrderName id={serviceOrderId} code={callOutCode} />
-            </a>
-          ))}
-          {orders.length > ORDERS_SHOWN && <span class="webhooks-about">+{orders.length - ORDERS_SHOWN}</span>}
-        </span>
       </td>
       <td>
         {locationId} <span class="webhooks-about">{integration}</span>

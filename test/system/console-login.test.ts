@@ -56,7 +56,7 @@ describe('who opens a link without a session', () => {
   it('is out after logging out, and stays out', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
-    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Operator token').waitFor();
     expect(await context.cookies()).toEqual([]);
     await page.reload();
@@ -69,11 +69,11 @@ describe('who opens a link without a session', () => {
     await other.goto('/console/orders');
     await heading(other, 'Orders').waitFor();
     await page.route('/console/session', (route) => route.fulfill({ status: 503, json: { detail: 'come again' } }));
-    await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByText('You are still logged in: come again').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are still signed in: come again').waitFor();
     await page.unroute('/console/session');
     expect(pass.complaints()).toContain('503: /console/session');
-    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
     await other.getByLabel('Operator token').waitFor();
     expect(await other.getByRole('navigation').count()).toBe(0);
   });
