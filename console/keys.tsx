@@ -1,12 +1,11 @@
-import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { storedChoice } from './parts/stored-choice.ts';
 
-const KEY = 'expediter.keys';
 /** Everything that `j` and `k` move between. Tickets have their own arrow keys. */
-const STOPS = 'main a.need, main .linked tbody th a, main [data-ticket][tabindex="0"]';
+const STOPS = 'main a.need, main :is(.linked, .lines) tbody th a, main [data-ticket][tabindex="0"]';
 
 /** Whether single keys act. People who dictate, or press keys by accident, can turn this off (WCAG 2.1.4). */
-const areOn = signal(localStorage.getItem(KEY) !== 'off');
+const areOn = storedChoice('expediter.keys', true);
 
 const HELP = [
   ['/ or Ctrl K', 'Search'],
@@ -22,9 +21,9 @@ export function Keys({ onSearch }: { onSearch: () => void }) {
   useEffect(() => {
     const act = (event: KeyboardEvent): void => {
       if (document.querySelector('dialog[open]') !== null) return;
-      const isChord = (event.ctrlKey || event.metaKey) && !event.altKey;
+      const isChord = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
       if (isChord && event.key.toLowerCase() === 'k') onSearch();
-      else if (isChord || event.altKey || !areOn.value || isTyping(event.target)) return;
+      else if (event.ctrlKey || event.metaKey || event.altKey || !areOn.value || isTyping(event.target)) return;
       else if (event.key === '/') onSearch();
       else if (event.key === '?') setHelp(true);
       else if (event.key === 'j') step(1);
@@ -42,8 +41,7 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const choose = (on: boolean): void => {
-    areOn.value = on;
-    localStorage.setItem(KEY, on ? 'on' : 'off');
+    areOn.store(on);
   };
   return (
     <dialog ref={dialog} aria-labelledby="keys" onClose={onClose}>
@@ -77,7 +75,10 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest('input, select, textarea, [contenteditable]') !== null;
+  return (
+    target instanceof HTMLElement &&
+    target.closest('input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]') !== null
+  );
 }
 
 /** Moves the focus to the next or previous line of the page. Within a column, the column itself moves it. */

@@ -31,11 +31,12 @@ export function Layout({ children }: { children: ComponentChildren }) {
   const leave = (): void =>
     void logOut().catch(({ message }: Error) => setProblem(`You are still signed in: ${message}`));
   const isHere = (href: string): boolean => path === href || (href !== '/console' && path.startsWith(`${href}/`));
-  if (query['wall'] === 'true') {
+  if (query['wall'] === 'true' && path === '/console' && !onlyConfigures()) {
     return (
       <main id="main" tabIndex={-1} class="wall">
         <Outage />
         {children}
+        <Overlays />
       </main>
     );
   }
@@ -77,9 +78,18 @@ export function Layout({ children }: { children: ComponentChildren }) {
         {!onlyConfigures() && <Outage />}
         {children}
       </main>
-      <SignInAgainDialog />
+      <Overlays />
       <Keys onSearch={search} />
       {isSearching && <SearchDialog onClose={() => setSearching(false)} />}
+    </>
+  );
+}
+
+/** What every page may need: the dialog to sign in again, and the sentence for a screen reader. */
+function Overlays() {
+  return (
+    <>
+      <SignInAgainDialog />
       <output class="unseen" aria-live="polite">
         {announced.value}
       </output>

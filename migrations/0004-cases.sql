@@ -4,6 +4,7 @@ CREATE TABLE cases (
   location_id text COLLATE "C" UNIQUE REFERENCES locations ON DELETE CASCADE,
   holder text,                                  -- NULL: nobody has it
   taken_at timestamptz,
+  snoozed_at timestamptz,
   snoozed_until timestamptz,
   closed_at timestamptz,                        -- NULL while somebody has it. Later problems are not closed
   changed_at timestamptz NOT NULL DEFAULT now(),

@@ -22,6 +22,7 @@ function isOfOneRun(newer: RecordedAction, older: RecordedAction): boolean {
     newer.by.kind === older.by.kind &&
     newer.by.id === older.by.id &&
     kindOf(newer.action) === kindOf(older.action) &&
+    newer.outcome === older.outcome &&
     Date.parse(newer.at) - Date.parse(older.at) <= WITHIN_MS
   );
 }

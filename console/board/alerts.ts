@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { storedChoice } from '../parts/stored-choice.ts';
 import type { Need } from './needs-of.ts';
 
 const KEY = 'expediter.alerts';
@@ -7,30 +7,38 @@ const TONES = [880, 660];
 const TONE_S = 0.18;
 
 /** Whether a new need makes a sound and a notification of the browser. Stored in this browser. */
-export const hasAlerts = signal(read());
+export const hasAlerts = storedChoice(KEY, false);
 
 let audio: AudioContext | undefined;
 
 /** Turns alerts on. A press of a button must call it: only then does a browser ask for permission and allow sound. */
 export async function turnAlertsOn(): Promise<void> {
-  store(true);
+  hasAlerts.store(true);
   ring();
   if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission();
 }
 
 export function turnAlertsOff(): void {
-  store(false);
+  hasAlerts.store(false);
 }
 
 /** Makes one sound and one notification for needs that are new. Names codes and locations, and no member. */
 export function alertTo(fresh: readonly Need[]): void {
   const [first] = fresh;
   if (!hasAlerts.value || first === undefined) return;
-  ring();
+  try {
+    ring();
+  } catch {
+    // Without sound, the notification remains.
+  }
   if (!('Notification' in window) || Notification.permission !== 'granted') return;
   const title = fresh.length === 1 ? `${first.name} needs you` : `${fresh.length} things need you`;
   try {
-    const shown = new Notification(title, { body: first.brief.join(' · '), tag: KEY });
+    const shown = new Notification(title, {
+      body: first.brief.join(' · '),
+      tag: KEY,
+      renotify: true,
+    } as NotificationOptions);
     shown.addEventListener('click', () => window.focus());
   } catch {
     // Some phones allow notifications only to a service worker. The sound remains.
@@ -50,22 +58,5 @@ function ring(): void {
     tone.connect(volume).connect(audio.destination);
     tone.start(at);
     tone.stop(at + TONE_S);
-  }
-}
-
-function store(on: boolean): void {
-  hasAlerts.value = on;
-  try {
-    localStorage.setItem(KEY, on ? 'on' : 'off');
-  } catch {
-    // Without storage, the choice lasts until the page is closed.
-  }
-}
-
-function read(): boolean {
-  try {
-    return localStorage.getItem(KEY) === 'on';
-  } catch {
-    return false;
   }
 }

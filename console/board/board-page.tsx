@@ -80,11 +80,12 @@ const FILTERED = ['group', 'location', 'integration', 'text'] as const;
 /** The column that a small screen opens on. It stays until the reader chooses another. */
 function useOpened(): ColumnName {
   const opened = useRef<ColumnName | undefined>(undefined);
-  if (opened.current === undefined && isThere.value) {
-    const cases = new Map(attention.value?.cases.map((each) => [each.id, each]));
+  if (opened.current === undefined && isThere.value && attention.value !== undefined) {
+    const cases = new Map(attention.value.cases.map((each) => [`${each.kind} ${each.id}`, each]));
     opened.current = columnInNeed(board, ({ id, endedAt }) => {
-      const its = cases.get(id);
-      return isSnoozed(its, now.peek()) || isClosed(its, endedAt ?? Infinity);
+      const its = cases.get(`order ${id}`);
+      const since = endedAt ?? Infinity;
+      return isSnoozed(its, since, now.peek()) || isClosed(its, since);
     });
   }
   return opened.current ?? 'placed';
@@ -98,7 +99,7 @@ function Alerts() {
       type="button"
       class="quiet"
       aria-pressed={isOn}
-      title="A sound and a notification when something new needs you"
+      title="A sound and a notification when something new needs you, while the board is open"
       onClick={() => (isOn ? turnAlertsOff() : void turnAlertsOn())}
     >
       {isOn ? 'Alerts on' : 'Alert me'}

@@ -41,6 +41,8 @@ export type NeedGroup = {
   hint: string;
   /** True if it affects all orders. */
   isWide?: true;
+  /** True if it cannot be snoozed: only an answer ends it. */
+  isUrgent?: true;
   needs: Need[];
   /** Needs that somebody has snoozed, or whose case was closed. */
   hidden: Need[];
@@ -83,6 +85,7 @@ export function needsOf(
     {
       title: 'In doubt',
       tone: 'bad',
+      isUrgent: true,
       hint: 'Check whether the ticket is at the POS.',
       needs: lists.in_doubt.map(ofOrder),
       count: lists.in_doubt.length,
@@ -90,6 +93,7 @@ export function needsOf(
     {
       title: 'Cancel by phone',
       tone: 'bad',
+      isUrgent: true,
       hint: 'Call the restaurant, then enter its answer.',
       needs: byPhone.map(ofCancel),
       count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
@@ -170,14 +174,17 @@ function withCases({ isSettled, ...group }: Listed, cases: ReadonlyMap<string, B
   for (const need of group.needs) {
     const { subject, since } = need;
     const its = subject && cases.get(`${subject.kind} ${subject.id}`);
-    const list = isSnoozed(its, now) || (isSettled === true && isClosed(its, since)) ? hidden : needs;
+    const isHidden = group.isUrgent !== true && isSnoozed(its, since, now);
+    const list = isHidden || (isSettled === true && isClosed(its, since)) ? hidden : needs;
     list.push(its?.holder ? { ...need, holder: its.holder } : need);
   }
   return { ...group, needs, hidden, count: group.count - sum(hidden) };
 }
 
-export function isSnoozed(its: BoardCase | undefined, now: number): boolean {
-  return typeof its?.snoozedUntil === 'string' && Date.parse(its.snoozedUntil) > now;
+/** Whether the problem was snoozed. A later problem of an order is new. A location's problems go on. */
+export function isSnoozed(its: BoardCase | undefined, since: number, now: number): boolean {
+  if (its === undefined || its.snoozedUntil === null || Date.parse(its.snoozedUntil) <= now) return false;
+  return its.kind === 'location' || its.snoozedAt === null || since <= Date.parse(its.snoozedAt);
 }
 
 /** Whether the case was closed after the problem appeared. A later problem is a new one. */

@@ -25,7 +25,7 @@ export function Needs({ filter, children }: { filter: Filter; children: Componen
   const groups = needsOf(board.lists, attention.value, filter, tenSeconds.value);
   const all = groups.flatMap(({ needs }) => needs);
   const isFiltered = filter.location !== '' || filter.integration !== '' || filter.text !== '';
-  useAnnounced(all);
+  useAnnounced(all, JSON.stringify(filter));
   const showGroups = (isWide: boolean) =>
     groups
       .filter((group) => (group.isWide ?? false) === isWide)
@@ -74,10 +74,7 @@ function Group({ group, onOpen }: { group: NeedGroup; onOpen: (need: Need) => vo
   const [isAll, setAll] = useState(false);
   const [areHiddenShown, setHiddenShown] = useState(false);
   return (
-    <section
-      class={`needs-group ${needs.length === 0 ? 'looked-at' : tone}${isWide ? ' wide' : ''}`}
-      aria-labelledby={titleId}
-    >
+    <section class={`needs-group ${needs.length === 0 ? '' : tone}${isWide ? ' wide' : ''}`} aria-labelledby={titleId}>
       <h3 id={titleId} title={hint}>
         {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
       </h3>
@@ -146,7 +143,7 @@ function List({ needs, onOpen, labelledBy }: { needs: Need[]; onOpen: (need: Nee
 }
 
 /** Shows the number of needs in the page's title, and announces new ones, also by alerts if they are on. */
-function useAnnounced(needs: Need[]): void {
+function useAnnounced(needs: Need[], filter: string): void {
   const count = needs.length;
   useEffect(() => {
     document.title = count === 0 ? 'Board · The pass' : `(${count}) Board · The pass`;
@@ -158,6 +155,7 @@ function useAnnounced(needs: Need[]): void {
   });
   useEffect(() => {
     let known: Set<string> | undefined;
+    latest.current = undefined;
     const timer = setInterval(() => {
       const now = latest.current;
       if (now === undefined) return;
@@ -168,5 +166,6 @@ function useAnnounced(needs: Need[]): void {
       known = new Set(now.map(({ key }) => key));
     }, ANNOUNCE_EVERY_MS);
     return () => clearInterval(timer);
-  }, []);
+    // With another filter, old needs appear that are not new.
+  }, [filter]);
 }

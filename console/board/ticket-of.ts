@@ -70,11 +70,14 @@ export function byUrgency(a: Ticket, b: Ticket): number {
   return a.urgency - b.urgency || a.since - b.since || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
 
-function troubleOf(column: ColumnName, { needsOperator, placement, endedAt }: BoardOrder): Trouble | null {
+function troubleOf(column: ColumnName, order: BoardOrder): Trouble | null {
+  const { needsOperator, placement, endedAt, nextAttemptAt } = order;
   if (column === 'failed') return 'failed';
-  if (endedAt !== null) return null;
+  // An order that a pause holds needs nobody.
+  if (endedAt !== null || !needsOperator) return null;
   if (placement === 'held') return 'held';
-  return needsOperator && placement === 'in_doubt' ? 'in_doubt' : null;
+  // While the POS is still asked, only the order's cancellation may need somebody.
+  return placement === 'in_doubt' && nextAttemptAt === null ? 'in_doubt' : null;
 }
 
 function fulfilledAt({ memberState, updatedAt }: BoardOrder, endedAt: number | null): number | null {

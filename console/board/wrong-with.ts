@@ -40,6 +40,7 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
   if (endedAt !== null) return undefined;
   if (order.cancellation !== null) return { words: `cancel ${order.cancellation}`, tone: 'warn', needsPerson: false };
+  if (order.placement === 'held') return { words: named('held', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'waiting' && order.problem !== null) {
     return { words: named('retrying', why), tone: 'warn', needsPerson: false };

@@ -3,8 +3,8 @@ import type { ListedLocation } from '../wire.ts';
 /** How long a pause lasts: minutes, `morning`, or empty until somebody resumes it. */
 export const PAUSES = [
   ['30', 'for 30 minutes'],
-  ['morning', 'until tomorrow, 8:00 there'],
-  ['', 'until I resume it'],
+  ['morning', 'until 8:00 in the morning there'],
+  ['', 'until somebody resumes it'],
 ] as const;
 
 const MORNING_HOUR = 8;
@@ -17,16 +17,17 @@ export function pauseOf(
   now: number,
 ): { minutes?: number; until?: string; reason?: string } {
   return {
-    ...(length === 'morning' && { until: tomorrowMorning(now, timeZone ?? undefined) }),
+    ...(length === 'morning' && { until: nextMorning(now, timeZone ?? undefined) }),
     ...(/^\d+$/.test(length) && { minutes: Number(length) }),
     ...(reason.trim() !== '' && { reason: reason.trim() }),
   };
 }
 
-/** Eight in the morning of the next day in a time zone, or in that of the browser. */
-function tomorrowMorning(now: number, timeZone: string | undefined): string {
+/** The next eight in the morning in a time zone, or in that of the browser. */
+function nextMorning(now: number, timeZone: string | undefined): string {
   const today = new Date(wallClock(now, timeZone));
-  const morning = Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() + 1, MORNING_HOUR);
+  const days = today.getUTCHours() < MORNING_HOUR ? 0 : 1;
+  const morning = Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() + days, MORNING_HOUR);
   const offset = (at: number): number => wallClock(at, timeZone) - at;
   // The clock may be changed in the night.
   return new Date(morning - offset(morning - offset(now))).toISOString();

@@ -1,4 +1,5 @@
 import { commandsOf } from '../locations/commands.ts';
+import { pageOf } from '../parts/page-of.ts';
 import type { Step } from '../webhooks/explanation.ts';
 import type { PlacementCause, RefusalCause } from '../wire.ts';
 
@@ -88,7 +89,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   ],
   wrong_settings: ({ issues }, about) => [
     { say: `Correct these settings and store them: ${fieldsOf(issues)}.` },
-    ...putSettings(about),
+    ...changeSettings(about),
   ],
   no_public_url: () => [{ say: 'Set PUBLIC_URL of the service to the address that the POS calls.' }],
 
@@ -100,20 +101,20 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   pos_failing: () => [{ say: 'Ask the vendor whether the POS has a problem.' }],
   pos_refused_us: (_cause, about) => [
     { say: 'Check at the POS that our access is still granted. Then store credentials that the POS accepts.' },
-    ...putSettings(about),
+    ...changeSettings(about),
   ],
   pos_set_up_wrong: (_cause, about) => [
     { say: 'Fix what the sentence above names: at the POS, or in the settings.' },
-    ...putSettings(about),
+    ...changeSettings(about),
   ],
   pos_host_refused: (_cause, about) => [
     { say: 'If this host is wrong, store the public https address of the POS.' },
-    ...putSettings(about),
+    ...changeSettings(about),
     { say: 'If this host is right, add it to ALLOW_PRIVATE_HOSTS of the service.' },
   ],
   reconnect_needed: (_cause, about) => [
     { say: 'Ask the restaurant to grant access again. Then store the new credentials.' },
-    ...putSettings(about),
+    ...changeSettings(about),
   ],
   pos_rejected_order: () => [
     { say: 'Fix what the POS reports, for example its menu, before the next order of this kind arrives.' },
@@ -194,15 +195,26 @@ function checkThePos(): Step[] {
   return [{ say: 'Check whether the ticket is at the POS. Then enter what you saw.' }];
 }
 
+function changeSettings({ locationId, integration }: About): Step[] {
+  if (locationId === null || integration === null) return [];
+  const { schema, changeSettings } = commandsOf({ locationId, integration });
+  return [
+    { say: 'See what each setting means:', run: schema },
+    {
+      say: 'Change them on the page of the location, or write those that change to a file settings.json. The others stay.',
+      link: { name: `Settings of ${locationId}`, href: pageOf.location(locationId) },
+      run: changeSettings,
+    },
+  ];
+}
+
+/** For settings of which none can be read. */
 function putSettings({ locationId, integration }: About): Step[] {
   if (locationId === null || integration === null) return [];
   const { schema, putSettings } = commandsOf({ locationId, integration });
   return [
-    { say: 'Read the schema of the settings:', run: schema },
-    {
-      say: 'Write all settings to a file settings.json and store them. They replace all earlier settings.',
-      run: putSettings,
-    },
+    { say: 'See what each setting means:', run: schema },
+    { say: 'Write all settings to a file settings.json. The stored ones cannot be read.', run: putSettings },
   ];
 }
 

@@ -12,7 +12,9 @@ type Action = 'retry' | 'cancel';
 const ACTIONS: Record<Action, { title: string; means: string; does: string }> = {
   retry: {
     title: 'Retry these orders now?',
-    means: 'Waiting and held orders are sent now instead of later. The others do not change.',
+    means:
+      'Each order is tried now. An order whose deadline has passed fails, which is final. An order of a paused location ' +
+      'stays on hold.',
     does: 'Retry them',
   },
   cancel: {
@@ -26,29 +28,33 @@ const ACTIONS: Record<Action, { title: string; means: string; does: string }> = 
 
 /** What can be done with the chosen orders of a list. */
 export function ManyOrders({ orders, chosen, onDone }: { orders: readonly Row[]; chosen: Chosen; onDone: () => void }) {
-  const [action, setAction] = useState<Action>();
-  const picked = orders.filter(({ serviceOrderId }) => chosen.ids.has(serviceOrderId));
+  // The orders stay as they were chosen while the dialog is open, also if the list loses them meanwhile.
+  const [asked, setAsked] = useState<{ action: Action; picked: readonly Row[] }>();
+  const picked = asked?.picked ?? orders.filter(({ serviceOrderId }) => chosen.ids.has(serviceOrderId));
   if (picked.length === 0) return null;
   const many = `${picked.length} ${picked.length === 1 ? 'order' : 'orders'}`;
   return (
     <div class="chosen">
       <Pick chosen={chosen} ids={picked.map(({ serviceOrderId }) => serviceOrderId)} label="Choose none" />
       {many} chosen
-      <button type="button" onClick={() => setAction('retry')}>
+      <button type="button" onClick={() => setAsked({ action: 'retry', picked })}>
         Retry {many} …
       </button>
-      <button type="button" onClick={() => setAction('cancel')}>
+      <button type="button" onClick={() => setAsked({ action: 'cancel', picked })}>
         Cancel {many} …
       </button>
-      {action !== undefined && (
+      {asked !== undefined && (
         <Confirm
-          title={ACTIONS[action].title}
-          action={ACTIONS[action].does}
-          isDangerous={action === 'cancel'}
-          onConfirm={() => actOnEach(picked, action).then(resultsOf).finally(onDone)}
-          onClose={() => setAction(undefined)}
+          title={ACTIONS[asked.action].title}
+          action={ACTIONS[asked.action].does}
+          isDangerous={asked.action === 'cancel'}
+          onConfirm={() => actOnEach(picked, asked.action).then(resultsOf).finally(onDone)}
+          onClose={() => {
+            setAsked(undefined);
+            chosen.clear();
+          }}
         >
-          <p>{ACTIONS[action].means}</p>
+          <p>{ACTIONS[asked.action].means}</p>
           <p>{picked.map(({ callOutCode, serviceOrderId }) => callOutCode ?? serviceOrderId).join(', ')}</p>
         </Confirm>
       )}

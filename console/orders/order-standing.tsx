@@ -117,9 +117,9 @@ function Banner({
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && <p>{problem}</p>}
-        {toDo.map(({ say, run }) => (
+        {toDo.map(({ say, link, run }) => (
           <div key={say}>
-            {say}
+            {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
             {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
           </div>
         ))}

@@ -4,6 +4,7 @@ import { inShort } from '../board/in-short.ts';
 import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
+import { holdRows } from '../parts/hold-rows.ts';
 import { Loading } from '../parts/loading.tsx';
 import { Page } from '../parts/page.tsx';
 import { Ago, Time } from '../parts/time.tsx';
@@ -59,17 +60,27 @@ function List({
   isBusy: boolean;
   again: () => void;
 }) {
-  const [older, setOlder] = useState<ListedOrders & { of: string; between: Row[] }>();
+  const [older, setOlder] = useState<ListedOrders>();
+  const showNew = { rows: first.orders as readonly Row[], waiting: 0 };
+  const [{ rows, waiting }, hold] = useState(showNew);
   const [problem, setProblem] = useState<string>();
   const [isReading, setReading] = useState(false);
   const body = useRef<HTMLTableSectionElement>(null);
   const firstNew = useRef<number | undefined>(undefined);
-  // The newest page changes while an operator reads older ones, which begin where it ended when they were loaded.
-  const isOurs = older !== undefined && older.of === query(filter);
-  const read = isOurs ? older : { orders: [], next: first.next };
-  const orders = withoutRepeats([...first.orders, ...(isOurs ? older.between : []), ...read.orders]);
-  const { next } = read;
   const chosen = useChosen();
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const isBeingRead = older !== undefined || chosen.ids.size > 0 || scrollY > 0;
+    const isRead = isBeingRead || list.current?.matches(':hover, :focus-within') === true;
+    hold((shown) => holdRows(shown.rows, first.orders, ({ serviceOrderId }) => serviceOrderId, isRead));
+  }, [first]);
+  // New orders move the pages, so an order may be in two of them.
+  const orders = withoutRepeats([...rows, ...(older?.orders ?? [])]);
+  const next = older === undefined ? first.next : older.next;
+  const showNewest = (): void => {
+    setOlder(undefined);
+    hold(showNew);
+  };
   // Focuses the first of the newly loaded orders.
   useEffect(() => {
     if (firstNew.current === undefined) return;
@@ -83,13 +94,7 @@ function List({
     try {
       const page = await readOrders(filter, next ?? undefined);
       if (page.orders.length > 0) firstNew.current = orders.length;
-      setOlder({
-        of: query(filter),
-        // Orders of the newest page leave it when newer ones arrive.
-        between: isOurs ? older.between : first.orders,
-        orders: [...read.orders, ...page.orders],
-        next: page.next,
-      });
+      setOlder({ orders: [...(older?.orders ?? []), ...page.orders], next: page.next });
       announce(page.orders.length === 0 ? 'No older orders found so far' : `${page.orders.length} older orders`);
     } catch (error) {
       setProblem((error as Error).message);
@@ -98,7 +103,12 @@ function List({
   };
 
   return (
-    <div class="sheet" aria-busy={isBusy || isReading}>
+    <div ref={list} class="sheet" aria-busy={isBusy || isReading}>
+      {waiting > 0 && (
+        <button type="button" onClick={showNewest}>
+          Show {waiting} new
+        </button>
+      )}
       {orders.length > 0 && (
         <table class="orders-list linked">
           <thead>
@@ -129,7 +139,14 @@ function List({
           </button>
         )}
       </div>
-      <ManyOrders orders={orders} chosen={chosen} onDone={again} />
+      <ManyOrders
+        orders={orders}
+        chosen={chosen}
+        onDone={() => {
+          setOlder(undefined);
+          again();
+        }}
+      />
     </div>
   );
 }

@@ -69,7 +69,7 @@ export function CaseAndNotes({
         <div class="buttons">
           {!isMine && (
             <button type="button" onClick={() => void act('You have this one', 'PUT', `${path}/case`, { body: {} })}>
-              I have this one
+              {taken === null ? 'I have this one' : `Take over from ${taken.holder}`}
             </button>
           )}
           {taken !== null && (

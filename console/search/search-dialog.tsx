@@ -1,5 +1,4 @@
-import { useLocation } from 'preact-iso';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -16,61 +15,89 @@ const PAUSE_MS = 200;
 
 /** Finds orders, locations and webhooks. With the role `member-data`, also the orders of a member. */
 export function SearchDialog({ onClose }: { onClose: () => void }) {
-  const { url } = useLocation();
   const dialog = useRef<HTMLDialogElement>(null);
   const results = useRef<HTMLDivElement>(null);
   const id = useId();
   const [text, setText] = useState('');
   const [ofMember, setOfMember] = useState(false);
-  const { found, problem } = useFound(text.trim(), ofMember);
-  const opened = useRef(url);
-  useEffect(() => dialog.current?.showModal(), []);
-  // A chosen result opens its page, which closes the dialog.
-  useEffect(() => {
-    if (url !== opened.current) dialog.current?.close();
-  }, [url]);
+  /** The text of a search for a member, which starts with Enter: each one is logged. */
+  const [searched, setSearched] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  const { found, problem } = useFound(ofMember ? searched : text.trim(), ofMember);
+  // A layout effect runs before the next key, so that no letter is lost.
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    field.current?.focus();
+  }, []);
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const links = [...(results.current?.querySelectorAll('a') ?? [])];
     const at = links.indexOf(document.activeElement as HTMLAnchorElement);
     if (event.key === 'ArrowDown') links[Math.min(at + 1, links.length - 1)]?.focus();
-    else if (event.key === 'ArrowUp' && at > 0) links[at - 1]?.focus();
-    else if (event.key === 'Enter' && at === -1) links[0]?.click();
+    else if (event.key === 'ArrowUp' && at >= 0) (links[at - 1] ?? field.current)?.focus();
     else return;
     event.preventDefault();
+  };
+  const isAsked = useRef(false);
+  // Enter opens the first result, also if it is pressed before the results are there.
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (ofMember && text.trim() !== searched) setSearched(text.trim());
+    else if (found === undefined) isAsked.current = true;
+    else results.current?.querySelector('a')?.click();
+  };
+  useEffect(() => {
+    if (found === undefined || !isAsked.current) return;
+    isAsked.current = false;
+    results.current?.querySelector('a')?.click();
+  }, [found]);
+  // A name that was typed before the choice must not go into a URL, so the choice empties the field.
+  const choose = (member: boolean): void => {
+    setText('');
+    setSearched('');
+    setOfMember(member);
   };
   return (
     // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onKeyDown={onKeyDown}>
-      <label htmlFor={`${id}-text`}>
-        {ofMember
-          ? 'Name, telephone number, email or id of a member'
-          : 'Code, order id, POS id, location or webhook id'}
-      </label>
-      <input
-        id={`${id}-text`}
-        type="search"
-        value={text}
-        maxLength={255}
-        autocomplete="off"
-        spellcheck={false}
-        aria-controls={`${id}-results`}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
       {may('member-data', { anywhere: true }) && (
         <p>
           <input
             id={`${id}-member`}
             type="checkbox"
             checked={ofMember}
-            onChange={(event) => setOfMember(event.currentTarget.checked)}
+            onChange={(event) => choose(event.currentTarget.checked)}
           />{' '}
           <label htmlFor={`${id}-member`}>
             Orders of a member: the exact name, number or address. The search is logged.
           </label>
         </p>
       )}
-      <div ref={results} id={`${id}-results`} aria-live="polite">
+      <form onSubmit={submit}>
+        <label htmlFor={`${id}-text`}>
+          {ofMember
+            ? 'Name, telephone number, email or id of a member, then Enter'
+            : 'Code, order id, POS id, location or webhook id'}
+        </label>
+        <input
+          ref={field}
+          id={`${id}-text`}
+          type="search"
+          value={text}
+          maxLength={255}
+          autocomplete="off"
+          spellcheck={false}
+          aria-controls={`${id}-results`}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </form>
+      {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions, jsx-a11y/click-events-have-key-events */}
+      <div
+        ref={results}
+        id={`${id}-results`}
+        aria-live="polite"
+        onClick={({ target }) => (target as HTMLElement).closest('a') !== null && dialog.current?.close()}
+      >
         {problem !== undefined && <p class="problem">{problem}</p>}
         {found !== undefined && <Results found={found} />}
       </div>
@@ -83,7 +110,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Searches while the operator types. A search for a member waits for a whole name: it starts two seconds later. */
+/** Searches for a text. */
 function useFound(text: string, ofMember: boolean): { found?: Found | undefined; problem?: string } {
   const [result, setResult] = useState<{ found?: Found; problem?: string }>({});
   useEffect(() => {
@@ -101,7 +128,7 @@ function useFound(text: string, ofMember: boolean): { found?: Found | undefined;
           (found) => !signal.aborted && setResult({ found }),
           ({ message }: Error) => !signal.aborted && setResult({ problem: message }),
         ),
-      ofMember ? 10 * PAUSE_MS : PAUSE_MS,
+      ofMember ? 0 : PAUSE_MS,
     );
     return () => {
       clearTimeout(timer);

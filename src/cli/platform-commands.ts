@@ -151,7 +151,7 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
         inParts(
           `${out} is written. It reads orders by the query field ${field}, and has ${todos} TODOs.`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
-          `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${out}\nexpediter platform check --watch <orderId>`,
+          `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${/^[./]/.test(out) ? out : `./${out}`}\nexpediter platform check --watch <orderId>`,
         ),
       );
     });
@@ -162,8 +162,7 @@ type InitOptions = { out: string; header?: string; schema?: string; withoutSchem
 
 /** Runs this command again, without --watch, in a process of its own, which loads the changed files. */
 async function checkAtEachChange(file: string | undefined): Promise<void> {
-  if (file === undefined || !/^[./]/.test(file))
-    throw new NotDone(400, 'Nothing to watch: ORDER_MODULE names no file.');
+  if (file === undefined) throw new NotDone(400, 'Nothing to watch: set ORDER_MODULE or ORDER_QUERY_FILE to a file.');
   const words = process.argv.slice(1).filter((word) => word !== '--watch');
   const details = words.includes('--details') ? [] : ['--no-details'];
   const check = async (changed: string): Promise<void> => {

@@ -42,7 +42,7 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
 /** Reads a duration in whole minutes: 30m, 2h, 1d. */
 export function readMinutes(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('Use a while such as 30m, 2h or 1d.');
+  if (count === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 2h or 1d.');
   return (Number(count) * (UNIT_MS[unit] ?? 0)) / 60_000;
 }
 

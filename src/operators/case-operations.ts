@@ -172,7 +172,7 @@ const hide = (kind: Kind): Operation =>
         'snooze',
         `hide the alarm of ${kind.the} from everybody for some time`,
         [
-          { flags: '--for <while>', about: 'such as 30m or 2h, up to 24h', read: readMinutes, conflicts: 'end' },
+          { flags: '--for <duration>', about: 'such as 30m or 2h, up to 24h', read: readMinutes, conflicts: 'end' },
           { flags: '--end', about: 'show it again', conflicts: 'for' },
         ],
         '--for 30m',

@@ -461,7 +461,7 @@ const pause = operation({
     argument,
     options: [
       {
-        flags: '--for <while>',
+        flags: '--for <duration>',
         about: 'resume automatically after this time, such as 30m or 2h, up to 7d',
         read: readMinutes,
         conflicts: 'until',

@@ -86,7 +86,7 @@ export type Caller = {
   isOver(): boolean;
   /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
-  /** Has the board of this process read at once what operators take care of. It does nothing in a command. */
+  /** Makes the board of this process read cases at once. It does nothing in a command. */
   wakeBoard(): void;
 };
 

@@ -233,7 +233,7 @@ function amount(found: Node | undefined, field: string, isRequired = true): stri
     const todo = /cents|minor/i.test(node.name)
       ? ''
       : ` // TODO: if it is not in minor units: minor(${node.at}, '${field}')`;
-    return `${node.mayLack ? `${node.at} ?? 0` : node.at},${todo}`;
+    return `${node.mayLack ? `${node.at} ?? ${isRequired ? UNKNOWN : '0'}` : node.at},${todo}`;
   }
   return `minor(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, '${field}'),`;
 }
@@ -257,8 +257,8 @@ function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', in
   const id = own ?? leaf(/sku||plu||code||id||number/, product) ?? leaf(/id||code/, entry);
   const price = /unitprice\w*||price\w*||unitamount\w*||priceeach/;
   const found = leaf(price, entry, product) ?? object(/price|amount/i, entry) ?? object(/price|amount/i, product ?? []);
-  const count = leaf(/quantity||qty||count||amount||number/, entry);
-  const age = leaf(/\w*age||\w*agerestricted||\w*alcohol\w*||\w*adult\w*/, entry, product);
+  const count = leaf(/quantity||qty||count/, entry);
+  const age = leaf(/(min|minimum|legal|required)?age||\w*agerestricted||\w*alcohol\w*||\w*adult\w*/, entry, product);
   const isAged = age && (kindOf(age) === 'boolean' ? `${age.at} ?? false` : `Number(${age.at} ?? 0) > 0`);
   const lines = [
     `${variable === 'item' ? 'serviceItemId' : 'serviceModifierId'}: ${text(id, true)}, // TODO: the id in the POS's menu?`,

@@ -189,11 +189,11 @@ describe('a pause', () => {
 
   it.each([
     ['2027-01-31T18:00:00Z', 'Europe/Berlin', '2027-02-01T07:00:00.000Z'],
-    ['2027-01-31T23:30:00Z', 'Europe/Berlin', '2027-02-02T07:00:00.000Z'],
+    ['2027-01-31T23:30:00Z', 'Europe/Berlin', '2027-02-01T07:00:00.000Z'],
     ['2027-01-31T02:00:00Z', 'America/New_York', '2027-01-31T13:00:00.000Z'],
     // The clock goes forward in this night.
     ['2027-03-27T20:00:00Z', 'Europe/Berlin', '2027-03-28T06:00:00.000Z'],
-    ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-02T02:15:00.000Z'],
+    ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-01T02:15:00.000Z'],
   ])('from %s until the morning in %s ends at %s', (now, timeZone, until) => {
     expect(at(now, 'morning', timeZone)).toEqual({ until });
   });

@@ -15,6 +15,7 @@ const NO_CASE: BoardCase = {
   holder: null,
   takenAt: null,
   snoozedUntil: null,
+  snoozedAt: null,
   closedAt: null,
 };
 const NOTHING = { in_doubt: [], held: [], failed: [], left_out: [] };
@@ -57,7 +58,7 @@ describe('what needs a person', () => {
   it('is grouped, the worst first, each with a link to its page', () => {
     const lists = {
       in_doubt: [ticket('order/1', { needsOperator: true, placement: 'in_doubt', problem: 'no answer' })],
-      held: [ticket('order-2', { placement: 'held', problem: 'paused' })],
+      held: [ticket('order-2', { needsOperator: true, placement: 'held', problem: 'paused' })],
       failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
       left_out: [],
     };
@@ -135,14 +136,16 @@ describe('what needs a person', () => {
   });
 
   it('also has the location and the reason in a few words', () => {
-    const held = [ticket('a', { placement: 'held', problem: 'long', cause: { code: 'location_paused' } })];
+    const held = [
+      ticket('a', { needsOperator: true, placement: 'held', problem: 'long', cause: { code: 'location_paused' } }),
+    ];
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
     expect(group?.needs[0]?.brief).toEqual(['club-1', 'location paused']);
   });
 
   it('names the first step if the cause is known', () => {
     const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
-    const held = ['a', 'b'].map((id) => ticket(id, { placement: 'held', ...paused }));
+    const held = ['a', 'b'].map((id) => ticket(id, { needsOperator: true, placement: 'held', ...paused }));
     const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
     const details = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, NOW).flatMap(({ needs }) =>
       needs.map(({ detail }) => detail),
@@ -154,7 +157,7 @@ describe('what needs a person', () => {
   });
 
   it('held orders of one location are one need', () => {
-    const held = ['a', 'b', 'c'].map((id) => ticket(id, { placement: 'held', problem: 'paused' }));
+    const held = ['a', 'b', 'c'].map((id) => ticket(id, { needsOperator: true, placement: 'held', problem: 'paused' }));
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
     expect(group).toMatchObject({
       count: 3,
@@ -190,11 +193,19 @@ describe('a case', () => {
   });
 
   it('that was snoozed is hidden until its time', () => {
-    const attention = withCase({ snoozedUntil: later(30) });
+    const attention = withCase({ snoozedAt: AT, snoozedUntil: later(30) });
     const [group] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, NOW);
     expect(group).toMatchObject({ count: 1, needs: [{ key: 'failed:order-2' }], hidden: [{ key: 'failed:order-1' }] });
     const [after] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, Date.parse(later(30)));
     expect(after).toMatchObject({ count: 2, hidden: [] });
+  });
+
+  it('that was snoozed does not hide a later problem of the same order, nor a doubt', () => {
+    const earlier = withCase({ snoozedAt: later(-1), snoozedUntil: later(30) });
+    expect(needsOf({ ...NOTHING, failed }, earlier, NO_FILTER, NOW)[0]).toMatchObject({ count: 2, hidden: [] });
+    const doubt = [ticket('order-1', { needsOperator: true, placement: 'in_doubt' })];
+    const snoozed = withCase({ snoozedAt: later(1), snoozedUntil: later(30) });
+    expect(needsOf({ ...NOTHING, in_doubt: doubt }, snoozed, NO_FILTER, NOW)).toMatchObject([{ count: 1, hidden: [] }]);
   });
 
   it('that was closed is hidden, but a later problem of the same order is not', () => {

@@ -36,8 +36,19 @@ describe('what is wrong with a ticket', () => {
       'in doubt: POS is checked again',
       false,
     ],
-    ['it is held', { placement: 'held', cause: { code: 'wrong_settings', issues: [] } }, 'held: wrong settings', true],
-    ['it is held by a cause of a newer version', { placement: 'held', cause: { code: 'new' } }, 'held', true],
+    [
+      'it is held',
+      { needsOperator: true, placement: 'held', cause: { code: 'wrong_settings', issues: [] } },
+      'held: wrong settings',
+      true,
+    ],
+    [
+      'it is held by a cause of a newer version',
+      { needsOperator: true, placement: 'held', cause: { code: 'new' } },
+      'held',
+      true,
+    ],
+    ['a pause holds it', { placement: 'held', cause: { code: 'location_paused' } }, 'held: location paused', false],
     ['it failed', { placement: 'failed', cause: { code: 'deadline_passed' } }, 'deadline passed', true],
     ['the POS reported failed', { memberState: 'failed' }, 'failed at POS', true],
     [
@@ -133,12 +144,15 @@ describe('the column that a phone opens on', () => {
     ['one that failed was settled', { aside: { placement: 'failed' }, two: late }, 'preparing'],
     [
       'one is held, and one failed',
-      { one: { placement: 'failed' }, two: { placement: 'held', memberState: 'placed' } },
+      { one: { placement: 'failed' }, two: { needsOperator: true, placement: 'held', memberState: 'placed' } },
       'placed',
     ],
     [
       'one is in doubt',
-      { one: { placement: 'held', memberState: 'placed' }, two: { placement: 'in_doubt', needsOperator: true } },
+      {
+        one: { needsOperator: true, placement: 'held', memberState: 'placed' },
+        two: { placement: 'in_doubt', needsOperator: true },
+      },
       'sent',
     ],
   ])('when %s', (_, orders, column) => {

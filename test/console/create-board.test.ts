@@ -89,7 +89,7 @@ describe('the order within a column', () => {
       order('later', { signalledAt: at(-10), requestedAt: at(-25) }),
       order('tried again', { signalledAt: at(-8), placement: 'waiting', problem: 'the POS is down' }),
       order('in doubt', { signalledAt: at(-2), placement: 'in_doubt', needsOperator: true }),
-      order('held', { signalledAt: at(-3), placement: 'held', problem: 'paused' }),
+      order('held', { signalledAt: at(-3), needsOperator: true, placement: 'held', problem: 'paused' }),
       order('not due yet', { signalledAt: at(-60), requestedAt: at(30) }),
     ]);
     expect(ids(board, 'sent')).toEqual([
@@ -175,7 +175,9 @@ describe('a live update', () => {
   });
 
   it('a solved trouble is removed', () => {
-    const board = boardOf([order('order-1', { memberState: 'placed', placement: 'held', problem: 'paused' })]);
+    const board = boardOf([
+      order('order-1', { memberState: 'placed', needsOperator: true, placement: 'held', problem: 'paused' }),
+    ]);
     expect(board.counts.troubled).toBe(1);
     board.take([order('order-1')], NOW);
     expect(ids(board, 'held')).toEqual([]);

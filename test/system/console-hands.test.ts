@@ -36,6 +36,10 @@ it('an order is found by the code that the kitchen knows, from any page, by keys
   const { page } = await pass.open('/console/traffic');
   await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
   await page.keyboard.press('/');
+  await page
+    .getByRole('searchbox', { name: /^Code, order id/ })
+    .and(page.locator(':focus'))
+    .waitFor();
   await page.keyboard.type(code.toLowerCase());
   await page.getByRole('dialog', { name: 'Search' }).getByRole('link', { name: code }).first().waitFor();
   await page.keyboard.press('Enter');
@@ -51,6 +55,7 @@ it('the orders of a member are found by an exact name, which the audit records w
   await page.keyboard.press('Control+k');
   await page.getByLabel(/^Orders of a member/).check();
   await page.getByRole('searchbox', { name: 'Name, telephone number' }).fill('Ada Lovelace');
+  await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'Search' }).getByRole('link', { name: code }).first().waitFor();
   const [row] = await pass.system.query(`SELECT to_jsonb(a)::text AS text FROM audit a WHERE action = 'search member'`);
   expect(row?.['text']).toBeDefined();

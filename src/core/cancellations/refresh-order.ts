@@ -9,7 +9,7 @@ import { inTransaction, isDataError } from '../postgres/transactions.ts';
 import { RESTART } from '../placements/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/call-provider.ts';
-import { isRefusal, isSkip, refetchObserved } from '../placements/refetch-order.ts';
+import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
 import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
 import type { Log } from '../domain/log.ts';
@@ -135,8 +135,6 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
     }
     if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
-    // The order was for us before. Nothing can be read from a repeat, so there is none.
-    if (isSkip(error)) return giveUp(deps, refresh, describeError(error));
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
     if (isFinal || isDataError(error)) return fail(deps, refresh, describeError(error));
     await postponeRefresh(pool, refresh, backOff(refresh, waitAfter(error)), true);

@@ -54,11 +54,11 @@ export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 /** SQL of when a pause by the POS alone ends. */
 const POS_PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 /** SQL of what an operator said about the present pause. A process of the previous version pauses without saying it. */
-const said = (column: string): string => `CASE WHEN l.pause_noted_at = l.paused_at THEN l.${column} END`;
+const said = (column: string): string => `CASE WHEN l.pause_noted_at >= l.paused_at THEN l.${column} END`;
 /** SQL of when an operator's pause of `l` ends automatically. */
 export const OPERATOR_PAUSED_UNTIL = said('paused_until');
 const PAUSED_UNTIL = `CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until
-  WHEN l.pause_noted_at = l.paused_at AND l.paused_until IS NOT NULL THEN greatest(l.paused_until, l.pos_paused_until) END`;
+  WHEN l.pause_noted_at >= l.paused_at AND l.paused_until IS NOT NULL THEN greatest(l.paused_until, l.pos_paused_until) END`;
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.name, l.groups, l.country,
   l.time_zone AS "timeZone", l.address, l.back_office_url AS "backOfficeUrl", l.updated_at AS "updatedAt",
   ${PAUSED_AT} AS "pausedAt", ${PAUSED_UNTIL} AS "pausedUntil", ${said('paused_reason')} AS "pausedReason",

@@ -56,14 +56,14 @@ const END = `
                  l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= now()) IS NOT TRUE AS of_operator,
                  ${PAUSED_AT} AS began_at
           FROM locations l
-          WHERE l.pos_paused_until <= now() OR l.paused_until <= now() AND l.pause_noted_at = l.paused_at
+          WHERE l.pos_paused_until <= now() OR l.paused_until <= now() AND l.pause_noted_at >= l.paused_at
           ORDER BY l.location_id FOR UPDATE SKIP LOCKED) AS l
   ), ended AS (
     UPDATE locations l
     SET pos_paused_at = CASE WHEN was.of_pos THEN was.began_at END,
         pos_paused_until = CASE WHEN was.of_pos THEN l.pos_paused_until END,
         paused_at = CASE WHEN was.of_operator THEN was.began_at END,
-        pause_noted_at = CASE WHEN was.of_operator AND l.pause_noted_at = l.paused_at THEN was.began_at END,
+        pause_noted_at = CASE WHEN was.of_operator AND l.pause_noted_at >= l.paused_at THEN was.began_at END,
         ${SAID.map((column) => `${column} = CASE WHEN was.of_operator THEN l.${column} END`).join(', ')}
     FROM was WHERE l.location_id = was.location_id
   ), due AS (${RELEASE_HELD})

@@ -87,7 +87,7 @@ export async function closeCase(
     `WITH closed AS (
        INSERT INTO cases (${column}, closed_at) SELECT ${column}, now() FROM ${table} WHERE ${column} = $1
        ON CONFLICT (${column}) DO UPDATE
-         SET holder = NULL, taken_at = NULL, closed_at = excluded.closed_at, changed_at = now()
+         SET holder = NULL, taken_at = NULL, closed_at = excluded.closed_at, snoozed_until = NULL, changed_at = now()
      ), noted AS (
        INSERT INTO notes (${column}, by, text) SELECT ${column}, $2, $3::text FROM ${table}
        WHERE ${column} = $1 AND $3::text IS NOT NULL
@@ -121,9 +121,10 @@ export async function snooze(
 ): Promise<Pick<Care, 'snoozedUntil'> | undefined> {
   const { column, table, id } = placeOf(subject);
   const { rows } = await pool.query<Pick<Care, 'snoozedUntil'>>(
-    `INSERT INTO cases (${column}, snoozed_until)
-     SELECT ${column}, now() + nullif($2::int, 0) * interval '1 minute' FROM ${table} WHERE ${column} = $1
-     ON CONFLICT (${column}) DO UPDATE SET snoozed_until = excluded.snoozed_until, changed_at = now()
+    `INSERT INTO cases (${column}, snoozed_at, snoozed_until)
+     SELECT ${column}, now(), now() + nullif($2::int, 0) * interval '1 minute' FROM ${table} WHERE ${column} = $1
+     ON CONFLICT (${column}) DO UPDATE
+       SET snoozed_at = excluded.snoozed_at, snoozed_until = excluded.snoozed_until, changed_at = now()
      RETURNING to_json(snoozed_until) AS "snoozedUntil"`,
     [id, minutes],
   );

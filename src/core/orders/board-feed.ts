@@ -212,9 +212,10 @@ function boardCopy() {
       const dayAgo = Date.parse(now) - DAY_MS;
       const [open, ended]: [Dated[], Dated[]] = [[], []];
       const leaving: Dated[] = [];
-      for (const { serviceOrderId, signalledAt, endedAt } of orders.values()) {
+      for (const { serviceOrderId, signalledAt, endedAt, cause } of orders.values()) {
         const kind = endedAt === null ? open : Date.parse(endedAt) < dayAgo ? leaving : ended;
-        kind.push({ serviceOrderId, time: Date.parse(endedAt ?? signalledAt) });
+        // Orders that are not for us leave before others.
+        kind.push({ serviceOrderId, time: cause?.code === 'order_skipped' ? 0 : Date.parse(endedAt ?? signalledAt) });
       }
       truncated = open.length > OPEN_MAX || ended.length > ENDED_MAX;
       leaving.push(...oldestBeyond(OPEN_MAX, open), ...oldestBeyond(ENDED_MAX, ended));

@@ -150,6 +150,8 @@ const READ_BOARD = `
     UNION
     (SELECT p.service_order_id FROM placements p
      WHERE p.location_id IS NULL AND p.problem IS NOT NULL AND p.finished_at > ${ENDED_SINCE} AND ${isFresh('p')}
+       -- A platform may signal many orders that are not for us. They leave the board with the next full read.
+       AND ($1::xid8 IS NOT NULL OR p.cause ->> 'code' IS DISTINCT FROM 'order_skipped')
      ORDER BY p.finished_at DESC ${atMost(ENDED_MAX)})
     UNION
     -- Whether only a person can cancel an order is in this row alone.

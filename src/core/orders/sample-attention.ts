@@ -108,6 +108,7 @@ export const Attention = z
           holder: z.string().nullable().meta({ description: 'Who takes care of it; null for nobody.' }),
           takenAt: Instant.nullable(),
           snoozedUntil: SnoozedUntil,
+          snoozedAt: Instant.nullable().meta({ description: 'A later problem of an order is not hidden.' }),
           closedAt: Instant.nullable().meta({
             description: 'When it was closed. Failures, conflicts and changes of before then are settled.',
           }),
@@ -291,9 +292,11 @@ const FIND_CASES = `
                            'id', coalesce(c.service_order_id, c.location_id),
                            'locationId', coalesce(c.location_id, p.location_id), 'holder', c.holder,
                            'takenAt', c.taken_at, 'closedAt', c.closed_at,
+                           'snoozedAt', CASE WHEN c.snoozed_until > now() THEN c.snoozed_at END,
                            'snoozedUntil', CASE WHEN c.snoozed_until > now() THEN c.snoozed_until END) AS each
   FROM (SELECT * FROM cases
         WHERE holder IS NOT NULL OR snoozed_until > now() OR closed_at > now() - interval '24 h'
         ORDER BY changed_at DESC LIMIT ${CASES_READ}) AS c
   LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p ON true
-  ORDER BY c.changed_at DESC, c.service_order_id, c.location_id`;
+  ORDER BY c.holder IS NULL AND (c.snoozed_until > now()) IS NOT TRUE, c.changed_at DESC, c.service_order_id,
+           c.location_id`;

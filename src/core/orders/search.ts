@@ -66,15 +66,15 @@ export async function searchMember(pool: Pool, text: string, within: Within): Pr
   return findOrders(
     pool,
     `SELECT service_order_id FROM order_contents WHERE (contents #>> '{member,id}') COLLATE "C" = $1
-     UNION SELECT service_order_id FROM order_contents WHERE ${CONTACTS} && ARRAY[lower($1 COLLATE "C"), $3::text]`,
+     UNION SELECT service_order_id FROM order_contents WHERE ${CONTACTS} && ARRAY[left(lower($1 COLLATE "C"), 200), $3::text]`,
     [text, within ?? null, phone],
   );
 }
 
 /** As in the index `order_contents_of_contact`. */
 const CONTACTS = `ARRAY[
-  lower((contents #>> '{member,name}') COLLATE "C"), (contents #>> '{member,phone}') COLLATE "C",
-  lower((contents #>> '{member,email}') COLLATE "C")]`;
+  left(lower((contents #>> '{member,name}') COLLATE "C"), 200), (contents #>> '{member,phone}') COLLATE "C",
+  left(lower((contents #>> '{member,email}') COLLATE "C"), 200)]`;
 
 /** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
 async function findOrders(pool: Pool, ids: string, values: unknown[]): Promise<FoundOrders> {

@@ -138,8 +138,10 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
     case 'withdraw':
       return withdraw(deps, job);
     case 'skip':
-      await retryWrite(() => skipPlacement(deps.pool, job, decision));
-      return observePlacement(deps, job, 'withdrawn', decision);
+      if (await retryWrite(() => skipPlacement(deps.pool, job, decision))) {
+        observePlacement(deps, job, 'withdrawn', decision);
+      }
+      return;
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
       // Report the problem once, and not again at every retry.

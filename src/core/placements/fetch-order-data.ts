@@ -43,9 +43,15 @@ export function askMapper<Answer>(run: () => Answer): Answer {
  */
 export function mapOrder(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown): OrderInput | null {
   const mapped = askMapper(() => module.toCanonicalOrder(data));
-  if (mapped === null || typeof mapped !== 'object' || !('skipped' in mapped)) return mapped;
+  // An order that happens to have a field with this name is no answer of `skip`.
+  if (!isSkipped(mapped)) return mapped;
   const cause = { code: 'order_skipped', reason: wordOf(mapped.skipped) } as const;
   throw new GiveUp(describeCause(cause), { reason: 'the order is not for us', cause });
+}
+
+function isSkipped(mapped: unknown): mapped is { skipped: string } {
+  if (mapped === null || typeof mapped !== 'object' || Object.keys(mapped).length !== 1) return false;
+  return 'skipped' in mapped && typeof mapped.skipped === 'string';
 }
 
 /** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our functions. */

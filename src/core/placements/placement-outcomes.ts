@@ -175,13 +175,14 @@ export async function skipPlacement(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   { problem, cause }: Problem,
-): Promise<void> {
-  await pool.query(
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
     `UPDATE placements SET state = 'withdrawn', problem = $3, cause = $4::jsonb, finished_at = now(), lease_id = NULL,
                            lease_until = NULL
      WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}`,
     [claim.serviceOrderId, claim.leaseId, problem, cause],
   );
+  return rowCount === 1;
 }
 
 const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state');

@@ -82,7 +82,7 @@ export function isRefusal(error: unknown): error is NeedsOperator {
 }
 
 /** True if the mapper said that the order is not for us. */
-export function isSkip(error: unknown): boolean {
+function isSkip(error: unknown): boolean {
   return error instanceof GiveUp && classifyError(error).cause.code === 'order_skipped';
 }
 

@@ -88,6 +88,7 @@ it('watchers of the board see who has a case, and nothing of other locations', a
       locationId: 'club-1',
       ...nobody,
       closedAt: expect.any(String),
+      snoozedAt: expect.any(String),
       snoozedUntil: expect.any(String),
     },
     {
@@ -95,6 +96,7 @@ it('watchers of the board see who has a case, and nothing of other locations', a
       id: 'order-1',
       locationId: 'club-1',
       snoozedUntil: null,
+      snoozedAt: null,
       closedAt: null,
       holder: 'OPERATOR_TOKEN',
       takenAt: expect.any(String),

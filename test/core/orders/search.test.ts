@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
@@ -89,6 +90,16 @@ describe('a search', () => {
     }
     await stage.query(`DELETE FROM order_contents WHERE service_order_id = 'order-12'`);
     expect(idsOf(await searchMember(pool, ADA.name, undefined))).toEqual(['order-11']);
+  });
+
+  it('of a name that is longer than a key of an index finds it, and such an order can be stored', async () => {
+    const name = randomBytes(25_000).toString('hex');
+    await stage.query(
+      `UPDATE order_contents SET contents = jsonb_set(contents, '{member,name}', to_jsonb($1::text))
+                       WHERE service_order_id = 'order-3'`,
+      [name],
+    );
+    expect(idsOf(await searchMember(pool, name, undefined))).toEqual(['order-3']);
   });
 
   it('of a member leaves its text in no log and not in the audit, which counts what was found', async () => {
