@@ -40,9 +40,6 @@ export function Keys({ onSearch }: { onSearch: () => void }) {
 function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const choose = (on: boolean): void => {
-    areOn.store(on);
-  };
   return (
     <dialog ref={dialog} aria-labelledby="keys" onClose={onClose}>
       <h2 id="keys">Keys</h2>
@@ -61,7 +58,7 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
           id="keys-on"
           type="checkbox"
           checked={areOn.value}
-          onChange={(event) => choose(event.currentTarget.checked)}
+          onChange={(event) => areOn.store(event.currentTarget.checked)}
         />{' '}
         <label htmlFor="keys-on">Single keys act. Ctrl K always does.</label>
       </p>

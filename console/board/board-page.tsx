@@ -1,8 +1,9 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
+import { useNarrow } from '../parts/use-narrow.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import './board.css';
 import { columnInNeed } from './column-in-need.ts';
@@ -172,16 +173,4 @@ function crossColumns(event: KeyboardEvent): void {
     ticket.focus();
     return;
   }
-}
-
-const NARROW = matchMedia('(max-width: 40rem)');
-
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(NARROW.matches);
-  useEffect(() => {
-    const update = (): void => setNarrow(NARROW.matches);
-    NARROW.addEventListener('change', update);
-    return () => NARROW.removeEventListener('change', update);
-  }, []);
-  return isNarrow;
 }

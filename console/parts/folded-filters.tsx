@@ -1,8 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import './lists.css';
-
-const NARROW = matchMedia('(max-width: 40rem)');
+import { useNarrow } from './use-narrow.ts';
 
 /** The filters of a list. On a phone they are folded, so that the list comes first. */
 export function FoldedFilters({
@@ -17,12 +15,7 @@ export function FoldedFilters({
   first?: ComponentChildren;
   children: ComponentChildren;
 }) {
-  const [isNarrow, setNarrow] = useState(NARROW.matches);
-  useEffect(() => {
-    const update = (): void => setNarrow(NARROW.matches);
-    NARROW.addEventListener('change', update);
-    return () => NARROW.removeEventListener('change', update);
-  }, []);
+  const isNarrow = useNarrow();
   const count = Object.values(filters).filter((value) => value !== '').length;
   return (
     <search class="filters" aria-label={label}>
