@@ -3,7 +3,7 @@
  * The `expediter-kit` package: functions and types for a provider that is a package of its own and is loaded with
  * `PROVIDER_MODULES`. See docs/writing-a-provider.md.
  */
-export type { Busy } from './core/domain/webhook.ts';
+export type { KitchenReport } from './core/domain/webhook.ts';
 export { discountsOf, minorDigits, toDecimal } from './core/domain/money.ts';
 export { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain, tryAgainWith } from './core/domain/errors.ts';
 export { flattenModifiers } from './core/domain/flatten-modifiers.ts';

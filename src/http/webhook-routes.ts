@@ -273,7 +273,7 @@ async function commit(
   const { outcome, serviceOrderIds } = webhook.id === null ? NOT_STORED : await endpoint.accept(webhook, deadline);
   const { tokenId } = scope;
   endpoint.observe({ what: 'webhook', ...requestFields(), outcome, tokenId, webhookId, serviceOrderIds, dropped });
-  return { ...(outcome === 'applied' && translated.busy?.answer), outcome, webhookId };
+  return { ...(outcome === 'applied' && translated.kitchen?.answer), outcome, webhookId };
 }
 
 async function spill(

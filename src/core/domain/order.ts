@@ -185,6 +185,11 @@ export const KitchenOrder = OrderFields.extend({
         'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
         'last 4,096 orders of the location. Every order that is sent has one.',
     }),
+  extraMinutes: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: 'The minutes that the kitchen needs longer than usual now. Missing if it is not busy.' }),
 }).meta(ABOUT_ORDERS);
 export type KitchenOrder = z.infer<typeof KitchenOrder>;
 

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { Busy } from './webhook.ts';
+import type { KitchenReport } from './webhook.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 
@@ -170,11 +170,11 @@ export type Provider<Settings = unknown> = {
   translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[];
   /**
    * Reads whether the kitchen takes orders now, from a verified webhook in which `translateWebhook` found no event.
-   * While the kitchen takes none, orders for the location wait. Returns undefined if the webhook does not report it.
+   * While the kitchen is closed, orders for the location wait. Returns undefined if the webhook does not report it.
    * Omitted if no webhook of this POS reports it.
    * @throws Poison; the webhook is then stored as dropped
    */
-  readBusy?(webhook: Webhook, settings: Settings): Busy | undefined;
+  readKitchen?(webhook: Webhook, settings: Settings): KitchenReport | undefined;
   /** How `translateWebhook` verifies a webhook. Operators see this if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**

@@ -3,17 +3,25 @@ import type { StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
 import type { DropCause } from './webhook-cause.ts';
 
-/** A POS's report of whether its kitchen takes orders now. */
-export const Busy = z.object({
-  /**
-   * The end of the pause that the vendor reports, or our limit counted from the webhook's arrival, because the webhook
-   * that ends the pause may be lost. Null if the kitchen takes orders.
-   */
-  pausedUntil: z.date().nullable(),
-  /** Fields that the vendor requires in our answer when the report is applied. */
-  answer: z.record(z.string(), z.string()).optional(),
-});
-export type Busy = z.infer<typeof Busy>;
+/**
+ * A POS's report of whether its kitchen takes orders now.
+ *
+ * `until` is the end that the vendor reports, or our limit counted from the webhook's arrival, because the webhook that
+ * ends the state may be lost. `extraMinutes` are the minutes that every order takes longer, if the vendor says them.
+ * `answer` are fields that the vendor requires in our answer when the report is applied.
+ */
+export const KitchenReport = z.intersection(
+  z.discriminatedUnion('state', [
+    z.object({ state: z.literal('open') }),
+    z.object({ state: z.literal('busy'), until: z.date(), extraMinutes: z.int().min(1).max(720).optional() }),
+    z.object({ state: z.literal('closed'), until: z.date() }),
+  ]),
+  z.object({ answer: z.record(z.string(), z.string()).optional() }),
+);
+export type KitchenReport = z.infer<typeof KitchenReport>;
+
+/** The end of a pause that a report begins. Null if the kitchen takes orders. */
+export const closedUntil = (report: KitchenReport): Date | null => (report.state === 'closed' ? report.until : null);
 
 /** Headers stored for every webhook: the kind of request, its target, and ids that other systems know. */
 const OF_ALL = [
@@ -91,9 +99,9 @@ export const BEGINNING = 64 * 1024;
 
 /** A webhook's contents: its events, or a report about the location, or why it cannot be used. */
 export type Translated =
-  | { events: readonly StatusEvent[]; busy?: undefined; revokedAt?: undefined; dropped?: undefined }
-  | { events: readonly []; busy?: Busy | undefined; revokedAt?: Date | undefined; dropped?: undefined }
-  | { events: readonly []; busy?: undefined; revokedAt?: undefined; dropped: Drop };
+  | { events: readonly StatusEvent[]; kitchen?: undefined; revokedAt?: undefined; dropped?: undefined }
+  | { events: readonly []; kitchen?: KitchenReport | undefined; revokedAt?: Date | undefined; dropped?: undefined }
+  | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop };
 
 /** An authenticated webhook, translated, as it is stored. */
 export type TranslatedWebhook = {
@@ -112,7 +120,7 @@ export type TranslatedWebhook = {
   /** True if only the beginning of the body is stored. */
   truncated: boolean;
   events: readonly StatusEvent[];
-  busy?: Busy | undefined;
+  kitchen?: KitchenReport | undefined;
   /** When the restaurant withdrew our access to its POS, by the vendor's clock. */
   revokedAt?: Date | undefined;
   dropped?: Drop | undefined;

@@ -97,7 +97,7 @@ type Replay = TranslatedWebhook & { replayOf: NonNullable<TranslatedWebhook['rep
 
 function translateRequest(
   stored: StoredWebhook,
-  { events, busy, revokedAt, dropped }: Translated,
+  { events, kitchen, revokedAt, dropped }: Translated,
   receivedAt: Date,
 ): Replay {
   const webhook = {
@@ -110,7 +110,7 @@ function translateRequest(
     truncated: false,
     ...(stored.polled && { polled: true as const }),
     events,
-    busy,
+    kitchen,
     revokedAt,
     replayOf: { webhookId: stored.replayOf ?? stored.webhookId, receivedAt: stored.firstReceivedAt },
   };
@@ -127,7 +127,7 @@ async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: 
 
 /** Drops the contents too: without a known order an erasure would not find them. The original webhook has them. */
 function asDropped(webhook: Replay, dropped: Drop): Replay {
-  const empty = { headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], busy: undefined };
+  const empty = { headers: {}, sealed: undefined, body: Buffer.alloc(0), events: [], kitchen: undefined };
   return { ...webhook, ...empty, revokedAt: undefined, dropped };
 }
 

@@ -7,7 +7,7 @@ import { WebhookAuth } from '../domain/webhook-auth.ts';
 import { ListedWebhook } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
-import type { Translated } from '../domain/webhook.ts';
+import { closedUntil, type Translated } from '../domain/webhook.ts';
 
 const Event = z.object({
   status: Status,
@@ -87,7 +87,7 @@ export async function showWebhook(
 
 function inBrief(again: Translated | Refusal): ShownWebhook['today'] {
   if ('refused' in again) return again;
-  const { dropped, events, busy } = again;
+  const { dropped, events, kitchen } = again;
   if (dropped !== undefined) return { dropped: dropped.reason, cause: dropped.cause };
-  return { events: [...events], ...(busy !== undefined && { pausedUntil: busy.pausedUntil }) };
+  return { events: [...events], ...(kitchen !== undefined && { pausedUntil: closedUntil(kitchen) }) };
 }

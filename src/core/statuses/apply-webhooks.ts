@@ -1,12 +1,13 @@
 import type { ClientBase, DatabaseError } from 'pg';
-import type {
-  ArrivedEvent,
-  Conflict,
-  Drop,
-  EventOutcome,
-  PosId,
-  TranslatedWebhook,
-  WebhookOutcome,
+import {
+  type ArrivedEvent,
+  closedUntil,
+  type Conflict,
+  type Drop,
+  type EventOutcome,
+  type PosId,
+  type TranslatedWebhook,
+  type WebhookOutcome,
 } from '../domain/webhook.ts';
 import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
@@ -85,7 +86,7 @@ const EVENTS = unnestRows<PlacedEvent>(
   WEBHOOKS.next,
 );
 
-/** A POS's report about its location (`busy` or `revokedAt`), and its webhook's number in the batch. */
+/** A POS's report about its location (`kitchen` or `revokedAt`), and its webhook's number in the batch. */
 type LocationReport = { nth: number; webhook: TranslatedWebhook };
 
 const REPORTS = unnestRows<LocationReport>(
@@ -94,7 +95,7 @@ const REPORTS = unnestRows<LocationReport>(
     ['location_id', 'text', (report) => report.webhook.locationId],
     ['integration', 'text', (report) => report.webhook.integration],
     ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
-    ['until', 'timestamptz', ({ webhook }) => webhook.busy?.pausedUntil],
+    ['until', 'timestamptz', ({ webhook }) => webhook.kitchen && closedUntil(webhook.kitchen)],
     // A vendor's clock may be fast, and must not withdraw a later grant.
     [
       'revoked_at',
@@ -211,7 +212,7 @@ export async function applyWebhooks(client: ClientBase, webhooks: readonly Trans
     }),
   );
   const reports = without.flatMap((webhook, index): LocationReport[] =>
-    (webhook.busy ?? webhook.revokedAt) === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook }],
+    (webhook.kitchen ?? webhook.revokedAt) === undefined ? [] : [{ nth: withEvents.length + index + 1, webhook }],
   );
   const { rows } = await client.query<{
     best: number[] | null;

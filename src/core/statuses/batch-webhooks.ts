@@ -104,7 +104,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
         return undefined;
       }
       const dropped = refusedByPostgres(error);
-      only.webhook = { ...only.webhook, events: [], busy: undefined, revokedAt: undefined, dropped };
+      only.webhook = { ...only.webhook, events: [], kitchen: undefined, revokedAt: undefined, dropped };
       return flush(batch);
     }
     const { serviceOrderIds } = applied;
@@ -115,8 +115,8 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
       const { webhook } = waiting;
       const about = serviceOrderIds.slice(first, (first += webhook.events.length));
       const outcome = applied.webhooks[index] ?? 'ignored';
-      const until = outcome === 'applied' ? webhook.busy?.pausedUntil : undefined;
-      if (until instanceof Date) deps.observe(pausedBy(webhook, until));
+      const { kitchen } = webhook;
+      if (outcome === 'applied' && kitchen?.state === 'closed') deps.observe(pausedBy(webhook, kitchen.until));
       if (outcome === 'applied' && webhook.revokedAt !== undefined) deps.observe(revokedBy(webhook));
       undecided.resolve(waiting, { outcome, serviceOrderIds: distinct(about) });
       known.remove(webhook);

@@ -81,7 +81,7 @@ export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 export async function storeArrived(
   arrived: ArrivedWebhook,
   provider: WebhookHeaders,
-  { events, busy, revokedAt, dropped }: Translated,
+  { events, kitchen, revokedAt, dropped }: Translated,
   deadline: number,
   { keys, quota }: StoreDeps,
 ): Promise<TranslatedWebhook | NotStored> {
@@ -110,7 +110,7 @@ export async function storeArrived(
     body: isSealed ? Buffer.alloc(0) : body,
     truncated: arrived.truncated || body.length < arrived.body.length,
     events,
-    busy,
+    kitchen,
     revokedAt,
     dropped,
   };

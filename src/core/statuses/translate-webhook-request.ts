@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ArrivedWebhook, Busy, type Drop, type Translated } from '../domain/webhook.ts';
+import { type ArrivedWebhook, KitchenReport, type Drop, type Translated } from '../domain/webhook.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import { NotAuthentic, Poison } from '../domain/errors.ts';
 import { describeIssues, StatusEvent } from '../domain/order.ts';
@@ -29,7 +29,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
     const verified = { ...webhook, verified: true };
     return {
       events: [],
-      busy: checkBusy(provider.readBusy?.(verified, settings)),
+      kitchen: checkReport(provider.readKitchen?.(verified, settings)),
       revokedAt: provider.authorisation?.readRevoked?.(verified, settings),
     };
   } catch (error) {
@@ -48,8 +48,8 @@ export function checkEvents(events: unknown): StatusEvent[] {
   return asPoison(Events.safeParse(events, { reportInput: true }));
 }
 
-const checkBusy = (busy: Busy | undefined): Busy | undefined =>
-  asPoison(Busy.optional().safeParse(busy, { reportInput: true }));
+const checkReport = (report: KitchenReport | undefined): KitchenReport | undefined =>
+  asPoison(KitchenReport.optional().safeParse(report, { reportInput: true }));
 
 function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
   if (result.success) return result.data;

@@ -3,7 +3,7 @@ import { cancelOrder, createOrder } from './send-order.ts';
 import { check } from './obtain-token.ts';
 import { connect } from './connect.ts';
 import { Settings } from './payloads.ts';
-import { readBusy, translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { readKitchen, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
 
 /** Deliverect's Channel API, a hub in front of many POS systems. Operators read docs/providers/deliverect.md. */
@@ -21,7 +21,7 @@ export const deliverect: Provider<Settings> = {
   // Deliverect documents no deduplication of cancels, so a cancel without an answer is not repeated.
   cancelOrder,
   translateWebhook,
-  readBusy,
+  readKitchen,
   webhookAuth,
   check,
   connect,

@@ -7,7 +7,7 @@ import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
-import type { Busy } from '../../core/domain/webhook.ts';
+import type { KitchenReport } from '../../core/domain/webhook.ts';
 
 export const webhookAuth = {
   kind: 'signature',
@@ -139,11 +139,11 @@ function itemsIn(text: string, { itemMap }: Settings): string[] {
  * webhooks, such as menus, which have another shape.
  * @throws Poison
  */
-export function readBusy({ body, receivedAt }: Webhook, settings: Settings): Busy | undefined {
+export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
   const update = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
   if (update?.channelLinkId !== settings.channelLinkId) return undefined;
   const { status } = update;
-  const isPaused = status === 'PAUSED';
-  const end = new Date(receivedAt.getTime() + settings.pauseMinutes * 60_000);
-  return { pausedUntil: isPaused ? end : null, answer: { status } };
+  if (status !== 'PAUSED') return { state: 'open', answer: { status } };
+  const until = new Date(receivedAt.getTime() + settings.pauseMinutes * 60_000);
+  return { state: 'closed', until, answer: { status } };
 }

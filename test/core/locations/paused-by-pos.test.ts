@@ -234,9 +234,9 @@ describe('a word of the POS', () => {
       body: Buffer.from('{}'),
       truncated: false,
       events: [],
-      busy: { pausedUntil },
+      kitchen: pausedUntil === null ? { state: 'open' } : { state: 'closed', until: pausedUntil },
     });
-    const status: TranslatedWebhook = { ...word(at(0), null), busy: undefined };
+    const status: TranslatedWebhook = { ...word(at(0), null), kitchen: undefined };
     const events = [{ status: 'received' as const, nativeStatus: '20', serviceOrderId }];
     const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: uuidV7(), events }];
     const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch));
