@@ -16,7 +16,7 @@ export type WebhookAnswer = Awaited<ReturnType<Simulator['report']>>;
 export function cookOrders(about: {
   pos: Simulator;
   /** The URL to which the statuses of an order are reported. */
-  webhookUrlOf: (serviceOrderId: string) => string;
+  webhookUrlOf: (serviceOrderId: string) => string | Promise<string>;
   /** Promises by order id. The kitchen awaits an order's promise before it hands the order out. */
   holds: ReadonlyMap<string, Promise<void>>;
   timeline: Timeline;
@@ -26,7 +26,7 @@ export function cookOrders(about: {
   const answers: WebhookAnswer[] = [];
 
   const report = async (ticket: Ticket, status: string, width: number): Promise<boolean> => {
-    const answer = await pos.report(webhookUrlOf(ticket.serviceOrderId), ticket, status);
+    const answer = await pos.report(await webhookUrlOf(ticket.serviceOrderId), ticket, status);
     if (signal.aborted) return false;
     answers.push(answer);
     const deliveryId = deliveryIdIn(answer);

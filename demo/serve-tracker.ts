@@ -11,6 +11,8 @@ export type Tracker = HttpServer & {
   urlOf(serviceOrderId: string): Promise<string>;
   /** `/guest` leads to the page of this order. An order is over after a minute, so a link to one would soon be of no use. */
   newest: (() => string) | undefined;
+  /** The name of an order's restaurant, which only the platform knows. */
+  restaurantOf: ((serviceOrderId: string) => string | undefined) | undefined;
 };
 
 const AUDIENCE = 'expediter-demo';
@@ -42,10 +44,11 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
       .setAudience(AUDIENCE)
       .setExpirationTime(Math.floor(Date.now() / 1000) + tracker.lifetimeS)
       .sign(privateKey);
-  const renew = async (token: string): Promise<string> => {
+  const renew = async (token: string): Promise<{ token: string; restaurant: string | undefined }> => {
     const own = { algorithms: ['ES256'], audience: AUDIENCE, clockTolerance: RENEWABLE_S };
     const { payload } = await jwtVerify(token, publicKey, own);
-    return tokenFor(payload.sub ?? '');
+    const { sub = '' } = payload;
+    return { token: await tokenFor(sub), restaurant: tracker.restaurantOf?.(sub) };
   };
 
   const headers = {
@@ -77,9 +80,9 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
     } else if (method === 'GET' && url === '/.well-known/jwks.json') {
       sendJson(response, 200, jwks);
     } else if (method === 'POST' && url === '/follow-token') {
-      const token = await renew(request.headers.authorization?.replace(/^Bearer /, '') ?? '').catch(() => undefined);
-      if (token === undefined) sendJson(response, 401, { error: 'the token is not from this platform, or is too old' });
-      else response.setHeader('content-type', 'text/plain').end(token);
+      const renewed = await renew(request.headers.authorization?.replace(/^Bearer /, '') ?? '').catch(() => undefined);
+      if (renewed !== undefined) sendJson(response, 200, renewed);
+      else sendJson(response, 401, { error: 'the token is not from this platform, or is too old' });
     } else sendJson(response, 404, { error: 'not found' });
   });
   const tracker: Tracker = {
@@ -91,6 +94,7 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
     },
     lifetimeS: LIFETIME_S,
     newest: undefined,
+    restaurantOf: undefined,
     urlOf: async (serviceOrderId) => `${server.url}/track#${await tokenFor(serviceOrderId)}`,
   };
   return tracker;

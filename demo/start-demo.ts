@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readConfigOf } from '../src/server/config.ts';
+import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { ShownWebhook } from '../src/core/replay/show-webhook.ts';
 import { loadProviders } from '../src/providers/index.ts';
@@ -145,6 +146,10 @@ export async function startDemo(about: {
 
   const tracker = await serveTracker(balancer.url);
   endings.add('the tracker', () => tracker.stop());
+  tracker.restaurantOf = (serviceOrderId) => {
+    const { locationId } = (platform?.orders.get(serviceOrderId) ?? {}) as Partial<CanonicalOrder>;
+    return locationId?.replace(/^demo-./, (start) => start.slice(-1).toUpperCase());
+  };
 
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
   const operatorToken = keepSecret(dir, 'operators-token', () => randomBytes(32).toString('base64url'));
@@ -204,7 +209,15 @@ export async function startDemo(about: {
   const webhookUrlOf = new Map<string, string>();
   const sampleUrl = platform && (await openLocation(LOCATION));
   const holds = new Map<string, Promise<void>>();
-  const urlOf = (id: string): string => webhookUrlOf.get(id) ?? sampleUrl ?? '';
+  const urlOf = async (id: string): Promise<string> => {
+    const known = webhookUrlOf.get(id) ?? sampleUrl;
+    if (known !== undefined) return known;
+    // It could not be read when it was signalled, and has been placed since.
+    const order = await own?.fetch(id);
+    const url = typeof order === 'object' ? await openLocation(order.locationId) : '';
+    if (url !== '') webhookUrlOf.set(id, url);
+    return url;
+  };
   const answers = cookOrders({ pos, webhookUrlOf: urlOf, holds, timeline, signal });
   const subscription = await pubsub.subscribeToStatus();
   const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
@@ -220,6 +233,10 @@ export async function startDemo(about: {
     const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
     const problem = shown?.placement.problem ?? shown?.order?.reason;
     return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
+  };
+  const setAside = async (orderId: string): Promise<void> => {
+    const problem = await until(() => problemOf(orderId));
+    timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
   };
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (own === undefined) throw new Error('there is no platform of your own');
@@ -245,19 +262,22 @@ export async function startDemo(about: {
     await signalOrder(pubsub.orders, orderId);
     return placed;
   };
+  /** Places an order, and prints later why it has no ticket. */
+  const placeLater = async (orderId: string): Promise<PlacedOrder> => {
+    const placed = await placeOwn(orderId);
+    if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
+    return placed;
+  };
   const ordering = platform && { platform, topic: pubsub.orders, timeline };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
-  const counter = await (place === undefined ? takeOwnOrders(placeOwn, tracker) : takeOrders(place, tracker));
+  const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
   return {
     placeFirst: () =>
       Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
     problemOf,
-    async setAside(orderId) {
-      const problem = await until(() => problemOf(orderId));
-      timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
-    },
+    setAside,
     async outage() {
       const postgres = database.embedded;
       if (postgres === undefined) throw new Error('only the embedded Postgres can be stopped');
@@ -273,7 +293,10 @@ export async function startDemo(about: {
     pos,
     kitchenUrl: kitchen.url,
     ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
-    ordersHint: place === undefined ? 'ORDER_ID: another order of your platform' : 'or type=pickup',
+    ordersHint:
+      place === undefined
+        ? 'ORDER_ID: another order of your platform. Run the demo again if you change the mapper'
+        : 'or type=pickup',
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
     trackerUrlOf: isOwnFollow ? undefined : tracker.urlOf,

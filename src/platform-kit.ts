@@ -13,6 +13,7 @@ export {
   mapEnum,
   mapLocation,
   MappingError,
+  minorUnits,
   phoneInCountry,
   skip,
   timeInZone,

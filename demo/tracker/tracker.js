@@ -69,8 +69,9 @@ async function renew() {
     write('connection', '');
   }
   if (!answer.ok) throw new Error(`the platform answered ${answer.status}`);
-  const renewed = await answer.text();
+  const { token: renewed, restaurant } = await answer.json();
   history.replaceState(null, '', `#${renewed}`);
+  write('restaurant', restaurant ?? '');
   return renewed;
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
@@ -19,8 +19,8 @@ import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
-const SUMS =
-  'Sums that do not add up. This is correct if they include a fee for which we have no field. Otherwise check the mapper:';
+const SUMS = 'Check these amounts in the mapper. A sum may be correct that includes a fee for which we have no field:';
+const DEFAULT_QUERY = 'ORDER_MODULE and ORDER_QUERY_FILE are unset, so the default query was sent.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
 const KNOWN = new Set<string | null>([
@@ -113,7 +113,9 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
         const text = inFull(!isShown && each.state === 'failed' ? { ...each, shape: [] } : each, options);
         return all.length === 1 && details ? text : `${each.serviceOrderId}: ${text}`;
       });
-      print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts));
+      const isDefault = (env.ORDER_MODULE ?? env.ORDER_QUERY_FILE) === undefined;
+      const remarks = [first !== undefined && isDefault && DEFAULT_QUERY, await todosIn(env.ORDER_MODULE)];
+      print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts, ...remarks));
     });
 }
 
@@ -159,6 +161,13 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
 
 type CheckOptions = { watch?: true; details?: boolean; shape?: true; reveal?: true };
 type InitOptions = { out: string; header?: string; schema?: string; withoutSchema?: true };
+
+/** Counts the TODOs that are left in a drafted module: a first guess may be wrong although the order can be placed. */
+async function todosIn(file: string | undefined): Promise<string | undefined> {
+  const text = file === undefined || !/^[./]/.test(file) ? '' : await readFile(resolve(file), 'utf8');
+  const todos = text.match(/\/\/ TODO\b/g)?.length ?? 0;
+  return todos === 0 ? undefined : `${todos} TODOs are left in ${file}.`;
+}
 
 /** Runs this command again, without --watch, in a process of its own, which loads the changed files. */
 async function checkAtEachChange(file: string | undefined): Promise<void> {
@@ -211,8 +220,11 @@ function inOneLine(each: Shown): string {
   if (each.state === 'missing') return NO_ORDER;
   if (each.state === 'failed') return `cannot be placed: ${each.problem}`;
   if (each.state === 'skipped') return `is skipped by the mapper: ${each.reason ?? '(a reason must be one word)'}`;
-  const odd = each.remarks.length + each.leftOut.length;
-  const remarks = odd > 0 ? `, with remarks: ${odd} (--details)` : '';
+  const odd = [
+    ...each.remarks.map(({ path, says }) => `${path} ${says}`),
+    ...each.leftOut.map(({ path }) => `${path} was left out`),
+  ];
+  const remarks = odd.length > 0 ? `. CHECK: ${odd.join('; ')}` : '';
   return `${each.cancelled ? 'is cancelled, and not sent' : 'can be placed'}: ${each.inShort}${remarks}`;
 }
 
@@ -246,7 +258,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
     errors.length > 0 && describeErrors(errors),
-    isUnknown && UNKNOWN_CODE,
+    isUnknown && cause.code !== 'platform_refuses_us' && UNKNOWN_CODE,
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
     ['platform_failing', 'platform_unreachable'].includes(cause.code) &&
       'This command shows more: expediter doctor --only platform',

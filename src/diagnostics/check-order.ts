@@ -99,7 +99,8 @@ export async function checkOrder(
     if (value === null) return { state: 'missing' };
     const read = readCanonicalOrder(value, { serviceOrderId });
     const { order } = read;
-    return { state: 'ok', ...read, remarks: compareSums(order), refusals: listRefusals(order, about.registry), shape };
+    const remarks = [...findUnpriced(order), ...compareSums(order)];
+    return { state: 'ok', ...read, remarks, refusals: listRefusals(order, about.registry), shape };
   } catch (error) {
     const { problem: about, cause } = classifyError(error);
     if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };
@@ -108,6 +109,12 @@ export async function checkOrder(
     const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
     return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
   }
+}
+
+/** Missing prices are allowed, but mostly an error of the mapper. */
+function findUnpriced({ items }: CanonicalOrder): Remark[] {
+  const unpriced = items.filter(({ unitPrice }) => unitPrice === undefined).length;
+  return unpriced === 0 ? [] : [{ path: 'items', says: `have no unitPrice: ${unpriced} of ${items.length}` }];
 }
 
 /**

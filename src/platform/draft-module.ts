@@ -111,6 +111,7 @@ function findCandidates(schema: GraphQLSchema): Candidate[] {
 
 const ITEMS = /^(order|line|basket|cart)?_?(items|lines|positions|products|entries|articles|dishes|lineitems)$/i;
 const EXTRAS = /modifier|extra|option|topping|addon|choice|side|customi[sz]ation/i;
+const DISCOUNTS = /discount|voucher|coupon|promotion|rebate/i;
 const WRAPPERS = new Set(['edges', 'node', 'nodes']);
 
 /** Chooses the fields to query: all leaves, and objects to a depth, but no other lists than items and their extras. */
@@ -137,10 +138,10 @@ function select(type: Parent, at: string, lacks: boolean, within: { types: reado
         const values = isEnumType(named) ? named.getValues().map((each) => each.name) : [];
         return isList || isUnionType(named) ? [] : [{ ...node, scalar: named.name, values }];
       }
-      const isWanted = !isList || WRAPPERS.has(name) || ITEMS.test(name) || EXTRAS.test(name);
+      const isWanted = !isList || WRAPPERS.has(name) || ITEMS.test(name) || EXTRAS.test(name) || DISCOUNTS.test(name);
       const types = WRAPPERS.has(name) ? within.types : [...within.types, named.name];
       if (!isWanted || within.types.includes(named.name) || types.length > DEPTH || name === 'pageInfo') return [];
-      const entry = EXTRAS.test(name) ? 'extra' : within.entry;
+      const entry = EXTRAS.test(name) ? 'extra' : DISCOUNTS.test(name) ? 'discount' : within.entry;
       const below = { types, entry };
       const children = isList ? select(named, entry, false, below) : select(named, path, node.mayLack, below);
       const args = field.args.some((arg) => arg.name === 'first') ? '(first: 100)' : '';
@@ -233,13 +234,14 @@ function amount(found: Node | undefined, field: string, isRequired = true): stri
     const todo = /cents|minor/i.test(node.name)
       ? ''
       : ` // TODO: if it is not in minor units: minor(${node.at}, '${field}')`;
-    return `${node.mayLack ? `${node.at} ?? ${isRequired ? UNKNOWN : '0'}` : node.at},${todo}`;
+    // A missing amount throws, because a missing price would otherwise reach the kitchen.
+    return `minorUnits(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, '${field}'),${todo}`;
   }
   return `minor(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, '${field}'),`;
 }
 
 function time(node: Node | undefined, isRequired = false): string {
-  if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: RFC 3339` : 'null,';
+  if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: RFC 3339; without one, the time now` : 'null,';
   if (kindOf(node) === 'number') {
     const read = `timeSinceEpoch(${node.at}, '${/ms|milli/i.test(node.name) ? 'ms' : 's'}', '${node.name}')`;
     return `${node.mayLack ? `${node.at} ? ${read} : null` : read}, // TODO: s or ms?`;
@@ -255,15 +257,15 @@ function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', in
   const product = object(/product|item|article|dish|variant|modifier|option/i, entry)?.children;
   const own = leaf(/sku||plu||product_?id||itemid||menuitemid||modifierid||optionid/, entry);
   const id = own ?? leaf(/sku||plu||code||id||number/, product) ?? leaf(/id||code/, entry);
-  const price = /unitprice\w*||price\w*||unitamount\w*||priceeach/;
+  const price = /unitprice\w*||price\w*||unitamount\w*||priceeach||unitcents||\w*cents/;
   const found = leaf(price, entry, product) ?? object(/price|amount/i, entry) ?? object(/price|amount/i, product ?? []);
-  const count = leaf(/quantity||qty||count/, entry);
+  const count = leaf(/quantity||qty||count||howmany||pieces/, entry);
   const age = leaf(/(min|minimum|legal|required)?age||\w*agerestricted||\w*alcohol\w*||\w*adult\w*/, entry, product);
   const isAged = age && (kindOf(age) === 'boolean' ? `${age.at} ?? false` : `Number(${age.at} ?? 0) > 0`);
   const lines = [
     `${variable === 'item' ? 'serviceItemId' : 'serviceModifierId'}: ${text(id, true)}, // TODO: the id in the POS's menu?`,
     `name: ${text(leaf(/name||title||label||\w*name||\w*title/, entry, product), true)},`,
-    `quantity: ${count === undefined ? '1, // TODO' : kindOf(count) === 'number' && !count.mayLack ? `${count.at},` : `Number(${count.at}),`}`,
+    `quantity: ${count === undefined ? `${UNKNOWN}, // TODO` : kindOf(count) === 'number' && !count.mayLack ? `${count.at},` : `Number(${count.at}),`}`,
     `unitPrice: ${amount(found, 'unitPrice')}`,
     ...(variable === 'extra'
       ? []
@@ -364,12 +366,22 @@ function draftDestination(order: readonly Node[], indent: string): string {
   return place.mayLack ? `${place.at} && ${made.replaceAll(`${place.at}?.`, `${place.at}.`)},` : `${made},`;
 }
 
+/** Drafts the discounts, if the platform lists them. */
+function draftDiscounts(order: readonly Node[]): string {
+  const list = listIn(DISCOUNTS, order);
+  if (list === undefined) return '    // TODO: money.discount, or a list of discounts, if there are any\n';
+  const given = leaf(AMOUNT, list.entry) ?? leaf(/price\w*||discount\w*/, list.entry);
+  const name = text(leaf(/name||title||label||code/, list.entry));
+  const all = list.mayLack ? `(${list.at} ?? [])` : list.at;
+  return `    discounts: ${all}.map((discount) => ({ name: ${name}, amount: ${amount(given, 'discount').replace(/,( \/\/.*)?$/, '')} })),\n`;
+}
+
 /** The words before a delivery fee in a name. */
 const FEE = /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|price|charge)\w*||servicefee||delivery/;
 
 function draftMoney(order: readonly Node[]): { currency: string; lines: string[] } {
   const sums = object(/^(totals?|money|pric(e|ing)|payment|amounts?|summary|bill)$/i, order)?.children;
-  const both = [order, sums];
+  const both = [order, sums, object(/^(fees?|charges?)$/i, order)?.children];
   const sum = (patterns: RegExp): Node | undefined =>
     leaf(patterns, ...both) ?? find(patterns, both, ({ children }) => leaf(AMOUNT, children) !== undefined);
   const total = sum(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
@@ -393,7 +405,7 @@ function draftLocation(order: readonly Node[]): string {
     /\w*(restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor)(id|code|number)/,
     order,
   );
-  return text(own ?? leaf(/id||code||slug||number||key/, place?.children), true);
+  return text(own ?? leaf(/id||code||slug||number||key||ref\w*/, place?.children), true);
 }
 
 /** Drafts when the order was cancelled. */
@@ -402,12 +414,12 @@ function draftCancelled(order: readonly Node[], placed: Node | undefined): strin
   if (at !== undefined && kindOf(at) !== 'boolean') return time(at);
   const status = order.find(({ values }) => values.some((value) => /cancel/i.test(value)));
   const value = status?.values.find((each) => /cancel/i.test(each));
-  if (status === undefined || placed === undefined) return 'null, // TODO: the time, if orders can be cancelled';
+  if (status === undefined || placed === undefined) return 'null, // TODO: if orders can be cancelled, any time then';
   const when = time(placed, true).replace(/, \/\/.*|,$/, '');
   return `${status.at} === '${value}' ? ${when} : null, // TODO: the time of the cancel, if you have it`;
 }
 
-const HELPERS = ['joinName', 'joinStreet', 'mapEnum', 'skip', 'timeSinceEpoch', 'toMinorUnits'];
+const HELPERS = ['joinName', 'joinStreet', 'mapEnum', 'minorUnits', 'skip', 'timeSinceEpoch', 'toMinorUnits'];
 
 /**
  * Drafts a module. Everything that cannot be known is a TODO, or a value that `platform check` reports as missing.
@@ -453,7 +465,7 @@ ${skips}  const currency: string = ${currency}
   const minor = (amount: string | number | null | undefined, field: string): number => toMinorUnits(amount, currency, field);
   return {
     serviceOrderId: ${text(id, true)},
-    locationId: ${draftLocation(order)}, // the id in: expediter location put --location
+    locationId: ${draftLocation(order)}, // TODO: the id in: expediter location put --location
     member: {
 ${draftPerson(order)
   .map((line) => `      ${line}\n`)
@@ -466,7 +478,7 @@ ${draftPerson(order)
     items: ${entries(items, 'item', '    ')}
     money: {
 ${money.map((line) => `      ${line}\n`).join('')}    },
-    notes: ${text(leaf(/notes?||remarks?||comments?||\w*instructions?||\w*notes?/, order))},
+${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*instructions?||\w*notes?/, order))},
     placedAt: ${time(placed, true)}
     cancelledAt: ${draftCancelled(order, placed)}
   };

@@ -39,6 +39,7 @@ const SENTENCES = {
   amount_unreadable: 'is not a decimal such as 12.90',
   amount_too_exact: 'has more decimals than its currency',
   amount_too_large: 'is larger than any amount',
+  amount_not_whole: 'is not a whole number of minor units such as 1290',
   country_unreadable: 'is not an ISO 3166-1 code such as DE',
   currency_unreadable: 'is not an ISO 4217 code such as EUR',
   enum_unmapped: 'has a value that is not in the table',
@@ -67,6 +68,18 @@ export function toMinorUnits(amount: Maybe<string | number>, currency: Maybe<str
   const minorUnits = Number(whole + rest.slice(0, digits).padEnd(digits, '0'));
   if (!Number.isSafeInteger(minorUnits)) throw new MappingError('amount_too_large', field);
   return sign === '-' && minorUnits > 0 ? -minorUnits : minorUnits;
+}
+
+/**
+ * Reads an amount that is already in minor units, such as cents.
+ * @param field the field's name, for the error
+ * @throws MappingError, also if the amount is missing
+ */
+export function minorUnits(amount: Maybe<string | number>, field?: string): number {
+  const given = ofKind(amount, ['string', 'number'], 'amount_not_whole', field);
+  const units = typeof given === 'string' && /^\s*[+-]?\d+\s*$/.test(given) ? Number(given) : given;
+  if (!Number.isSafeInteger(units)) throw new MappingError('amount_not_whole', field);
+  return Number(units);
 }
 
 function asText(amount: string | number, digits: number): string {

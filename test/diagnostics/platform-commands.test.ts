@@ -174,6 +174,23 @@ it('prints one line for each of several orders, and details only of those with e
   expect(JSON.parse(json.out)).toMatchObject([{ serviceOrderId: 'B-1001', state: 'ok' }, { state: 'missing' }]);
 });
 
+it('says in the line of an order what to check, and how many TODOs are left', async () => {
+  const odd = `import { toCanonicalOrder as map } from './map-order.ts';
+    export const toCanonicalOrder = (data) => {
+      const order = map(data); // TODO: the price
+      return { ...order, items: order.items.map((item) => ({ ...item, unitPrice: null })) };
+    };`;
+  const module = { ...env, ORDER_MODULE: await moduleOf('unpriced', odd) };
+  const { out } = await runCli(module, ['platform', 'check', 'B-1001', '--no-details']);
+  expect(out).toMatch(/^B-1001 +can be placed: .* for 36\.60 EUR\. CHECK: items have no unitPrice: (\d) of \1$/m);
+  expect(out).toMatch(/^1 TODOs are left in \S+unpriced\.ts\.$/m);
+});
+
+it('says that the default query was sent if nothing else is set', async () => {
+  const { code, out } = await runCli({ ...env, ORDER_MODULE: '' }, ['platform', 'check', 'B-1001']);
+  expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/^ORDER_MODULE and .* are unset, so/m) });
+});
+
 it('says of an unknown error code how to translate it', async () => {
   const own = await moduleOf('no-codes', 'export const errorCode = undefined;');
   const { out } = await runCli({ ...env, ORDER_API_TOKEN: 'x', ORDER_MODULE: own }, ['platform', 'check', 'B-1001']);
@@ -238,9 +255,10 @@ describe('platform init', () => {
       interface Node { id: ID! } type Shop { id: ID! }
       type Me { id: ID!  getOrder(orderNumber: Int!): SalesOrder  oldOrder(id: ID!): SalesOrder @deprecated }
       type SalesOrder implements Node {
-        id: ID!  orderNumber: Int!  createdAt: DateTime!  status: Status!  totalCents: Int!  payment: Payment
+        tipCents: Int  vouchers: [Voucher!]!  id: ID!  orderNumber: Int!  createdAt: DateTime!  status: Status!  totalCents: Int!  payment: Payment
         cart: Cart!  venueId: Int!  customer: Person  previous: SalesOrder  history(year: Int!): String
       }
+      type Voucher { name: String!  cents: Int }
       enum Status { OPEN CANCELLED }
       type Person { fullName: String  orders: [SalesOrder!]! }
       type Cart { lineItems(first: Int): Lines! }
@@ -258,6 +276,8 @@ describe('platform init', () => {
       orderNumber: 7,
       createdAt: '2026-11-21T18:00:00Z',
       status: 'CANCELLED',
+      tipCents: null,
+      vouchers: [{ name: 'Friday', cents: 50 }],
       totalCents: 900,
       venueId: 3,
       cart: { lineItems: { edges: [{ node: { sku: 'soup', title: 'Soup', qty: 1, unitPrice: '9.00' } }] } },
@@ -268,9 +288,11 @@ describe('platform init', () => {
       locationId: '3',
       items: [{ serviceItemId: 'soup', name: 'Soup', quantity: 1, unitPrice: 900 }],
       money: { subtotal: undefined, tip: 0, total: 900 },
+      discounts: [{ name: 'Friday', amount: 50 }],
       cancelledAt: '2026-11-21T18:00:00Z',
     });
     expect(module.toCanonicalOrder({ me: null })).toBeNull();
+    expect(() => module.toCanonicalOrder({ me: { getOrder: { ...order, totalCents: null } } })).toThrow('total');
   });
 });
 

@@ -10,6 +10,7 @@ import {
   timeInZone,
   timeSinceEpoch,
   toDecimal,
+  minorUnits,
   toMinorUnits,
 } from '../../src/platform-kit.ts';
 
@@ -39,8 +40,8 @@ describe('an amount', () => {
     [0.1 + 0.2, 'EUR', 30],
     [1.005, 'KWD', 1005],
     [19.99 * 100, 'JPY', 1999],
-  ])('%j %s is %j', (amount, currency, minorUnits) => {
-    expect(toMinorUnits(amount, currency)).toBe(minorUnits);
+  ])('%j %s is %j', (amount, currency, units) => {
+    expect(toMinorUnits(amount, currency)).toBe(units);
   });
 
   it.each([
@@ -64,10 +65,18 @@ describe('an amount', () => {
     if (amount !== '' && amount !== '.') expect(String(error)).not.toContain(String(amount));
   });
 
+  it.each([
+    [1290, 1290],
+    ['-5', -5],
+  ])('%j in minor units is %j', (amount, units) => expect(minorUnits(amount)).toBe(units));
+  it.each([12.9, '12.90', '', Number.NaN, 2 ** 53, null])('%j is no amount in minor units', (amount) => {
+    expect(thrown(() => minorUnits(amount, 'grand'))).toMatchObject({ name: 'MappingError', field: 'grand' });
+  });
+
   it('comes back as it was', () => {
     for (const currency of ['EUR', 'JPY', 'KWD', 'CLF']) {
-      for (const minorUnits of [0, 1, 9, 10, 99, 100, 12_345, -1, -12_345]) {
-        expect(toMinorUnits(toDecimal(minorUnits, currency), currency)).toBe(minorUnits);
+      for (const units of [0, 1, 9, 10, 99, 100, 12_345, -1, -12_345]) {
+        expect(toMinorUnits(toDecimal(units, currency), currency)).toBe(units);
       }
     }
   });
@@ -140,6 +149,7 @@ const OF_ANY = (value: unknown): string => value as string;
 
 it.each<[string, (value: unknown) => unknown, string]>([
   ['toMinorUnits', (value) => toMinorUnits(OF_ANY(value), 'EUR', 'grand'), 'amount_unreadable'],
+  ['minorUnits', (value) => minorUnits(OF_ANY(value), 'grand'), 'amount_not_whole'],
   ['timeInZone', (value) => timeInZone(OF_ANY(value), 'UTC', 'grand'), 'time_unreadable'],
   ['timeSinceEpoch', (value) => timeSinceEpoch(OF_ANY(value), 's', 'grand'), 'time_unreadable'],
   ['phoneInCountry', (value) => phoneInCountry(OF_ANY(value), 'DE', 'grand'), 'phone_unreadable'],

@@ -33,6 +33,7 @@ const all: Opened[] = [];
 beforeAll(async () => {
   [pos, network, browser] = await Promise.all([startPos(), startFaultProxy({ targetPort: 9 }), openBrowser()]);
   tracker = await serveTracker(`http://127.0.0.1:${network.port}`);
+  tracker.restaurantOf = () => 'Trattoria Nord';
   system = await startSystem({ env: tracker.env });
   network.lead(Number(new URL(system.urls[0] ?? '').port));
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
@@ -168,12 +169,13 @@ describe('a member', () => {
     await says(page, 'Order sent');
   });
 
-  it('reads the estimate first, until it has passed or the food is ready', async () => {
+  it('reads the restaurant and the estimate first, until it has passed or the food is ready', async () => {
     const { page, serviceOrderId } = await follow('pickup', { locale: 'en-US' });
     const estimatedReadyAt = new Date(Date.now() + 12 * 60_000).toISOString();
     await post(webhook, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS', estimatedReadyAt }));
     await page.getByRole('heading', { level: 1, name: /^Ready at about \d\d:\d\d [AP]M$/ }).waitFor();
     await page.getByText(/^Being prepared\. The kitchen/).waitFor();
+    await page.getByText('Trattoria Nord', { exact: true }).waitFor();
     const time = page.locator('[aria-current="step"] time');
     expect((await time.boundingBox())?.height, 'the time is one line').toBeLessThan(30);
     await isFine(page);
