@@ -64,7 +64,7 @@ export function BoardPage() {
             {isWall ? 'Menu' : 'Wall display'}
           </button>
         </Needs>
-        {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: next })} />}
+        {isNarrow && <Chooser shown={shown} choose={(next) => change({ column: (chosen = next) })} />}
         {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
         <div class="board-columns" onKeyDown={crossColumns}>
           {(isNarrow ? [shown] : COLUMNS).map((each) => (
@@ -78,9 +78,12 @@ export function BoardPage() {
 
 const FILTERED = ['group', 'location', 'integration', 'text'] as const;
 
+/** The column that was chosen last, for when the reader comes back to the board. */
+let chosen: ColumnName | undefined;
+
 /** The column that a small screen opens on. It stays until the reader chooses another. */
 function useOpened(): ColumnName {
-  const opened = useRef<ColumnName | undefined>(undefined);
+  const opened = useRef(chosen);
   if (opened.current === undefined && isThere.value && attention.value !== undefined) {
     const cases = new Map(attention.value.cases.map((each) => [`${each.kind} ${each.id}`, each]));
     opened.current = columnInNeed(board, ({ id, endedAt }) => {
@@ -153,6 +156,7 @@ function Chooser({ shown, choose }: { shown: ColumnName; choose: (column: Column
           onClick={() => choose(column)}
         >
           <b>{board.lists[column].length.toLocaleString('en')}</b> <span>{COLUMN_NAMES[column]}</span>
+          {board.late[column] > 0 && <span>{board.late[column].toLocaleString('en')} late</span>}
           {troubled.has(column) && <span class="unseen"> needs a person</span>}
         </button>
       ))}

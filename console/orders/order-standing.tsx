@@ -29,6 +29,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const cancel = howCancelStands(story);
   const conflicts = conflictsOf(story);
   const at = locationOf(story);
+  const needsCall = conflicts > 0 || [standing, cancel].some((each) => each?.tone === 'bad' || each?.tone === 'warn');
 
   const isDone = useRef(false);
   const done = (message: string): void => {
@@ -45,7 +46,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   return (
     <section class="orders-standing" ref={section} tabIndex={-1} aria-label="Current state">
       {standing !== undefined && (
-        <Banner standing={standing} callAt={at}>
+        <Banner standing={standing}>
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
               <button type="button" onClick={() => setAsking('retry')}>
@@ -68,8 +69,10 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         </Banner>
       )}
       {cancel !== undefined && (
-        <Banner standing={cancel} callAt={at}>
-          {cancel.canCancel && <CancelButton at={at} onPress={() => setAsking('cancel')} />}
+        <Banner standing={cancel}>
+          {cancel.canCancel && (
+            <CancelButton name="Cancel at the POS again" at={at} onPress={() => setAsking('cancel')} />
+          )}
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
               <button type="button" class="primary" onClick={() => setAsking('conclude')}>
@@ -83,14 +86,19 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         <div class="orders-banner bad">
           <p>
             <span class="orders-sentence">The POS contradicts what the member was told. </span>
-            See {conflicts === 1 ? 'the line' : `the ${conflicts} lines`} marked “conflict” below, and check the order
-            at the POS.
+            See {conflicts === 1 ? 'the line' : `the ${conflicts} lines`} marked “conflict” below. Check the order at
+            the POS, then close the case.
           </p>
         </div>
       )}
+      {needsCall && at !== null && <Telephone locationId={at} />}
       {canBeCancelled(story) && (
         <div class="buttons">
-          <CancelButton at={at} onPress={() => setAsking('cancel')} />
+          <CancelButton
+            name={story.placement.finishedAt === null ? 'Cancel the order' : 'Cancel at the POS'}
+            at={at}
+            onPress={() => setAsking('cancel')}
+          />
         </div>
       )}
       {asking === 'cancel' && <CancelDialog story={story} onDone={done} onClose={close} />}
@@ -101,30 +109,27 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   );
 }
 
-/** @param callAt the location whose restaurant may have to be called */
-function Banner({
-  standing,
-  callAt,
-  children,
-}: {
-  standing: Banner;
-  callAt: string | null;
-  children: ComponentChildren;
-}) {
+function Banner({ standing, children }: { standing: Banner; children: ComponentChildren }) {
   const { tone, sentence, problem, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && <p>{problem}</p>}
-        {toDo.map(({ say, link, run }) => (
-          <div key={say}>
-            {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
-            {run !== undefined && <Copyable text={run} label={`the command: ${say}`} />}
-          </div>
-        ))}
-        {toDo.some(({ run }) => run !== undefined) && <WhereToRun />}
-        {callAt !== null && tone === 'bad' && <Telephone locationId={callAt} />}
+        {toDo.map(({ say, link, run }) =>
+          run !== undefined && link === undefined ? null : (
+            <div key={say}>
+              {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
+            </div>
+          ),
+        )}
+        {toDo.some(({ run }) => run !== undefined) && (
+          <details>
+            <summary>By command line</summary>
+            {toDo.map(({ say, run }) => run !== undefined && <Command key={say} say={say} run={run} />)}
+            <WhereToRun />
+          </details>
+        )}
         <p class="orders-advice">
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
@@ -135,11 +140,19 @@ function Banner({
   );
 }
 
-function CancelButton({ at, onPress }: { at: string | null; onPress: () => void }) {
+function Command({ say, run }: { say: string; run: string }) {
+  return (
+    <div>
+      {say} <Copyable text={run} label={`the command: ${say}`} />
+    </div>
+  );
+}
+
+function CancelButton({ name, at, onPress }: { name: string; at: string | null; onPress: () => void }) {
   return (
     <WithRole needs="operator" at={at} to="To cancel it">
       <button type="button" onClick={onPress}>
-        Cancel at the POS
+        {name}
       </button>
     </WithRole>
   );

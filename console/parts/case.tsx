@@ -191,7 +191,11 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
   };
   return (
     <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
-      <p>A failure, a conflict or a change then leaves the board. A later problem appears again.</p>
+      <p>
+        {path.startsWith('/locations/')
+          ? 'Nobody has it then. A silent location leaves the board at its first webhook.'
+          : 'A failure, a conflict or a change then leaves the board. A later problem appears again.'}
+      </p>
       <div class="case-form">
         <label htmlFor="case-close">What was done, without member data (optional)</label>
         <textarea

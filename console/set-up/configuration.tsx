@@ -2,6 +2,7 @@ import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused, ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
 import { ContactLine } from '../locations/contact-line.tsx';
 import { groupsOf } from '../parts/group-choice.tsx';
 import { Confirm } from '../parts/confirm.tsx';
@@ -23,6 +24,7 @@ import { SettingsForm } from './settings-form.tsx';
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
   const [mode, setMode] = useState<'show' | 'edit' | 'remove'>('show');
+  const [isSaved, setSaved] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const wasEdited = useRef(false);
   // The form was closed, so the button that opened it gets the focus back.
@@ -37,7 +39,14 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         {mode !== 'edit' && (
           <WithRole needs="integrator" at={location.locationId} to="To change it">
             <div class="buttons">
-              <button ref={button} type="button" onClick={() => setMode('edit')}>
+              <button
+                ref={button}
+                type="button"
+                onClick={() => {
+                  setSaved(false);
+                  setMode('edit');
+                }}
+              >
                 Edit …
               </button>
               <button type="button" onClick={() => setMode('remove')}>
@@ -51,9 +60,19 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         <p class="problem">Orders cannot be sent with these settings: {location.settingsProblem}.</p>
       )}
       {mode === 'edit' ? (
-        <EditForm location={location} onDone={onDone} onClose={() => setMode('show')} />
+        <EditForm location={location} onDone={onDone} onSaved={() => setSaved(true)} onClose={() => setMode('show')} />
       ) : (
-        <Facts location={location} />
+        <>
+          {isSaved && (
+            <p>
+              <Badge tone="good">saved</Badge> Orders on hold are tried now. If webhooks were dropped, replay them:{' '}
+              <a href={`/console/webhooks${query({ location: location.locationId, outcome: 'dropped' })}`}>
+                dropped webhooks
+              </a>
+            </p>
+          )}
+          <Facts location={location} />
+        </>
       )}
       {mode === 'remove' && <Remove location={location} onClose={() => setMode('show')} />}
     </section>
@@ -123,7 +142,7 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
   );
 }
 
-function EditForm(about: { location: ShownLocation; onDone: () => void; onClose: () => void }) {
+function EditForm(about: { location: ShownLocation; onDone: () => void; onSaved: () => void; onClose: () => void }) {
   const loaded = useLoaded(async (signal) => {
     const [{ providers }, { locations }] = await Promise.all([
       ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
@@ -139,12 +158,14 @@ function LoadedForm({
   providers,
   groups,
   onDone,
+  onSaved,
   onClose,
 }: {
   location: ShownLocation;
   providers: readonly ShownProvider[];
   groups: readonly string[];
   onDone: () => void;
+  onSaved: () => void;
   onClose: () => void;
 }) {
   // The page loads the location again and again, but the form stays with the version that it was opened for.
@@ -211,6 +232,7 @@ function LoadedForm({
       return;
     }
     announce(`${base.locationId} is changed`);
+    onSaved();
     onDone();
     onClose();
   };
