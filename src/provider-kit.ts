@@ -48,6 +48,9 @@ export {
   entryOf,
   HttpUrl,
   ItemMap,
+  kitchenReport,
+  minutesIfAny,
+  pauseMinutes,
   Secret,
   SHOWN,
 } from './providers/shared-settings.ts';

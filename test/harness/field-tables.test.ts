@@ -55,6 +55,7 @@ const REQUESTS = {
     'POST /o/wh/1/webhook',
     'POST /oauth/token',
     'PUT /o/wh/1/webhook',
+    'PUT /o/wh/1/webhook/{id}/business-locations/{id}',
   ],
   deliverect: ['POST /oauth/token', 'POST /{id}/order/{id}'],
   toast: [

@@ -5,6 +5,7 @@ import { checkClaims } from './contract/check-claims.ts';
 import { errorClaims } from './contract/error-claims.ts';
 import { estimateClaims } from './contract/estimate-claims.ts';
 import { openTheatre, type Claim } from './contract/open-theatre.ts';
+import { kitchenClaims } from './contract/kitchen-claims.ts';
 import type { ProviderFixtures } from './contract/provider-fixtures.ts';
 import { readClaims } from './contract/read-claims.ts';
 import { rejectionClaims } from './contract/rejection-claims.ts';
@@ -49,6 +50,7 @@ export function providerContract<Settings>(
     describe('check', () => checkClaims(theatre, claim));
     if (provider.readStatus) describe('readStatus', () => readClaims(theatre, claim));
     describe('translateWebhook', () => webhookClaims(theatre, claim));
+    if (provider.readKitchen) describe('readKitchen', () => kitchenClaims(theatre, claim));
     const { estimates } = fixtures;
     if (estimates) describe('estimates', () => estimateClaims(theatre, claim, estimates));
   });

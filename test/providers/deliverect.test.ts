@@ -47,6 +47,7 @@ providerContract(deliverect, {
     status: 400,
     body: { orderFieldsErrors: { note: words }, orderPaymentErrors: { due: words } },
   }),
+  kitchen: ['open', 'busy', 'closed'],
   statuses: {
     ...Object.fromEntries(
       [1, 3, 4, 5, 6, 7, 25, 30, 80, 81, 83, 84, 85, 100, 115].map((code) => [code, null] as const),
@@ -718,6 +719,16 @@ describe('translateWebhook', () => {
     ['null', null],
   ])('finds no order in %s', (_name, body) => {
     expect(translate(body)).toEqual([]);
+  });
+
+  it('reads a busy kitchen with its delay, for pauseMinutes, and echoes the status', () => {
+    const read = (more: object) =>
+      deliverect.readKitchen?.(webhookOf({ channelLinkId: LINK, status: 'BUSY', ...more }), settings);
+    const until = new Date(NOW.getTime() + settings.pauseMinutes * 60_000);
+    const report = { state: 'busy', until, answer: { status: 'BUSY' } };
+    expect(read({ delay: 30 })).toEqual({ ...report, extraMinutes: 30 });
+    for (const delay of [undefined, null, 0, 'soon']) expect(read({ delay })).toEqual(report);
+    expect(read({ status: 'SNOOZED' })).toBeUndefined();
   });
 
   it.each([

@@ -29,6 +29,7 @@ providerContract(hubrise, {
     customers: ['yes', true],
     customerListId: [''],
     oauthUrl: ['manager.hubrise.com', 'ftp://manager.hubrise.com'],
+    pauseMinutes: [0, 1.5, 1441, '240'],
     clientSecret: [undefined, '', 'secret\n', null],
     baseUrl: ['api.hubrise.com/v1', 'ftp://api.hubrise.com/v1', 'https://user:word@api.hubrise.com/v1'],
     itemMap: [
@@ -47,6 +48,7 @@ providerContract(hubrise, {
     const errors = [{ field: 'customer.email', message: words }];
     return { status: 422, body: { message: words, errors, error_type: 'unprocessable_entity' } };
   },
+  kitchen: ['open', 'busy', 'closed'],
   statuses: {
     new: null,
     received: 'received',
@@ -1050,15 +1052,38 @@ describe('check', () => {
   }
 });
 
+describe('readKitchen', () => {
+  const read = (new_state: object) =>
+    hubrise.readKitchen?.(signed({ resource_type: 'location', event_type: 'update', new_state }), settingsOf());
+
+  it('reads the extra preparation time and when the mode ends', () => {
+    const order_acceptance = { mode: 'busy', resume_at: '2026-01-31T20:00:00+01:00', extra_preparation_time: 25 };
+    const until = new Date('2026-01-31T19:00:00Z');
+    expect(read({ order_acceptance })).toEqual({ state: 'busy', until, extraMinutes: 25 });
+  });
+
+  it.each([null, 'soon', undefined])('limits a pause that ends at %j', (resume_at) => {
+    const until = new Date(NOW.getTime() + 240 * 60_000);
+    expect(read({ order_acceptance: { mode: 'paused', resume_at, reason: 'Oven' } })).toEqual({
+      state: 'closed',
+      until,
+    });
+  });
+
+  it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])('reads nothing in %j', (state) => {
+    expect(read(state)).toBeUndefined();
+  });
+});
+
 describe('connect', () => {
   it('sets the connection’s callback, and says whose it is', async () => {
     const { pos, context } = await stage();
     const { done, todo } = await connect(context);
-    expect(pos.callback).toEqual({ url: WEBHOOK_URL, events: { order: ['update'] } });
+    expect(pos.callback).toEqual({ url: WEBHOOK_URL, events: { order: ['update'], location: ['update'] } });
     expect(todo).toEqual([]);
     expect(done).toEqual([
       expect.stringMatching(/^The access token belongs to Paris \(\w+-1\) of Bella Pizza, in EUR\.$/),
-      'HubRise now calls this webhook for updates of orders.',
+      'HubRise now calls this webhook for updates of orders and of the location.',
     ]);
   });
 
@@ -1069,7 +1094,7 @@ describe('connect', () => {
     const { done } = (await hubrise.connect?.({ ...context, webhookUrl: again, locations: 1 })) ?? { done: [] };
     expect(pos.callback.url).toBe(again);
     expect(done.slice(1)).toEqual([
-      'HubRise now calls this webhook for updates of orders.',
+      'HubRise now calls this webhook for updates of orders and of the location.',
       'It replaced an earlier URL of this webhook.',
     ]);
   });
@@ -1100,7 +1125,7 @@ describe('connect', () => {
   it('sets it where HubRise says nothing that can be read', async () => {
     const { context, requests } = await hubriseThat(() => ({ body: {} }));
     expect(await connect(context)).toEqual({
-      done: ['HubRise now calls this webhook for updates of orders.'],
+      done: ['HubRise now calls this webhook for updates of orders and of the location.'],
       todo: [],
     });
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v1/callback' });

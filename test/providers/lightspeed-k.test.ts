@@ -51,6 +51,7 @@ providerContract(lightspeedK, {
     preparationMinutes: [-1, 0.5, '30', 1441],
     sendCustomerEmail: ['yes', 1],
     closedMeansCompleted: ['yes', 1],
+    pauseMinutes: [0, 1.5, 1441, '240'],
   },
   secretSettings: ['clientSecret', 'refreshToken', 'webhookPassword'],
   provenSettings: ['clientId', 'clientSecret', 'refreshToken', 'businessLocationId', 'endpointId'],
@@ -61,6 +62,7 @@ providerContract(lightspeedK, {
     const errors = [{ field: 'orderNote', code: 'Size', defaultMessage: words }];
     return { status: 400, body: { message: words, errors } };
   },
+  kitchen: ['open', 'closed'],
   statuses: {
     SUCCESS: 'received',
     READY_FOR_PICKUP: 'ready',
@@ -153,6 +155,7 @@ describe('settings', () => {
       baseUrl: 'https://api.lsk.lightspeed.app',
       itemMap: {},
       subItemMap: {},
+      pauseMinutes: 240,
       preparationMinutes: 0,
       sendCustomerEmail: false,
       closedMeansCompleted: false,
@@ -931,9 +934,14 @@ describe('connect', () => {
         provideAccount: false,
         expandTransactions: false,
         expandPayments: false,
-        subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
+        subscribeTo: [
+          { name: 'DELIVERED', resource: 'order' },
+          { name: 'ONLINE_ORDER_READINESS', resource: 'order_api' },
+        ],
       },
     ]);
+    expect(first.todo).toHaveLength(1);
+    expect([...at.pos.linkedEndpoints], 'the location is added').toEqual([at.settings.endpointId]);
     const moved = 'https://new.example.com/webhook/lightspeed-k/club-1?token=t-2';
     const second = await at.connect(moved);
     expect(second.done[0]).toMatch(/^Updated/);
@@ -958,6 +966,22 @@ describe('connect', () => {
       "its tills take online orders now; the webhook's registration cannot be checked (404)",
     );
   });
+
+  it.each([404, 403, 429])(
+    'stays registered if Lightspeed refuses to report a closed kitchen with %i',
+    async (status) => {
+      const at = await stage();
+      const refused: typeof fetch = async (input, init) => {
+        const isLink = (input as Request).url.includes('/business-locations/');
+        return isLink ? new Response('{}', { status }) : at.fetch(input, init);
+      };
+      const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: URL_HERE, locations: 1 });
+      expect(done[0]).toMatch(/^Registered/);
+      expect(todo[0]).toMatch(
+        new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
+      );
+    },
+  );
 
   it("leaves another location's endpoint alone", async () => {
     const at = await stage();
@@ -1071,6 +1095,21 @@ function wrapped(inside: object, beside: object = {}): object {
     ...beside,
   };
 }
+
+describe('readKitchen', () => {
+  const read = (status: string, location: string) =>
+    lightspeedK.readKitchen?.(
+      webhook(`{"type":"ORDER_API","status":"${status}","businessLocationId":${location}}`, {}),
+      settingsOf({ businessLocationId: INT64 }),
+    );
+
+  it('reads whether tills take orders, for pauseMinutes, of its own location to the last digit', () => {
+    const until = new Date(NOW.getTime() + 240 * 60_000);
+    expect(read('NOT_READY', INT64)).toEqual({ state: 'closed', until });
+    expect(read('READY', INT64)).toEqual({ state: 'open' });
+    expect(read('NOT_READY', INT64.replace(/7$/, '6'))).toBeUndefined();
+  });
+});
 
 function webhook(body: string, headers: Record<string, string>): Webhook {
   const url = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';

@@ -10,6 +10,7 @@ export { jsonIn } from '../simulators/json-in.ts';
 export { sendFault } from '../simulators/send-fault.ts';
 export type {
   Fault,
+  Kitchen,
   SignedWebhook,
   Simulator,
   SimulatorOptions,

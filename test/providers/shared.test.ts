@@ -7,7 +7,7 @@ import { limitRate } from '../../src/providers/call-pos.ts';
 import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 import { splitName } from '../../src/core/domain/member-text.ts';
 import { cutText, orderNote, reasonInWords } from '../../src/providers/order-texts.ts';
-import { BaseUrl } from '../../src/providers/shared-settings.ts';
+import { BaseUrl, kitchenReport, minutesIfAny } from '../../src/providers/shared-settings.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
@@ -30,6 +30,29 @@ describe('money', () => {
 
   it('goes by the standard, not by habit', () => {
     expect([minorDigits('IQD'), minorDigits('ISK'), minorDigits('HUF'), minorDigits('USD')]).toEqual([3, 0, 2, 2]);
+  });
+});
+
+describe('a report of the kitchen', () => {
+  const receivedAt = new Date('2026-01-31T18:30:00Z');
+
+  it('has the end that the POS says, or else the limit', () => {
+    const said = { state: 'busy', extraMinutes: 15 } as const;
+    const until = new Date('2026-01-31T18:50:00Z');
+    expect(kitchenReport({ ...said, until: '2026-01-31T19:50:00+01:00' }, receivedAt)).toEqual({ ...said, until });
+    expect(kitchenReport(said, receivedAt, 20)).toEqual({ ...said, until });
+    const fourHours = new Date('2026-01-31T22:30:00Z');
+    expect(kitchenReport({ state: 'closed' }, receivedAt)).toEqual({ state: 'closed', until: fourHours });
+  });
+
+  it('is open if the state had ended when the webhook came', () => {
+    for (const until of ['2026-01-31T18:30:00Z', '2026-01-31T18:29:59Z']) {
+      expect(kitchenReport({ state: 'closed', until }, receivedAt)).toEqual({ state: 'open' });
+    }
+  });
+
+  it.each([0, -5, 721, 1.5, '15', null])('leaves out %j minutes', (minutes) => {
+    expect(minutesIfAny.parse(minutes)).toBeUndefined();
   });
 });
 

@@ -62,6 +62,7 @@ providerContract(standard, {
   },
   secretSettings: ['secret'],
   refusal: (words) => ({ status: 422, body: { error: words, message: words } }),
+  kitchen: ['open', 'busy', 'closed'],
   statuses: {
     RECEIVED: 'received',
     in_progress: 'in_progress',
@@ -682,6 +683,43 @@ describe('createOrder', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/orders?key=hidden`, requests };
   }
+});
+
+describe('readKitchen', () => {
+  const read = (kitchen: unknown, eventType = 'kitchen.status') =>
+    standard.readKitchen?.(webhookOf(JSON.stringify({ eventType, kitchen })), unsigned);
+
+  it('reads the state in any case, its end and the extra minutes', () => {
+    const kitchen = { state: 'Busy', until: '2026-01-31T20:00:00+01:00', extraMinutes: 15 };
+    const until = new Date('2026-01-31T19:00:00Z');
+    expect(read(kitchen)).toEqual({ state: 'busy', until, extraMinutes: 15 });
+    expect(read({ state: 'closed', until: null, extraMinutes: '' })).toMatchObject({ until: laterBy(4 * 3600) });
+  });
+
+  it('ignores unknown states and events', () => {
+    expect(read({ state: 'HOLIDAY' })).toBeUndefined();
+    expect(read({ state: 'CLOSED' }, 'menu.changed')).toBeUndefined();
+  });
+
+  it.each([
+    ['kitchen', undefined],
+    ['kitchen.state', { state: 1 }],
+    ['kitchen.until', { state: 'BUSY', until: 'soon' }],
+    ['kitchen.extraMinutes', { state: 'BUSY', extraMinutes: 1000 }],
+  ])('names a wrong %s', (field, kitchen) => {
+    const error = errorOf(() => read(kitchen));
+    expect(error).toBeInstanceOf(Poison);
+    expect(error.message).toContain(`${field}: `);
+  });
+
+  it.each([
+    [{ state: 'CLOSED' }, undefined],
+    [{ state: 'HOLIDAY' }, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
+    [null, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
+  ])('suggests a fix of %j', (kitchen, fix) => {
+    const webhook = webhookOf(JSON.stringify({ eventType: 'kitchen.status', kitchen }));
+    expect(standard.builtForUs?.suggestFix(webhook, unsigned)).toBe(fix);
+  });
 });
 
 function translate(

@@ -73,6 +73,7 @@ providerContract(toast, {
       { item: 'x', itemGroup: GROUP, optionGroup: GROUP },
     ],
     closedMeansCompleted: ['yes'],
+    pauseMinutes: [0, 1.5, 1441, '240'],
     deliveredBy: ['', 'channel', true],
   },
   secretSettings: ['clientSecret', 'clientId'],
@@ -86,6 +87,7 @@ providerContract(toast, {
   refusal: (words) => {
     return { status: 400, body: { status: 400, code: 10_022, message: words, developerMessage: words } };
   },
+  kitchen: ['open', 'closed'],
   statuses: {
     RECEIVED: 'received',
     IN_PREPARATION: 'in_progress',
@@ -1002,6 +1004,19 @@ describe('translateWebhook', () => {
     return JSON.stringify({ timestamp, eventCategory: 'any', eventType, guid, details: about });
   }
 
+  it.each([
+    ['restaurant_availability', 'availability_offline', 'OFFLINE', 'closed'],
+    ['restaurant_availability', 'availability_online', 'ONLINE', 'open'],
+    ['restaurant_availability_toggle', 'toggle_availability_offline', 'OFFLINE', 'closed'],
+    ['restaurant_availability_toggle', 'toggle_availability_online', 'ONLINE', 'open'],
+  ])('reads the kitchen from %s %s', (eventCategory, eventType, status, state) => {
+    const timestamp = NOW.toISOString();
+    const details = { restaurantGuid: RESTAURANT.toUpperCase(), status, reasonKey: 'X', reason: 'x' };
+    const webhook = signed(JSON.stringify({ timestamp, eventCategory, eventType, guid: ORDER, details }));
+    const until = new Date(NOW.getTime() + 60 * 60_000);
+    expect(toast.readKitchen?.(webhook, settingsOf())).toEqual(state === 'open' ? { state } : { state, until });
+  });
+
   function translate(body: string, settings: object = {}, secret?: string) {
     return toast.translateWebhook(signed(body, secret), settingsOf(settings));
   }
@@ -1287,6 +1302,7 @@ describe('connect', () => {
     const { done, todo, settings } = await connect({ ...context, webhookUrl: WEBHOOK_URL, locations: 1 });
     expect(done).toEqual(['Toast accepts clientId and clientSecret.']);
     expect(todo[0]).toContain(`for the restaurant ${RESTAURANT}, with this URL: ${WEBHOOK_URL}`);
+    expect(todo.join(' ')).toContain('a subscription to restaurant_availability');
     expect(todo.join(' ')).not.toMatch(/client-secret|guest-secret/);
     expect(settings).toBeUndefined();
 

@@ -18,7 +18,7 @@ export type ToastRestaurant = {
   /** A discount of checks with the order's own amount, not allowed with other discounts. */
   openDiscount: string;
   /** A secret for each subscription. */
-  secrets: { guest_order_status: string; order_updated: string };
+  secrets: { guest_order_status: string; order_updated: string; restaurant_availability: string };
 };
 
 const DIGITS: Readonly<Record<string, number>> = { JPY: 0, KWD: 3 };
@@ -74,7 +74,11 @@ export function openToastRestaurant(currency: string, baseUrl: string) {
     alternatePayment: randomUUID(),
     openServiceCharge: randomUUID(),
     openDiscount: randomUUID(),
-    secrets: { guest_order_status: randomBytes(24).toString('base64'), order_updated: randomUUID() },
+    secrets: {
+      guest_order_status: randomBytes(24).toString('base64'),
+      order_updated: randomUUID(),
+      restaurant_availability: randomUUID(),
+    },
   };
   const settings = {
     baseUrl,

@@ -83,6 +83,9 @@ export type Fault = 'hang' | 'drop-answer' | { status: number; headers?: Record<
 /** A webhook request in the vendor's form. Header names are in lower case. */
 export type SignedWebhook = { headers: Record<string, string>; body: Buffer };
 
+/** What a POS says about its kitchen. A POS without such a field leaves out `until` (RFC 3339) and `extraMinutes`. */
+export type Kitchen = { state: 'open' | 'busy' | 'closed'; until?: string; extraMinutes?: number };
+
 /** A POS that enforces its vendor's documentation, for tests and the demo. */
 export type Simulator = {
   readonly integration: string;
@@ -123,6 +126,10 @@ export type Simulator = {
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
   /** Changes the status and sends the webhook, with the vendor's repeats. Resolves with the last answer. */
   report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
+  /** Makes the vendor's webhook about the kitchen. Required, like `setKitchen`, if the provider has `readKitchen`. */
+  signKitchen?(kitchen: Kitchen): SignedWebhook;
+  /** Sends it, with the vendor's repeats. Resolves with the last answer. */
+  setKitchen?(webhookUrl: string, kitchen: Kitchen): Promise<{ status: number; body: unknown }>;
   /** Expires all granted tokens. Required if the provider requests tokens. */
   expireTokens?(): void;
   /** The number of granted tokens. Required if the provider requests tokens. */

@@ -9,7 +9,7 @@ import { addUp, checkDeliverectOrder } from './check-deliverect-order.ts';
 import type { DeliverectItem, DeliverectOrder } from './check-deliverect-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 /**
  * One attempt, whatever the answer:
@@ -27,6 +27,9 @@ const OF_A_COURIER = new Set(['80', '81', '83', '84', '85', '87', '89', '115']);
 const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
 
 const TOKEN_SECONDS = 3600;
+
+/** https://developers.deliverect.com/v3.0-ordering-experience/reference/busy-mode */
+const BUSY_MODES = { open: 'ONLINE', busy: 'BUSY', closed: 'PAUSED' };
 
 /** The URLs that the answer to a registration must hold: .../v3.0-ordering-experience/reference/channel_register */
 const URLS = [
@@ -235,6 +238,9 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   const signAbout = (body: object): SignedWebhook =>
     seal({ accountId: '5b0c71c6489f0029aa01bbd4', locationId: location, channelLinkId, ...body });
 
+  const signKitchen = ({ state, extraMinutes: delay }: Kitchen): SignedWebhook =>
+    signAbout({ status: BUSY_MODES[state], ...(state === 'busy' && { delay }) });
+
   let urls: Partial<Record<Url, string>> = {};
   async function activate(registrationUrl: string): Promise<void> {
     const { headers, body } = signAbout({
@@ -276,6 +282,8 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
       ticket.status = nativeStatus;
       return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
+    signKitchen,
+    setKitchen: (webhookUrl, kitchen) => deliverWebhook(webhookUrl, () => signKitchen(kitchen), DELIVERY, hurry),
     activate,
     signAbout,
     tell: (to, body) => deliverWebhook(urls[to] ?? '', () => signAbout(body), DELIVERY, hurry),

@@ -13,7 +13,7 @@ import { hubriseOauth, type HubriseOauth } from './hubrise-oauth.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { jsonIn } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -51,6 +51,9 @@ const DELIVERY_STATUSES = [
   'dropoff_waiting',
   'delivered',
 ];
+
+/** https://www.hubrise.com/developers/api/accounts#order-acceptance */
+const MODES = { open: 'online', busy: 'busy', closed: 'paused' };
 
 /** Resources and their events: https://www.hubrise.com/developers/api/callbacks#callbacks */
 const RESOURCE_EVENTS: Record<string, readonly string[]> = {
@@ -318,7 +321,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const confirmed = simulator.estimate === undefined ? {} : { confirmed_time: simulator.estimate };
     // HubRise reports only changes: the same status again is the same event again.
     const previous = { ...order, status: status === nativeStatus ? before : status };
-    const event = {
+    return seal({
       id: randomId(),
       resource_type: 'order',
       event_type: 'update',
@@ -332,7 +335,29 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
       new_state: DELIVERY_STATUSES.includes(nativeStatus)
         ? { ...previous, delivery: deliveryIn(nativeStatus) }
         : { ...previous, ...confirmed, custom_fields, status: nativeStatus },
+    });
+  }
+
+  /** No example shows a location's event: the envelope is that of other events. */
+  function signKitchen({ state, until, extraMinutes }: Kitchen): SignedWebhook {
+    const order_acceptance = {
+      mode: MODES[state],
+      ...(state !== 'open' && { resume_at: until ?? null }),
+      ...(state === 'busy' && { extra_preparation_time: extraMinutes }),
     };
+    return seal({
+      id: randomId(),
+      resource_type: 'location',
+      event_type: 'update',
+      created_at: localTime(),
+      location_id: locationId,
+      account_id: accountId,
+      previous_state: { ...describeLocation(), order_acceptance: { mode: 'online' } },
+      new_state: { ...describeLocation(), order_acceptance },
+    });
+  }
+
+  function seal(event: object): SignedWebhook {
     const body = Buffer.from(JSON.stringify(event));
     const signature = createHmac('sha256', clientSecret).update(body).digest('hex');
     return { headers: { 'content-type': 'application/json', 'x-hubrise-hmac-sha256': signature }, body };
@@ -394,6 +419,11 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
         : ['received', 'accepted', 'in_preparation', 'awaiting_collection', 'completed'],
     sign,
     report,
+    signKitchen,
+    setKitchen(webhookUrl, kitchen) {
+      const webhook = signKitchen(kitchen);
+      return deliverWebhook(webhookUrl, () => webhook, DELIVERY, hurry);
+    },
     stop: () => server.stop(),
   };
   return simulator;

@@ -10,7 +10,7 @@ import { checkToGoOrder, readToGoOrder } from './check-lightspeed-k-order.ts';
 import type { FieldError, ToGoItem, ToGoOrder } from './check-lightspeed-k-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
 
 /** Neither a time-out nor a repeat is documented. One attempt is the worst case. */
 const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
@@ -51,6 +51,8 @@ export type LightspeedSimulator = Simulator & {
   }[];
   /** Endpoints by id. */
   readonly endpoints: ReadonlyMap<string, LightspeedEndpoint>;
+  /** The endpoints that get the location's readiness. */
+  readonly linkedEndpoints: ReadonlySet<string>;
   /** Bodies of well-formed orders, oldest first. */
   readonly orders: readonly unknown[];
   readonly grants: number;
@@ -75,6 +77,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const orders: unknown[] = [];
   const refusals: string[] = [];
   const endpoints = new Map<string, LightspeedEndpoint>();
+  const linkedEndpoints = new Set<string>();
   const tills: LightspeedSimulator['tills'] = {
     enabled: true,
     salesPeriod: 'OPENED',
@@ -138,6 +141,8 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     if ((method === 'PUT' || method === 'POST') && path === '/o/wh/1/webhook') {
       return registerEndpoint(request, response, method);
     }
+    const linked = /^\/o\/wh\/1\/webhook\/([^/?]+)\/business-locations\/(\d+)$/.exec(path);
+    if (method === 'PUT' && linked !== null) return linkLocation(request, response, linked[1] ?? '', linked[2] ?? '');
     if (method === 'GET' && path === '/o/op/data/businesses') return listBusinesses(request, response);
     if (method === 'GET' && profilesOf !== null) return listProfiles(request, response, profilesOf[1] ?? '');
     if (method === 'GET' && readinessOf !== null) return showReadiness(request, response, readinessOf[1] ?? '');
@@ -308,6 +313,15 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     return sendJson(response, 200, endpoints.get(id));
   }
 
+  /** https://api-docs.lsk.lightspeed.app/operation/operation-apeaddwebhookbusinesslocation */
+  function linkLocation(request: IncomingMessage, response: ServerResponse, endpoint: string, id: string): void {
+    if (!isAuthorized(request, response)) return;
+    const isKnown = endpoints.has(endpoint) && id === businessLocationId;
+    if (!isKnown) return refuse(response, 404, notFound(request.url ?? '', 'Not Found'), `no ${endpoint} or no ${id}`);
+    linkedEndpoints.add(endpoint);
+    sendJson(response, 200, { businessLocationId: Number(id), createdAt: writeTime(), warnings: [] });
+  }
+
   function showEndpoint(request: IncomingMessage, response: ServerResponse, id: string): void {
     if (!isAuthorized(request, response)) return;
     const endpoint = endpoints.get(id);
@@ -364,15 +378,18 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   function showReadiness(request: IncomingMessage, response: ServerResponse, id: string): void {
     if (!isAuthorized(request, response)) return;
     if (id !== businessLocationId) return refuse(response, 403, {}, 'the business location is another');
-    const { enabled, ...posStatus } = tills;
+    sendJson(response, 200, readinessOf(tills));
+  }
+
+  function readinessOf({ enabled, ...posStatus }: LightspeedSimulator['tills']): object {
     const { salesPeriod, acceptingOnlineOrders, availableDevices } = posStatus;
     const isReady = enabled && salesPeriod === 'OPENED' && acceptingOnlineOrders && availableDevices;
-    sendJson(response, 200, {
+    return {
       status: isReady ? 'READY' : 'NOT_READY',
       lastUpdatedAt: new Date().toISOString(),
       onlineOrderingApiConfiguration: { enabled, orderProfileId: null, staffId: null },
       posStatus,
-    });
+    };
   }
 
   /**
@@ -438,6 +455,16 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
               ikentooAccountIdentifier,
               type: 'ORDER',
             };
+    return seal(body);
+  }
+
+  /** https://api-docs.lsk.lightspeed.app/operation/operation-onlineorderingreadinessupdatednotification */
+  function signKitchen({ state }: Kitchen): SignedWebhook {
+    const readiness = readinessOf({ ...tills, acceptingOnlineOrders: state !== 'closed' });
+    return seal({ businessLocationId: Number(businessLocationId), type: 'ORDER_API', ...readiness });
+  }
+
+  function seal(body: object): SignedWebhook {
     const basic = Buffer.from(`${webhookUsername}:${webhookPassword}`).toString('base64');
     return {
       headers: { 'content-type': 'application/json', authorization: `Basic ${basic}` },
@@ -475,6 +502,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     tickets,
     orders,
     endpoints,
+    linkedEndpoints,
     tills,
     instructions,
     get requests() {
@@ -501,6 +529,8 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       become(ticket, nativeStatus);
       return deliverWebhook(webhookUrl, () => sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
+    signKitchen,
+    setKitchen: (webhookUrl, kitchen) => deliverWebhook(webhookUrl, () => signKitchen(kitchen), DELIVERY, hurry),
     expireTokens() {
       for (const token of accessTokens.keys()) accessTokens.set(token, false);
     },

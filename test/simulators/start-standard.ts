@@ -4,7 +4,7 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { signWebhook } from '../support/sign-webhook.ts';
 import { startPos, type Ticket as PosTicket } from '../support/start-pos.ts';
 import { deliverWebhook, type Delivery } from './deliver-webhook.ts';
-import type { Fault, Simulator, StartSimulator, Ticket, TicketModifier } from './simulator.ts';
+import type { Fault, Kitchen, SignedWebhook, Simulator, StartSimulator, Ticket, TicketModifier } from './simulator.ts';
 
 /** The schedule that Standard Webhooks recommends: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h. */
 const DELIVERY: Delivery = {
@@ -106,21 +106,27 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
         ...(reasonCode !== undefined && { reasonCode, itemIds }),
         ...(estimate !== undefined && { estimatedReadyAt: estimate, estimatedDeliveryAt: estimate }),
       };
-      const body = JSON.stringify({ eventType: 'order.status', order });
-      return {
-        headers: {
-          'content-type': 'application/json',
-          ...signWebhook(secret, body, { id: `msg_${randomUUID()}` }),
-        },
-        body: Buffer.from(body),
-      };
+      return seal({ eventType: 'order.status', order });
     },
     report(webhookUrl, ticket, nativeStatus) {
       simulator.become?.(ticket, nativeStatus);
       return deliverWebhook(webhookUrl, () => simulator.sign(webhookUrl, ticket, nativeStatus), DELIVERY, hurry);
     },
+    signKitchen,
+    setKitchen: (webhookUrl, kitchen) => deliverWebhook(webhookUrl, () => signKitchen(kitchen), DELIVERY, hurry),
     stop: () => pos.stop(),
   };
+
+  function signKitchen(kitchen: Kitchen): SignedWebhook {
+    return seal({ eventType: 'kitchen.status', kitchen: { ...kitchen, state: kitchen.state.toUpperCase() } });
+  }
+
+  function seal(event: object): SignedWebhook {
+    const body = JSON.stringify(event);
+    const signed = signWebhook(secret, body, { id: `msg_${randomUUID()}` });
+    return { headers: { 'content-type': 'application/json', ...signed }, body: Buffer.from(body) };
+  }
+
   function ofPos(ticket: Ticket): PosTicket {
     const [its] = [...known].find(([, each]) => each === ticket) ?? [];
     if (its === undefined) throw new Error('the ticket belongs to another simulator');

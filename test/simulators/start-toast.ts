@@ -5,12 +5,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { Simulator, SimulatorOptions, Ticket, TicketLine, TicketModifier } from './simulator.ts';
+import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketLine, TicketModifier } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
 import { isRequest, readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
 import { ToastError } from './toast-error.ts';
-import { changeToastOrder, writeToastEvent } from './write-toast-event.ts';
+import { changeToastOrder, writeToastAvailability, writeToastEvent } from './write-toast-event.ts';
 
 const HOUR_MS = 3_600_000;
 const LOGINS_PER_HOUR = 2;
@@ -39,6 +39,14 @@ export type ToastSimulator = Simulator & {
   scopes: string[];
   /** The other id of what the menu has, by GUID. */
   readonly multiLocationIds: ReadonlyMap<string, string>;
+};
+
+const DELIVERY = {
+  // https://doc.toasttab.com/doc/devguide/apiRetrySupport.html, https://doc.toasttab.com/doc/devguide/apiTimeouts.html
+  waits: [300_000, 600_000],
+  timeoutMs: 2000,
+  acknowledges: (status: number) => status >= 200 && status < 300,
+  repeats: (status: number) => status === 0 || status === 404 || status === 429 || status >= 500,
 };
 
 export async function startToast(options: SimulatorOptions = {}): Promise<ToastSimulator> {
@@ -92,20 +100,10 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     sign: (_webhookUrl, ticket, nativeStatus) => writeToastEvent(orderOf(ticket), nativeStatus, restaurant),
     report(webhookUrl, ticket, nativeStatus) {
       become(ticket, nativeStatus);
-      const { headers, body } = writeToastEvent(orderOf(ticket), nativeStatus, restaurant);
-      return deliverWebhook(
-        webhookUrl,
-        (attempt) => ({ headers: { ...headers, 'toast-attempt-number': String(attempt) }, body }),
-        {
-          // https://doc.toasttab.com/doc/devguide/apiRetrySupport.html, https://doc.toasttab.com/doc/devguide/apiTimeouts.html
-          waits: [300_000, 600_000],
-          timeoutMs: 2000,
-          acknowledges: (status) => status >= 200 && status < 300,
-          repeats: (status) => status === 0 || status === 404 || status === 429 || status >= 500,
-        },
-        hurry,
-      );
+      return deliver(webhookUrl, writeToastEvent(orderOf(ticket), nativeStatus, restaurant));
     },
+    signKitchen: (kitchen) => writeToastAvailability(kitchen, restaurant),
+    setKitchen: (webhookUrl, kitchen) => deliver(webhookUrl, writeToastAvailability(kitchen, restaurant)),
     expireTokens: () => tokens.clear(),
     get grants() {
       return logins.length;
@@ -114,6 +112,13 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     stop: () => server.stop(),
   };
   return simulator;
+
+  function deliver(url: string, { headers, body }: SignedWebhook) {
+    const sign = (attempt: number): SignedWebhook => {
+      return { headers: { ...headers, 'toast-attempt-number': String(attempt) }, body };
+    };
+    return deliverWebhook(url, sign, DELIVERY, hurry);
+  }
 
   function orderOf(ticket: Ticket): Record<string, unknown> {
     const found = kept.find((each) => each.ticket === ticket);

@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { SignedWebhook } from './simulator.ts';
+import type { Kitchen, SignedWebhook } from './simulator.ts';
 import type { ToastRestaurant } from './open-toast-restaurant.ts';
 
 const APPROVAL_STATUSES = ['NEEDS_APPROVAL', 'APPROVED', 'FUTURE', 'NOT_APPROVED'];
@@ -13,6 +13,7 @@ type Changed = Record<string, unknown> & {
   deliveryInfo?: Record<string, unknown> | null;
 };
 
+type Secrets = keyof ToastRestaurant['secrets'];
 type Event = { eventCategory: string; eventType: string; details: object };
 
 /**
@@ -26,10 +27,35 @@ export function writeToastEvent(
   restaurant: ToastRestaurant,
 ): SignedWebhook {
   const at = new Date().toISOString();
-  const { eventCategory, eventType, details } = eventOf(order, nativeStatus, restaurant, at);
+  const event = eventOf(order, nativeStatus, restaurant, at);
+  return seal(event, at, restaurant, event.eventCategory as Secrets);
+}
+
+/** Staff turn the channel on or off: https://doc.toasttab.com/doc/devguide/apiRxAvailabilityWebhook.html */
+export function writeToastAvailability({ state }: Kitchen, restaurant: ToastRestaurant): SignedWebhook {
+  const [status, done] = state === 'closed' ? (['OFFLINE', 'disabled'] as const) : (['ONLINE', 'enabled'] as const);
+  const event = {
+    eventCategory: 'restaurant_availability_toggle',
+    eventType: `toggle_availability_${status.toLowerCase()}`,
+    details: {
+      restaurantGuid: restaurant.guid,
+      status,
+      reasonKey: `TOGGLE_${done.toUpperCase()}`,
+      reason: `User ${done} integration`,
+    },
+  };
+  return seal(event, new Date().toISOString(), restaurant, 'restaurant_availability');
+}
+
+function seal(
+  { eventCategory, eventType, details }: Event,
+  at: string,
+  restaurant: ToastRestaurant,
+  subscription: Secrets,
+): SignedWebhook {
   const guid = randomUUID();
   const body = JSON.stringify({ timestamp: at, eventCategory, eventType, guid, details });
-  const secret = restaurant.secrets[eventCategory as keyof ToastRestaurant['secrets']];
+  const secret = restaurant.secrets[subscription];
   // The signature: https://doc.toasttab.com/doc/devguide/apiMessageSigning.html
   const signature = createHmac('sha256', secret)
     .update(body + at)

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { baseUrl, DeliveredBy, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
+import { baseUrl, DeliveredBy, ItemMap, minutesIfAny, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 import { timeIfAny } from '../read-json.ts';
 
 /** The settings of one location, which Deliverect calls a channel link. */
@@ -34,10 +34,7 @@ export const Settings = z
       description:
         'True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food.',
     }),
-    pauseMinutes: z.int().min(1).max(1440).default(240).meta({
-      description:
-        'Minutes after which a pause by busy mode ends. Deliverect sends no end time and never repeats a webhook, so after a lost webhook the location would stay paused. The default covers a meal service and ends before the next.',
-    }),
+    pauseMinutes: pauseMinutes(),
   })
   .meta({ title: 'Deliverect', description: 'Every POS that is connected to Deliverect.' });
 export type Settings = z.infer<typeof Settings>;
@@ -92,11 +89,12 @@ export const OrderUpdate = z.object({
 });
 
 /**
- * A store's busy mode. It also has `accountId`, `locationId` and, for BUSY, a `delay` in minutes.
+ * A store's busy mode. It also has `accountId` and `locationId`, and no end.
  * https://developers.deliverect.com/v3.0-ordering-experience/reference/busy-mode (July 2026)
  */
 export const BusyMode = z.object({
   channelLinkId: z.string(),
-  /** `BUSY` means that the store is open, but each order takes longer. It counts as `ONLINE` here. */
   status: z.enum(['PAUSED', 'BUSY', 'ONLINE']),
+  /** The minutes by which BUSY moves the pickup time. */
+  delay: minutesIfAny,
 });

@@ -5,6 +5,7 @@ import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
+import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
@@ -134,6 +135,8 @@ function itemsIn(text: string, { itemMap }: Settings): string[] {
   return [...new Set(ids)].slice(0, 100);
 }
 
+const STATES = { PAUSED: 'closed', BUSY: 'busy', ONLINE: 'open' } as const;
+
 /**
  * Reads a store's busy mode. Deliverect expects the status back as the answer. Undefined for Deliverect's other
  * webhooks, such as menus, which have another shape.
@@ -142,8 +145,7 @@ function itemsIn(text: string, { itemMap }: Settings): string[] {
 export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
   const update = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
   if (update?.channelLinkId !== settings.channelLinkId) return undefined;
-  const { status } = update;
-  if (status !== 'PAUSED') return { state: 'open', answer: { status } };
-  const until = new Date(receivedAt.getTime() + settings.pauseMinutes * 60_000);
-  return { state: 'closed', until, answer: { status } };
+  const { status, delay: extraMinutes } = update;
+  const report = kitchenReport({ state: STATES[status], extraMinutes }, receivedAt, settings.pauseMinutes);
+  return { ...report, answer: { status } };
 }

@@ -95,10 +95,11 @@ async function revoke(context: PosContext<Settings>): Promise<void> {
 }
 
 /**
- * The events that HubRise sends us. An order's update includes its delivery, so we do not need `delivery.update`,
- * which HubRise sends at every move of a driver: https://www.hubrise.com/developers/api/orders#delivery
+ * The events that HubRise sends us. A location's update says whether it takes orders. An order's update includes its
+ * delivery, so we do not need `delivery.update`, which HubRise sends at every move of a driver:
+ * https://www.hubrise.com/developers/api/orders#delivery
  */
-const EVENTS = { order: ['update'] };
+const EVENTS = { order: ['update'], location: ['update'] };
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string };
 
@@ -125,7 +126,7 @@ async function setCallback(context: ConnectContext): Promise<Connection> {
   const callback = Callback.safeParse(await call({ method: 'GET', path: '/callback' })).data;
   await call({ method: 'POST', path: '/callback', body: { url, events: EVENTS } });
 
-  const done = ['HubRise now calls this webhook for updates of orders.'];
+  const done = ['HubRise now calls this webhook for updates of orders and of the location.'];
   if (location.success) {
     const { id, name, account } = location.data;
     done.unshift(`The access token belongs to ${name} (${id}) of ${account.name}, in ${account.currency}.`);

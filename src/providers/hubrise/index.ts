@@ -4,7 +4,7 @@ import { authorisation, check, connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder, readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { readKitchen, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
 
 /** HubRise, a hub in front of some hundred POS systems: https://www.hubrise.com/developers */
@@ -21,6 +21,7 @@ export const hubrise: Provider<Settings> = {
   deduplicatesCancels: true,
   readStatus,
   translateWebhook,
+  readKitchen,
   webhookAuth,
   check,
   connect,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { Secret, baseUrl, SHOWN } from '../shared-settings.ts';
+import { Secret, baseUrl, minutesIfAny, pauseMinutes, SHOWN } from '../shared-settings.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
@@ -42,6 +42,7 @@ const Fields = z.strictObject({
       description:
         'Maps our ids to ref codes of skus, options, charges, discounts and payments. An unmapped id is the ref code.',
     }),
+  pauseMinutes: pauseMinutes(),
 });
 
 /** The settings of one location. They contain a token, or the OAuth client that can obtain a token. */
@@ -129,6 +130,19 @@ export const OrderEvent = z.object({
   previous_state: OrderState.nullish(),
 });
 export type OrderEvent = z.infer<typeof OrderEvent>;
+
+/** An update of the location: https://www.hubrise.com/developers/api/accounts#order-acceptance */
+export const LocationEvent = z.object({
+  resource_type: z.literal('location'),
+  new_state: z.object({
+    order_acceptance: z.object({
+      mode: z.enum(['online', 'busy', 'paused']),
+      /** When the mode becomes `online` again. If null, somebody must change it. */
+      resume_at: timeIfAny,
+      extra_preparation_time: minutesIfAny,
+    }),
+  }),
+});
 
 /** A delivery event. Its `ref` is the carrier's tracking number. */
 export const DeliveryEvent = z.object({

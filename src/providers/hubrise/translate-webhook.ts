@@ -2,17 +2,21 @@ import type { z } from 'zod';
 import { Poison } from '../../core/domain/errors.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { eventsOfDelivery, eventsOfOrder } from './events-of-order.ts';
-import { AnyEvent, DeliveryEvent, OrderEvent, type Settings } from './payloads.ts';
+import { AnyEvent, DeliveryEvent, LocationEvent, OrderEvent, type Settings } from './payloads.ts';
 
 export const webhookAuth = {
   kind: 'signature',
   header: 'x-hubrise-hmac-sha256',
   settings: ['clientSecret'],
 } satisfies WebhookAuth;
+
+const WANTED = 'an object with resource_type and event_type';
 
 /**
  * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
@@ -29,7 +33,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
     const { header } = webhookAuth;
     verifyHmac(webhook, { header, secret: settings.clientSecret, signed: [webhook.body], encoding: 'hex' });
   }
-  const json = parseJson(webhook.body, 'an object with resource_type and event_type');
+  const json = parseJson(webhook.body, WANTED);
   const { resource_type: resource, event_type: type } = readShape(AnyEvent, json);
   if (type !== 'create' && type !== 'update') return [];
   if (resource === 'order') return readOrder(readShape(OrderEvent, json), settings);
@@ -57,4 +61,14 @@ function readDelivery(event: z.infer<typeof DeliveryEvent>): StatusEvent[] {
   const providerOrderId = order_id ?? now.order_id;
   if (providerOrderId === undefined) return [];
   return eventsOfDelivery(now, before, { occurredAt, providerOrderId });
+}
+
+const STATES = { online: 'open', busy: 'busy', paused: 'closed' } as const;
+
+/** Reads from an update of the location whether it takes orders. Its id is not checked, as above. @throws Poison */
+export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
+  const said = LocationEvent.safeParse(parseJson(body, WANTED)).data?.new_state.order_acceptance;
+  if (said === undefined) return undefined;
+  const { mode, resume_at: until, extra_preparation_time: extraMinutes } = said;
+  return kitchenReport({ state: STATES[mode], until, extraMinutes }, receivedAt, settings.pauseMinutes);
 }

@@ -1,3 +1,4 @@
+import { describeError } from '../../core/domain/classify-error.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
 import { callLightspeed, refusalOf } from './call-lightspeed.ts';
@@ -52,7 +53,10 @@ export async function connect(
     expandTransactions: false,
     expandPayments: false,
     // Lightspeed sends all other statuses without a subscription.
-    subscribeTo: [{ name: 'DELIVERED', resource: 'order' }],
+    subscribeTo: [
+      { name: 'DELIVERED', resource: 'order' },
+      { name: 'ONLINE_ORDER_READINESS', resource: 'order_api' },
+    ],
   };
   const isNew = known === undefined;
   const answer = await callLightspeed(context, isNew ? 'PUT' : 'POST', ENDPOINTS, endpoint);
@@ -62,6 +66,7 @@ export async function connect(
       `${isNew ? 'Registered' : 'Updated'} the webhook endpoint ${endpointId} at Lightspeed, with HTTP Basic and DELIVERED.`,
     ],
     todo: [
+      ...(await linkLocation(context)),
       `Check in Lightspeed's Back Office that business location ${businessLocationId} has an active payment method with ` +
         `the code ${paymentMethod}. A wrong code shows only when an order fails. expediter provider check reports whether ` +
         'online orders are switched on and a till takes them.',
@@ -69,12 +74,33 @@ export async function connect(
   };
 }
 
+/**
+ * Adds the location to the webhook: "Readiness notifications are sent only for associated locations".
+ * https://api-portal.lsk.lightspeed.app/guides/integration-guides/online-ordering/online-order-readiness/online-order-readiness-webhooks
+ * Throws nothing: an error would revoke the token of the webhook that is registered now.
+ * @returns what a person has to do
+ */
+async function linkLocation(context: PosContext<Settings>): Promise<string[]> {
+  const { endpointId, businessLocationId } = context.settings;
+  const path = `${ENDPOINTS}/${endpointId}/business-locations/${businessLocationId}`;
+  const problem = await callLightspeed(context, 'PUT', path).then(
+    ({ status }) => (status < 300 ? undefined : String(status)),
+    describeError,
+  );
+  if (problem === undefined) return [];
+  return [
+    `Lightspeed does not report when tills stop taking online orders (${problem}). Run expediter provider connect again, or ` +
+      `ask Lightspeed to add business location ${businessLocationId} to the webhook ${endpointId}.`,
+  ];
+}
+
 function byHand({ webhookUrl, settings }: PosContext<Settings> & { webhookUrl: string }): Connection {
   return {
     done: [],
     todo: [
       `Lightspeed's API registers no webhooks (404). Ask Lightspeed to register ${settings.endpointId} for ${webhookUrl} , ` +
-        'with webhookUsername and webhookPassword of the settings for HTTP Basic, and with the order status DELIVERED. ' +
+        'with webhookUsername and webhookPassword of the settings for HTTP Basic, the order status DELIVERED, ' +
+        'and ONLINE_ORDER_READINESS for the business location. ' +
         'If expediter provider check fails, check baseUrl.',
     ],
   };

@@ -4,7 +4,7 @@ import { createOrder } from './create-order.ts';
 import { grantSeed, tokenOf } from './call-lightspeed.ts';
 import { readStatus } from './read-status.ts';
 import { Settings } from './payloads.ts';
-import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { readKitchen, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { checkOrder } from './write-order.ts';
 
 /** Lightspeed Restaurant K-Series, by its Online Ordering ("Order and Pay") API: https://api-docs.lsk.lightspeed.app */
@@ -16,6 +16,7 @@ export const lightspeedK: Provider<Settings> = {
   readStatus,
   checkOrder,
   translateWebhook,
+  readKitchen,
   webhookAuth,
   check,
   connect,

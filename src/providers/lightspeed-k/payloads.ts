@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { baseUrl, HttpUrl, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
+import { baseUrl, HttpUrl, ItemMap, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
@@ -69,6 +69,7 @@ export const Settings = z
     sendCustomerEmail: z.boolean().default(false),
     /** True if a closed check means that the member has the order. A prepaid check may close before the food is ready. */
     closedMeansCompleted: z.boolean().default(false),
+    pauseMinutes: pauseMinutes(),
   })
   .meta({ title: 'Lightspeed K', description: 'Lightspeed Restaurant, K series.' });
 export type Settings = z.infer<typeof Settings>;
@@ -116,6 +117,9 @@ export const Readiness = z.object({
 });
 
 export type Readiness = z.infer<typeof Readiness>;
+
+/** https://api-docs.lsk.lightspeed.app/operation/operation-onlineorderingreadinessupdatednotification */
+export const ReadinessChanged = Readiness.pick({ status: true }).extend({ type: z.literal('ORDER_API') });
 
 /** Schema of an answer about a check. `ikaccountId` is the id that a webhook calls `ikentooAccountIdentifier`. */
 export function requestedCheck(id: string) {

@@ -2,11 +2,20 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import { Id, type StatusEvent } from '../../core/domain/order.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { AnyNotification, meaningOf, OfLocation, OrderNotification, type Settings } from './payloads.ts';
+import {
+  AnyNotification,
+  meaningOf,
+  OfLocation,
+  OrderNotification,
+  ReadinessChanged,
+  type Settings,
+} from './payloads.ts';
 import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { kitchenReport } from '../shared-settings.ts';
 
 const NOT_TAKEN = 'The restaurant could not take this order.';
 
@@ -112,6 +121,14 @@ function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }:
 
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** Reads whether tills take online orders. Its READY is not an order's. @throws Poison */
+export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
+  const json = parseJson(body, WANTED);
+  const status = ReadinessChanged.safeParse(json).data?.status;
+  if (status === undefined || isOfAnother(json, body, settings)) return undefined;
+  return kitchenReport({ state: status === 'READY' ? 'open' : 'closed' }, receivedAt, settings.pauseMinutes);
 }
 
 /** Returns the notification and, in the second form, the order inside it. */

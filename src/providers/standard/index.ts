@@ -2,10 +2,10 @@ import type { Provider } from '../../core/domain/provider.ts';
 import { cancelOrder, createOrder } from './send-order.ts';
 import { forge, suggestFix } from './suggest-fix.ts';
 import { NewSettings, Settings } from './payloads.ts';
-import { readStatus, translateWebhook } from './read-events.ts';
+import { readKitchen, readStatus, translateWebhook } from './read-events.ts';
 import { ID, webhookAuth, webhookHeaders } from './sign.ts';
 
-/** A POS with our own format, or a bridge to a POS. It gets orders as JSON and sends `order.status` webhooks. */
+/** A POS with our own format, or a bridge. It gets orders as JSON and sends `order.status` and `kitchen.status`. */
 export const standard: Provider<Settings> = {
   integration: 'standard',
   settings: Settings,
@@ -16,6 +16,7 @@ export const standard: Provider<Settings> = {
   deduplicatesCancels: true,
   readStatus,
   translateWebhook,
+  readKitchen,
   webhookAuth,
   webhookHeaders,
   account: ({ ordersUrl }) => ordersUrl,

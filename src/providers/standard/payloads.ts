@@ -89,6 +89,16 @@ export const OrderStatusEvent = z.object({
   }),
 });
 
+/** The kitchen's state, one of `open`, `busy` and `closed`, in upper or lower case. */
+export const KitchenStatusEvent = z.object({
+  kitchen: z.object({
+    state: z.string(),
+    /** When the kitchen is open again. */
+    until: absentable(Time),
+    extraMinutes: absentable(z.int().min(1).max(720)),
+  }),
+});
+
 /** Schema of an answer about an order. It refuses an answer that names another order. */
 export function ofOrder({
   serviceOrderId,

@@ -1,8 +1,10 @@
 import { NeedsOperator, Poison } from '../../core/domain/errors.ts';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
+import type { KitchenReport } from '../../core/domain/webhook.ts';
 import { parseJson, readShape, readState } from '../read-json.ts';
-import { AnyEvent, ofOrder, OrderStatusEvent, secretsOf, type Settings } from './payloads.ts';
+import { kitchenReport } from '../shared-settings.ts';
+import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, secretsOf, type Settings } from './payloads.ts';
 import type { PosContext, Webhook } from '../../core/domain/provider.ts';
 import { callStandard } from './send-order.ts';
 import { verify } from './sign.ts';
@@ -55,9 +57,23 @@ export async function readStatus(
   });
 }
 
+const WANTED = 'an object with eventType and order';
+
 /** Verifies the signature if there is a secret, and reads the event. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const secrets = secretsOf(settings);
   if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
-  return readEvent(parseJson(webhook.body, 'an object with eventType and order'));
+  return readEvent(parseJson(webhook.body, WANTED));
+}
+
+/** What a kitchen may be. */
+export const KITCHEN_STATES = ['open', 'busy', 'closed'] as const;
+
+/** Reads `{"eventType": "kitchen.status", "kitchen": {"state", "until", "extraMinutes"}}`. @throws Poison */
+export function readKitchen({ body, receivedAt }: Webhook): KitchenReport | undefined {
+  const json = parseJson(body, WANTED);
+  if (readShape(AnyEvent, json).eventType !== 'kitchen.status') return undefined;
+  const { state: native, ...said } = readShape(KitchenStatusEvent, json).kitchen;
+  const state = KITCHEN_STATES.find((state) => state === native.toLowerCase());
+  return state && kitchenReport({ ...said, state }, receivedAt);
 }

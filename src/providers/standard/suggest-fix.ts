@@ -2,9 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import { secretsOf, type Settings } from './payloads.ts';
+import { KITCHEN_STATES } from './read-events.ts';
 import { ID, keyOf, TIMESTAMP, verify, webhookAuth } from './sign.ts';
 
 const EVENT_TYPE = 'order.status';
+const OF_KITCHEN = 'kitchen.status';
 
 /** Suggests how to fix a webhook that changed nothing, from its signature, time or body. */
 export function suggestFix(webhook: Webhook, settings: Settings): string | undefined {
@@ -39,20 +41,24 @@ function fixOfSignature(headers: Webhook['headers'], body: Buffer, keys: readonl
 }
 
 function fixOfBody(body: Buffer): string | undefined {
-  let json: { eventType?: unknown; order?: { status?: unknown } | null } | null;
+  let json: { eventType?: unknown; order?: { status?: unknown } | null; kitchen?: { state?: unknown } | null } | null;
   try {
     json = JSON.parse(body.toString()) as typeof json;
   } catch {
     return 'send JSON';
   }
+  if (json?.eventType === OF_KITCHEN) return fixOfWord(json.kitchen?.state, 'kitchen.state', KITCHEN_STATES);
   if (json?.eventType !== EVENT_TYPE) return `write "eventType": "${EVENT_TYPE}" next to "order"`;
   if (typeof json.order !== 'object' || json.order === null) {
     return 'put thirdPartyReference, id and status inside "order"';
   }
-  const { status } = json.order;
-  const words = STATUSES.map((each) => each.toUpperCase());
-  if (typeof status === 'string' && words.includes(status.toUpperCase())) return undefined;
-  return `write one of these as "status": ${words.join(', ')}`;
+  return fixOfWord(json.order.status, 'status', STATUSES);
+}
+
+function fixOfWord(given: unknown, field: string, known: readonly string[]): string | undefined {
+  const words = known.map((each) => each.toUpperCase());
+  if (typeof given === 'string' && words.includes(given.toUpperCase())) return undefined;
+  return `write one of these as "${field}": ${words.join(', ')}`;
 }
 
 function hmac(key: Buffer, parts: readonly (string | Buffer)[]): Buffer {

@@ -22,9 +22,12 @@ export async function connect(
         `for the restaurant ${settings.restaurantGuid}, with this URL: ${webhookUrl}`,
       'Also ask for a subscription to order_updated (or channel_order_updated) with the same URL: only this category ' +
         'reports unapproved orders and the progress of deliveries.',
+      'Also ask for a subscription to restaurant_availability with the same URL: only this category says that the ' +
+        'restaurant takes no online orders.',
       'With standard API access: create the subscription yourself in Toast Web, Integrations > Toast API access > ' +
-        'Manage webhooks > Add webhook, category Orders, with the URL above. Toast Web does not offer the category ' +
-        'guest_order_status. Without it orders do not become in progress, ready or completed: ask Toast for it.',
+        'Manage webhooks > Add webhook, categories Orders and Restaurant availability, with the URL above. Toast Web does ' +
+        'not offer the category guest_order_status. Without it orders do not become in progress, ready or completed: ' +
+        'ask Toast for it.',
       'Put the secret of each subscription into webhookSecret: a text for one secret, a list for several.',
       ...(locations > 1
         ? [

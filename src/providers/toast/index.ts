@@ -5,7 +5,7 @@ import { WITHIN_S } from './call-toast.ts';
 import { createOrder, findOrder } from './create-order.ts';
 import { Settings } from './payloads.ts';
 import { readStatus } from './read-status.ts';
-import { translateWebhook, webhookAuth } from './translate-webhook.ts';
+import { readKitchen, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { checkOrder } from './write-order.ts';
 
 /**
@@ -26,6 +26,7 @@ export const toast: Provider<Settings> = {
   readStatus,
   checkOrder,
   translateWebhook,
+  readKitchen,
   webhookAuth,
   check,
   connect,

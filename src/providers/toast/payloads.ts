@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { BaseUrl, DeliveredBy, Secret, SHOWN } from '../shared-settings.ts';
+import { BaseUrl, DeliveredBy, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' }).meta(SHOWN);
 
@@ -64,6 +64,11 @@ export const Settings = z
     deliveredBy: DeliveredBy.default('restaurant'),
     /** True if a closed order means that the member has the food. */
     closedMeansCompleted: z.boolean().default(true),
+    /**
+     * Shorter than at other POS systems. Toast says that a restaurant is online again when its device fires an order, and
+     * ours wait until then. Toast takes the orders of an offline restaurant and shows them later.
+     */
+    pauseMinutes: pauseMinutes(60),
   })
   .meta({ title: 'Toast', description: 'Toast, in the USA and Canada.' });
 export type Settings = z.infer<typeof Settings>;
@@ -123,6 +128,15 @@ export const AnyEvent = z.object({ eventType: z.string() });
 
 export const OfRestaurant = z.object({ details: z.object({ restaurantGuid: z.string() }) });
 export type OfRestaurant = z.infer<typeof OfRestaurant>;
+
+/**
+ * Whether the restaurant takes online orders: its Autofire device works, or staff turn our channel on or off.
+ * https://doc.toasttab.com/doc/devguide/apiRxAvailabilityWebhook.html
+ */
+export const AvailabilityChanged = z.object({
+  eventType: z.string().regex(/^(toggle_)?availability_/),
+  details: z.object({ restaurantGuid: z.string(), status: z.enum(['ONLINE', 'OFFLINE']) }),
+});
 
 /** A guest order status event: https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
 export const GuestOrderStatusUpdated = z.object({

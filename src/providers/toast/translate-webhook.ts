@@ -2,11 +2,21 @@ import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
+import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { eventsOfOrder } from './read-status.ts';
-import { AnyEvent, GuestOrderStatusUpdated, OfRestaurant, OrderUpdated, type Settings, Signed } from './payloads.ts';
+import {
+  AnyEvent,
+  AvailabilityChanged,
+  GuestOrderStatusUpdated,
+  OfRestaurant,
+  OrderUpdated,
+  type Settings,
+  Signed,
+} from './payloads.ts';
 
 export const webhookAuth = {
   kind: 'signature',
@@ -88,6 +98,16 @@ function readGuestStatus(json: unknown, settings: Settings): readonly StatusEven
 function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
   const { details, timestamp: occurredAt } = readShape(OrderUpdated, json);
   return eventsOfOrder(details.order, { providerOrderId: details.order.guid, occurredAt }, settings);
+}
+
+/** Reads `restaurant_availability` and `restaurant_availability_toggle`. The last event counts. @throws Poison */
+export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
+  // Most webhooks are orders of other restaurants, of up to 600 kB, which need not be parsed again.
+  if (!body.includes('availability_')) return undefined;
+  const event = AvailabilityChanged.safeParse(parseJson(body, WANTED)).data;
+  if (event === undefined || isElsewhere(event, settings)) return undefined;
+  const state = event.details.status === 'ONLINE' ? 'open' : 'closed';
+  return kitchenReport({ state }, receivedAt, settings.pauseMinutes);
 }
 
 function isElsewhere({ details }: OfRestaurant, { restaurantGuid }: Settings): boolean {

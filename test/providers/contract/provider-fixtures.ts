@@ -2,7 +2,7 @@ import type { FulfillmentType, Status } from '../../../src/core/domain/lifecycle
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
-import type { StartSimulator } from '../../simulators/simulator.ts';
+import type { Kitchen, StartSimulator } from '../../simulators/simulator.ts';
 
 /** Fields in which a ticket is compared with its order. */
 export type TicketField =
@@ -65,6 +65,8 @@ export type ProviderFixtures = {
   unwritable?: readonly string[];
   /** Required with `cancelOrder`: its answer for a new order, and a native status from which the POS refuses. */
   cancels?: { answer: CancelAnswer; tooLate?: string };
+  /** Required with `readKitchen`: the states of a kitchen that the POS reports. */
+  kitchen?: readonly Kitchen['state'][];
   /** All documented ways to reject an order, by names for the claims. Without them no `reasonCode` is tested. */
   rejections?: Readonly<Record<string, Rejection>>;
   /**
