@@ -289,6 +289,21 @@ describe('the order as Deliverect wants it', () => {
     },
   );
 
+  it.each([
+    ['as soon as possible', undefined, '2026-01-31T18:50:00Z'],
+    ['sooner', '2026-01-31T18:40:00Z', '2026-01-31T18:50:00Z'],
+    ['later', '2026-01-31T18:55:00Z', '2026-01-31T18:55:00Z'],
+  ])('is never ASAP in a busy kitchen, and at the earliest after its delay, if wanted %s', (_name, at, time) => {
+    const requestedAt = at === undefined ? {} : { requestedAt: at };
+    const { fulfillment } = orderOf({ type: 'delivery' });
+    const pickup = orderOf({ fulfillment: { type: 'pickup', ...requestedAt } });
+    const delivery = orderOf({ fulfillment: { ...fulfillment, ...requestedAt } });
+    const moved = { deliveryIsAsap: false, pickupTime: time };
+    expect(written({ ...pickup, extraMinutes: 20 })).toMatchObject(moved);
+    expect(written({ ...pickup, extraMinutes: 20 })).not.toHaveProperty('deliveryTime');
+    expect(written({ ...delivery, extraMinutes: 20 })).toMatchObject({ ...moved, deliveryTime: time });
+  });
+
   it('has no deliveryTime for a delivery as soon as possible', () => {
     expect(written(orderOf({ type: 'delivery' }))).not.toHaveProperty('deliveryTime');
   });

@@ -129,17 +129,19 @@ function courierOf(
 /**
  * Writes the times. Deliverect hides an order whose pickupTime has passed, so an ASAP order gets the present time:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
+ * While the kitchen is busy, "ASAP orders should not be possible", and its `delay` is "to increase the pickupTime":
+ * https://developers.deliverect.com/reference/post-busy-mode
  * A delivery needs a pickupTime too. Deliverect does not document which time this is, and only the restaurant knows how
  * long the drive takes. So pickupTime and deliveryTime are both the time that the member requested.
  */
-function timesOf({ fulfillment }: CanonicalOrder, now: Date): Record<string, unknown> {
+function timesOf({ fulfillment, extraMinutes }: KitchenOrder, now: Date): Record<string, unknown> {
   const { type, requestedAt } = fulfillment;
-  const requested = requestedAt === undefined ? now : new Date(requestedAt);
-  const isAhead = requested > now;
+  const earliest = now.getTime() + (extraMinutes ?? 0) * 60_000;
+  const wanted = new Date(Math.max(earliest, requestedAt === undefined ? earliest : Date.parse(requestedAt)));
   return {
-    deliveryIsAsap: requested.getTime() - now.getTime() <= ASAP_MS,
-    pickupTime: writeTime(isAhead ? requested : now),
-    ...(isAhead && type === 'delivery' && { deliveryTime: writeTime(requested) }),
+    deliveryIsAsap: extraMinutes === undefined && wanted.getTime() - now.getTime() <= ASAP_MS,
+    pickupTime: writeTime(wanted),
+    ...(wanted > now && type === 'delivery' && { deliveryTime: writeTime(wanted) }),
   };
 }
 
