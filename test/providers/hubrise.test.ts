@@ -1053,8 +1053,8 @@ describe('check', () => {
 });
 
 describe('readKitchen', () => {
-  const read = (new_state: object) =>
-    hubrise.readKitchen?.(signed({ resource_type: 'location', event_type: 'update', new_state }), settingsOf());
+  const read = (new_state: object, resource_type = 'location') =>
+    hubrise.readKitchen?.(signed({ resource_type, event_type: 'update', new_state }), settingsOf());
 
   it('reads the extra preparation time and when the mode ends', () => {
     const order_acceptance = { mode: 'busy', resume_at: '2026-01-31T20:00:00+01:00', extra_preparation_time: 25 };
@@ -1072,6 +1072,7 @@ describe('readKitchen', () => {
 
   it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])('reads nothing in %j', (state) => {
     expect(read(state)).toBeUndefined();
+    expect(read({ order_acceptance: { mode: 'online' } }, 'account')).toBeUndefined();
   });
 });
 

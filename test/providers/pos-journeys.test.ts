@@ -57,6 +57,25 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
       await pos.stop();
     }
   });
+
+  if (registry.get(integration)?.readKitchen === undefined) return;
+  it('an order waits until the kitchen says that it is open', async () => {
+    const pos = await startSimulator({ hurry: 600 });
+    const locationId = `${integration}-closed`;
+    try {
+      await system.addLocation(locationId, pos.settings, integration);
+      const url = await system.webhookUrl(locationId);
+      const applied = { status: 200, body: { outcome: 'applied' } };
+      expect(await pos.setKitchen?.(url, { state: 'closed' })).toMatchObject(applied);
+      const { serviceOrderId } = await system.placeOrder({ locationId });
+      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'held');
+      expect(pos.requests).toBe(0);
+      expect(await pos.setKitchen?.(url, { state: 'open' })).toMatchObject(applied);
+      await until(() => pos.tickets[0]);
+    } finally {
+      await pos.stop();
+    }
+  });
 });
 
 it('an order that never reached the POS behind Deliverect is failed to its member, with the code', async () => {

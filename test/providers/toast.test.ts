@@ -1009,12 +1009,14 @@ describe('translateWebhook', () => {
     ['restaurant_availability', 'availability_online', 'ONLINE', 'open'],
     ['restaurant_availability_toggle', 'toggle_availability_offline', 'OFFLINE', 'closed'],
     ['restaurant_availability_toggle', 'toggle_availability_online', 'ONLINE', 'open'],
+    ['menu_availability', 'availability_online', 'ONLINE', undefined],
   ])('reads the kitchen from %s %s', (eventCategory, eventType, status, state) => {
     const timestamp = NOW.toISOString();
     const details = { restaurantGuid: RESTAURANT.toUpperCase(), status, reasonKey: 'X', reason: 'x' };
     const webhook = signed(JSON.stringify({ timestamp, eventCategory, eventType, guid: ORDER, details }));
     const until = new Date(NOW.getTime() + 60 * 60_000);
-    expect(toast.readKitchen?.(webhook, settingsOf())).toEqual(state === 'open' ? { state } : { state, until });
+    const report = state === 'closed' ? { state, until } : state && { state };
+    expect(toast.readKitchen?.(webhook, settingsOf())).toEqual(report);
   });
 
   function translate(body: string, settings: object = {}, secret?: string) {

@@ -134,7 +134,7 @@ export type OfRestaurant = z.infer<typeof OfRestaurant>;
  * https://doc.toasttab.com/doc/devguide/apiRxAvailabilityWebhook.html
  */
 export const AvailabilityChanged = z.object({
-  eventType: z.string().regex(/^(toggle_)?availability_/),
+  eventCategory: z.enum(['restaurant_availability', 'restaurant_availability_toggle']),
   details: z.object({ restaurantGuid: z.string(), status: z.enum(['ONLINE', 'OFFLINE']) }),
 });
 

@@ -103,7 +103,7 @@ function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
 /** Reads `restaurant_availability` and `restaurant_availability_toggle`. The last event counts. @throws Poison */
 export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
   // Most webhooks are orders of other restaurants, of up to 600 kB, which need not be parsed again.
-  if (!body.includes('availability_')) return undefined;
+  if (!body.includes('_availability')) return undefined;
   const event = AvailabilityChanged.safeParse(parseJson(body, WANTED)).data;
   if (event === undefined || isElsewhere(event, settings)) return undefined;
   const state = event.details.status === 'ONLINE' ? 'open' : 'closed';
