@@ -1056,12 +1056,6 @@ describe('readKitchen', () => {
   const read = (new_state: object, resource_type = 'location') =>
     hubrise.readKitchen?.(signed({ resource_type, event_type: 'update', new_state }), settingsOf());
 
-  it('reads the extra preparation time and when the mode ends', () => {
-    const order_acceptance = { mode: 'busy', resume_at: '2026-01-31T20:00:00+01:00', extra_preparation_time: 25 };
-    const until = new Date('2026-01-31T19:00:00Z');
-    expect(read({ order_acceptance })).toEqual({ state: 'busy', until, extraMinutes: 25 });
-  });
-
   it.each([null, 'soon', undefined])('limits a pause that ends at %j', (resume_at) => {
     const until = new Date(NOW.getTime() + 240 * 60_000);
     expect(read({ order_acceptance: { mode: 'paused', resume_at, reason: 'Oven' } })).toEqual({
