@@ -1,34 +1,40 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { KITCHEN_EVENT_TYPE, KITCHEN_SCHEMA } from '../src/server/pubsub/kitchen-topic.ts';
 import { DATA_SCHEMA, EVENT_TYPE } from '../src/server/pubsub/status-topic.ts';
+import { Availability, KITCHEN_STATES } from '../src/core/domain/availability.ts';
 import { MEMBER_STATES, STATUSES } from '../src/core/domain/lifecycle.ts';
 import { LiveMessage } from '../src/core/domain/live-message.ts';
 import { Id } from '../src/core/domain/order.ts';
 
 type Schema = Record<string, unknown>;
 
-/** The attributes of each message on the status topic. In Pub/Sub, all attributes are texts. */
-const LiveAttributes = z.object({
+/** The attributes of a CloudEvent that are the same on each topic. In Pub/Sub, all attributes are texts. */
+const CloudEvent = z.object({
+  'content-type': z.literal('application/json'),
+  'ce-specversion': z.literal('1.0'),
+  'ce-source': z.string().meta({ format: 'uri-reference', description: 'The topic, by its full name at Google.' }),
+  'ce-datacontenttype': z.literal('application/json'),
+});
+
+/** The attributes of each message on the status topic. */
+const LiveAttributes = CloudEvent.extend({
   type: z.literal('orderStatusChanged'),
   serviceOrderId: z.string(),
   locationId: z.string().exactOptional().meta({ description: 'Missing if the payload has none.' }),
   status: z.enum(STATUSES).exactOptional().meta({ description: 'Missing if it is null in the payload.' }),
   memberState: z.enum(MEMBER_STATES),
   sequence: z.string().regex(/^[1-9]\d*$/),
-  'content-type': z.literal('application/json'),
-  'ce-specversion': z.literal('1.0'),
   'ce-id': z
     .string()
     .regex(/\/[1-9]\d*$/)
     .meta({ description: 'Order and sequence. A repeat has the same id.' }),
-  'ce-source': z.string().meta({ format: 'uri-reference', description: 'The topic, by its full name at Google.' }),
   'ce-type': z.literal(EVENT_TYPE),
   'ce-subject': z.string().exactOptional().meta({
     description: "The order's id. Missing if it has a character that CloudEvents does not allow, such as a line break.",
   }),
   'ce-time': z.string().meta({ format: 'date-time', description: 'The `appliedAt` of the payload.' }),
-  'ce-datacontenttype': z.literal('application/json'),
   'ce-dataschema': z.literal(DATA_SCHEMA),
   'ce-sequence': z
     .string()
@@ -39,6 +45,26 @@ const LiveAttributes = z.object({
     .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/)
     .exactOptional()
     .meta({ description: 'The span that published it. Missing if tracing is off.' }),
+});
+
+/** The attributes of each message on the kitchen topic. */
+const KitchenAttributes = CloudEvent.extend({
+  type: z.literal('kitchenAvailabilityChanged'),
+  locationId: z.string(),
+  state: z.enum(KITCHEN_STATES),
+  sequence: z.string().regex(/^[1-9]\d*$/),
+  'ce-id': z
+    .string()
+    .regex(/\/[1-9]\d*$/)
+    .meta({ description: 'Location and sequence. A repeat has the same id.' }),
+  'ce-type': z.literal(KITCHEN_EVENT_TYPE),
+  'ce-subject': z.string().exactOptional().meta({ description: "The location's id, as on the status topic." }),
+  'ce-time': z.string().meta({ format: 'date-time', description: 'When the availability changed.' }),
+  'ce-dataschema': z.literal(KITCHEN_SCHEMA),
+  'ce-sequence': z
+    .string()
+    .regex(/^\d{13}$/)
+    .meta({ description: 'The sequence.' }),
 });
 
 /** The fields in which src/http/pubsub-push.ts looks for an order id if the message has no attribute `orderId`. */
@@ -61,9 +87,16 @@ export function liveMessageSchema(): Schema {
   return { $schema, $id: DATA_SCHEMA, ...$defs?.['LiveMessage'] };
 }
 
+/** The contents of docs/kitchen-availability.schema.json. */
+export function kitchenSchema(): Schema {
+  const { $schema, $defs } = z.toJSONSchema(Availability, { io: 'input' });
+  return { $schema, $id: KITCHEN_SCHEMA, ...$defs?.['KitchenAvailability'] };
+}
+
 /** The contents of docs/asyncapi.yaml. Topics have no settings: AsyncAPI's binding describes only schemas at Google. */
 export function asyncapi(): Schema {
   const { $schema: _, ...liveMessage } = liveMessageSchema();
+  const { $schema: _kitchen, ...availability } = kitchenSchema();
   return {
     asyncapi: '3.1.0',
     info: {
@@ -79,6 +112,12 @@ export function asyncapi(): Schema {
         ...addressOf('statusTopic', 'order-status', 'STATUS_TOPIC of the service.'),
         description: 'Every step of every order. The messages of one order have its id as ordering key.',
         messages: { liveMessage: { $ref: '#/components/messages/liveMessage' } },
+      },
+      kitchens: {
+        ...addressOf('kitchenTopic', 'kitchen-availability', 'KITCHEN_TOPIC of the service.'),
+        description:
+          'Changes of the availability of kitchens. The messages of one location have its id as ordering key.',
+        messages: { kitchenAvailability: { $ref: '#/components/messages/kitchenAvailability' } },
       },
       signals: {
         ...addressOf('signalTopic', 'order-placed', "The platform's. Its push subscription calls `/pubsub/push`."),
@@ -96,6 +135,7 @@ export function asyncapi(): Schema {
     },
     operations: {
       tellStatus: operation('send', 'orderStatus', 'Publishes a step of an order, at least once.'),
+      tellAvailability: operation('send', 'kitchens', 'Publishes the latest availability of a kitchen, at least once.'),
       takeSignal: operation('receive', 'signals', 'Fetches the order from the platform.'),
       spillWebhook: operation('send', 'spill', 'Stores a webhook that Postgres did not store in time.'),
       drainSpill: operation('receive', 'spill', 'Applies the webhook when Postgres is back.'),
@@ -108,6 +148,13 @@ export function asyncapi(): Schema {
           headers: schemaOf(LiveAttributes),
           payload: liveMessage,
           bindings: { googlepubsub: { orderingKey: 'serviceOrderId', bindingVersion: '0.2.0' } },
+        },
+        kitchenAvailability: {
+          title: 'Kitchen availability',
+          summary: 'Whether a kitchen takes orders now, as a CloudEvent in binary mode.',
+          headers: schemaOf(KitchenAttributes),
+          payload: availability,
+          bindings: { googlepubsub: { orderingKey: 'locationId', bindingVersion: '0.2.0' } },
         },
         orderPlaced: {
           title: 'Signal',
@@ -154,4 +201,5 @@ if (import.meta.main) {
   const text = stringify(asyncapi(), { aliasDuplicateObjects: false, lineWidth: 0 });
   await writeFile(new URL('asyncapi.yaml', docs), `# Made by \`npm run asyncapi\` of what the code has.\n${text}`);
   await writeFile(new URL('live-message.schema.json', docs), JSON.stringify(liveMessageSchema()));
+  await writeFile(new URL('kitchen-availability.schema.json', docs), JSON.stringify(kitchenSchema()));
 }

@@ -20,6 +20,7 @@ export const RIGHTS = {
   estimates_due: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   followed_orders: ['SELECT', 'INSERT', 'DELETE'],
   following_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  kitchens: ['SELECT', 'INSERT', 'UPDATE'],
   live_messages: ['SELECT', 'INSERT'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   location_polls: ['SELECT', 'INSERT', 'UPDATE'],

@@ -8,7 +8,7 @@ import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePus
 import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
 import { queryPlatform, examineClock, examinePlatform, type PlatformAnswer } from './examine-platform.ts';
-import { examineSpill, examineTopic } from './examine-pubsub.ts';
+import { examineSpill, examineTopics } from './examine-pubsub.ts';
 
 const CONNECTIONS = 4;
 
@@ -25,11 +25,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
     environment: () => examineEnvironment(env),
     platform: async () => examinePlatform(await queryOnce()),
-    topic: async () => {
-      const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST');
-      const { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: name } = config;
-      return examineTopic({ variable: 'STATUS_TOPIC', project, name });
-    },
+    topic: () => examineTopics(env),
     spill: () => examineSpill(env),
     push: () => examinePush(env),
     follow: () => examineFollow(env),

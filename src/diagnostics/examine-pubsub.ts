@@ -85,7 +85,7 @@ function explain(
 }
 
 /** Checks that a topic exists and that we may publish to it. It publishes nothing, because subscribers would get it. */
-export async function examineTopic(about: Named): Promise<Check[]> {
+async function examineTopic(about: Named): Promise<Check[]> {
   const { variable, project, name } = about;
   return askPubsub(about, `gcloud pubsub topics create ${name} --project ${project}`, async (pubsub) => {
     const topic = pubsub.topic(name);
@@ -104,6 +104,17 @@ export async function examineTopic(about: Named): Promise<Check[]> {
       ),
     ];
   });
+}
+
+/** Checks the topics for live messages and, if it is set, for the availability of kitchens. */
+export async function examineTopics(env: NodeJS.ProcessEnv): Promise<Check[]> {
+  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'KITCHEN_TOPIC', 'PUBSUB_EMULATOR_HOST');
+  const { GOOGLE_CLOUD_PROJECT: project } = config;
+  const topics = (['STATUS_TOPIC', 'KITCHEN_TOPIC'] as const).map(async (variable) => {
+    const name = config[variable];
+    return name === undefined ? [] : examineTopic({ variable, project, name });
+  });
+  return (await Promise.all(topics)).flat();
 }
 
 /** Checks the topic for spilled webhooks, and the subscription that delivers them. */

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { type GaugeBy, UNKNOWN } from './event.ts';
+import { KITCHEN_STATES } from '../core/domain/availability.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
@@ -49,6 +50,10 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
       for (const { group, state, count } of sampled()?.groups ?? []) set(count, { group, state });
     },
   );
+  gauge('expediter_kitchens', 'Locations by the availability of their kitchen.', ['state'], (set) => {
+    const backlog = sampled();
+    if (backlog !== undefined) for (const state of KITCHEN_STATES) set(backlog.kitchens[state] ?? 0, { state });
+  });
   const silent = 'Seconds since the last accepted webhook of any location of the integration.';
   byIntegration('expediter_integration_silent_seconds', silent, 'silent');
   const lasts =

@@ -13,7 +13,7 @@ const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
 /** Events of live messages, operators, members' streams and background work. */
 export const serviceEvents: EventReadings<
-  'live message' | 'pause' | 'access revoked' | 'follow' | 'failed authentication' | 'background work'
+  'live message' | 'pause' | 'kitchen' | 'access revoked' | 'follow' | 'failed authentication' | 'background work'
 > = {
   'live message': {
     metrics(make) {
@@ -48,6 +48,10 @@ export const serviceEvents: EventReadings<
 
   pause: {
     log: (log, { what: _what, ...about }) => log.info(about, 'a pause of a location began or ended'),
+  },
+
+  kitchen: {
+    log: (log, { what: _what, ...about }) => log.info(about, 'the availability of a kitchen changed'),
   },
 
   'access revoked': {

@@ -18,7 +18,7 @@ const MOST_REPORTED = 20;
 const OTHERS = 'others';
 const NOBODY: Actor = { kind: 'nobody', id: 'nobody', name: 'nobody' };
 /** Endpoints that are not for operators. Their failed authentications are not in the operators' audit. */
-const OUTSIDE: readonly AuthEndpoint[] = ['webhook', 'push', 'follow'];
+const OUTSIDE: readonly AuthEndpoint[] = ['availability', 'webhook', 'push', 'follow'];
 
 type Count = { refused: number; slowed: number };
 type Line = Count & { source: string; endpoint?: AuthEndpoint };

@@ -1,17 +1,19 @@
 import { facts, sections, table, time, titled } from '../cli/print.ts';
+import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
 import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
 import { actsTable, notesTable } from './reading-operations.ts';
 
-export function locationsTable(rows: readonly LocationRow[]): string {
+export function locationsTable(rows: readonly SeenLocation[]): string {
   return table(
     rows.map((row) => ({
       location: row.locationId,
       name: row.name,
       integration: row.integration,
       groups: row.groups.join(', '),
+      kitchen: row.kitchen.state,
       paused: pausedInWords(row),
       updated: row.updatedAt,
     })),
@@ -32,6 +34,7 @@ export function locationInWords(shown: ShownLocation): string {
       address: shown.address,
       'back office': shown.backOfficeUrl,
       contacts: shown.contacts.map((each) => Object.values(each).join(' ')).join(', '),
+      kitchen: availabilityInWords(shown.kitchen),
       paused: pausedInWords(shown),
       'taken care of by': shown.case?.holder,
       'alarm hidden until': time(shown.snoozedUntil),
@@ -75,6 +78,21 @@ function pausedInWords({ pausedAt, pausedUntil, pausedReason, pausedBy }: Locati
   const until = pausedUntil === null ? '' : ` until ${time(pausedUntil)}`;
   const reason = pausedReason === null ? '' : `: ${pausedReason}`;
   return `since ${time(pausedAt)}${by === null ? '' : `, by ${by}`}${until}${reason}`;
+}
+
+const SOURCES = { pos: 'its POS reports', operator: 'an operator', inferred: 'inferred' } as const;
+
+/** Says whether a kitchen takes orders, and who said it. */
+export function availabilityInWords({
+  state,
+  source,
+  until,
+  extraMinutes,
+  by,
+}: Pick<ShownAvailability, 'state' | 'source' | 'until' | 'extraMinutes' | 'by'>): string {
+  const more = extraMinutes === null ? '' : `, ${extraMinutes} minutes more`;
+  const said = state === 'open' ? '' : ` (${by ?? SOURCES[source]})`;
+  return `${state}${more}${until === null ? '' : ` until ${time(until)}`}${said}`;
 }
 
 function grantInWords(grant: ShownGrant | null): string | undefined {

@@ -67,6 +67,7 @@ export function orderInWords(shown: ShownOrder): string {
       'estimated ready': time(order?.estimatedReadyAt ?? null),
       'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
       tracking: order?.trackingUrl,
+      'kitchen was busy': busyInWords(shown.attempts),
       'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
       notified: shown.notified,
       cancel: cancelInWords(shown.cancellation),
@@ -145,6 +146,11 @@ export function orderInWords(shown: ShownOrder): string {
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );
+}
+
+function busyInWords(attempts: ShownOrder['attempts']): string {
+  const minutes = attempts.findLast(({ call }) => call === 'createOrder')?.extraMinutes ?? 0;
+  return minutes === 0 ? '' : `${minutes} minutes were added`;
 }
 
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {

@@ -1,4 +1,5 @@
 import type { Access, Operation } from './operation.ts';
+import { AVAILABILITY_OPERATIONS } from './availability-operations.ts';
 import { CASE_OPERATIONS } from './case-operations.ts';
 import { CONNECT_OPERATIONS } from './connect-operations.ts';
 import { DIAGNOSTIC_OPERATIONS } from './diagnostic-operations.ts';
@@ -16,6 +17,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...CASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
+  ...AVAILABILITY_OPERATIONS,
   ...CONNECT_OPERATIONS,
   ...TOKEN_OPERATIONS,
   ...PROVIDER_OPERATIONS,

@@ -12,6 +12,7 @@ import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
 import { jobs } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
+import { kitchensModule, type Kitchens } from './modules/kitchens.ts';
 import { isFollowed, liveModule, type Live } from './modules/live.ts';
 import { ordersModule, type Orders } from './modules/orders.ts';
 import { webhooksModule, type Webhooks } from './modules/webhooks.ts';
@@ -45,7 +46,7 @@ type About = {
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };
-type Modules = { live: Live; webhooks: Webhooks; orders: Orders };
+type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens };
 
 /** Builds the service. It does not connect or listen yet. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
@@ -66,11 +67,17 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const live = await liveModule(app, config, most.streams);
   const webhooks = webhooksModule(app, config, { live, limits });
   const orders = await ordersModule(app, config, { live, webhooks });
-  const modules = { live, webhooks, orders };
+  const kitchens = kitchensModule(app, config, orders);
+  const modules = { live, webhooks, orders, kitchens };
 
   const { readiness, part: ready } = readinessOf(app);
   const operator = await operatorDeps(app, config, { ...modules, readiness, env: about.env });
-  const outside = { push: orders.endpoint, webhook: webhooks.endpoint, follow: live.members?.endpoint };
+  const outside = {
+    push: orders.endpoint,
+    webhook: webhooks.endpoint,
+    follow: live.members?.endpoint,
+    availability: kitchens.endpoint,
+  };
   addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.authenticate);
   const operatorApp = isApart ? buildListener({ ...listener, readiness, operator }) : app;
 
@@ -102,7 +109,7 @@ function partsOf(
 ): Part[] {
   const { database, observability, pubsub } = app;
   const { modules, sources, listeners, ready } = about;
-  const { live, webhooks, orders } = modules;
+  const { live, webhooks, orders, kitchens } = modules;
   const loadTokens = async (): Promise<void> => webhooks.spill?.list.load();
   return [
     {
@@ -118,6 +125,7 @@ function partsOf(
     webhooks.notStored,
     live.followed,
     live.relay,
+    kitchens.publisher,
     jobs(app, config, modules),
     orders.calls,
     webhooks.batches,

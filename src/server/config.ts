@@ -44,6 +44,16 @@ export const VARIABLES = {
 
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
+  KITCHEN_TOPIC: [
+    text().optional(),
+    'the topic for the availability of kitchens. Unset: it is not published',
+    'kitchen-availability',
+  ],
+  AVAILABILITY_TOKEN: [
+    secret().optional(),
+    "the platform's token for `GET /availability`. At least 43 characters. Without it there is no such endpoint",
+    '<32 random bytes>, made with: openssl rand -base64 32',
+  ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
     text().optional(),
@@ -81,11 +91,7 @@ export const VARIABLES = {
   ],
 
   OPERATOR_TOKEN: [
-    z
-      .string()
-      .min(43, { error: 'has fewer than 43 characters, which 32 random bytes have in base64' })
-      .regex(/^[\x21-\x7e]+$/, { error: 'has a space or another character that a header cannot carry' })
-      .optional(),
+    secret().optional(),
     'gives every role everywhere. At least 43 characters. A new one ends the sessions that the old one opened',
     '<32 random bytes>, made with: openssl rand -base64 32',
   ],
@@ -144,6 +150,7 @@ export const SECRETS = [
   'FOLLOW_TOKEN_KEYS',
   'SETTINGS_KEY',
   'OPERATOR_TOKEN',
+  'AVAILABILITY_TOKEN',
   'OIDC_CLIENT_SECRET',
 ] as const satisfies (keyof typeof VARIABLES)[];
 
@@ -307,6 +314,14 @@ function exampleOf([schema, , example = String(schema.safeParse(undefined).data)
 
 function text(): z.ZodString {
   return z.string().min(1);
+}
+
+/** A token that a header can carry. */
+function secret(): z.ZodString {
+  return z
+    .string()
+    .min(43, { error: 'has fewer than 43 characters, which 32 random bytes have in base64' })
+    .regex(/^[\x21-\x7e]+$/, { error: 'has a space or another character that a header cannot carry' });
 }
 
 function integer(min: number, max: number): z.ZodCoercedNumber {

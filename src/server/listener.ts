@@ -10,6 +10,7 @@ import fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Config } from './config.ts';
+import type { AvailabilityDeps } from '../http/availability-routes.ts';
 import type { Connections, Authenticate } from '../http/bound-connections.ts';
 import { CONSOLE_PATHS, secureHeaders } from '../http/console/page-files.ts';
 import { FOLLOW_PATH, followRoutes, type FollowDeps } from '../http/follow/follow-routes.ts';
@@ -37,13 +38,14 @@ export type Endpoints = {
   readiness: () => Readiness;
   /**
    * The endpoints of the ordering platform, POS systems and members. Undefined for a listener that serves only
-   * operators. Members have no endpoint if no keys of their tokens are configured.
+   * operators. Members have no endpoint if no keys of their tokens are configured. `availability` is for the platform.
    */
   outside?:
     | {
         push: Omit<PushDeps, 'authenticate'>;
         webhook: Omit<WebhookDeps, 'authenticate'>;
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
+        availability?: Omit<AvailabilityDeps, 'authenticate'> | undefined;
       }
     | undefined;
   /** Undefined if another listener serves operators, or if there are none. */
@@ -113,7 +115,14 @@ export function addEndpoints(
   if (outside !== undefined) {
     void app.register(pubsubPush, { ...outside.push, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
-    if (outside.follow !== undefined) void app.register(followRoutes, { ...outside.follow, authenticate });
+    const { follow, availability } = outside;
+    if (follow !== undefined) void app.register(followRoutes, { ...follow, authenticate });
+    if (availability !== undefined) {
+      void app.register(async (scope) => {
+        const { availabilityRoutes } = await import('../http/availability-routes.ts');
+        await availabilityRoutes(scope, { ...availability, authenticate });
+      });
+    }
   }
   if (operator !== undefined) void app.register(operatorEndpoint, { operator, authenticate });
 }

@@ -6,8 +6,9 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
+import { makeBusy } from '../../src/core/locations/settle-kitchens.ts';
 import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
-import { asyncapi } from '../../scripts/write-asyncapi.ts';
+import { asyncapi, kitchenSchema } from '../../scripts/write-asyncapi.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -23,15 +24,17 @@ const wrongWith = (schema: object | undefined, value: unknown): unknown => {
   return validate(value) ? undefined : validate.errors;
 };
 
-it('is what the code has', () => {
+it('is what the code has', async () => {
   // Where it is not: npm run asyncapi
   expect(parse(text)).toEqual(asyncapi());
+  const schema = await readFile(new URL('../../docs/kitchen-availability.schema.json', import.meta.url), 'utf8');
+  expect(JSON.parse(schema)).toEqual(kitchenSchema());
 });
 
 it("is right by AsyncAPI's own parser, which finds what is wrong", async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics).toEqual([]);
-  expect(document?.channels().all()).toHaveLength(3);
+  expect(document?.channels().all()).toHaveLength(4);
 
   const broken = text.replace("$ref: '#/channels/orderStatus'", "$ref: '#/channels/elsewhere'");
   expect((await new Parser().parse(broken)).document).toBeUndefined();
@@ -83,6 +86,24 @@ describe('the service', () => {
     const id = /order-\d+/.exec(JSON.stringify({ payload, headers }))?.[0] ?? '';
     expect(await system.placement(id)).toBeDefined();
   });
+});
+
+it('an availability on its topic is what is described', async () => {
+  const kitchens = await startSystem({ env: { KITCHEN_TOPIC: 'kitchens' } });
+  await kitchens.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await makeBusy(kitchens.pool, 'club-1', { extraMinutes: 20, by: 'Anna' });
+  const [message] = await until(() => {
+    const published = kitchens.pubsub.published('kitchens');
+    return published.length > 0 && published;
+  });
+  const { headers, payload } = messages['kitchenAvailability'] ?? {};
+  expect(wrongWith(payload, JSON.parse(message?.data.toString() ?? ''))).toBeUndefined();
+  expect(wrongWith(headers, message?.attributes)).toBeUndefined();
+  expect(message?.orderingKey).toBe('club-1');
+  expect(Object.keys(headers?.properties ?? {})).toEqual(
+    expect.arrayContaining(Object.keys(message?.attributes ?? {})),
+  );
+  await kitchens.stop();
 });
 
 it('a webhook in the spill is what is described', async () => {

@@ -204,6 +204,7 @@ describe('looking at it', () => {
       parked: 0,
       silent: {},
       lasts: {},
+      kitchens: {},
       groups: [],
       actions: { memberData: 0, admin: 0, operatorToken: 0 },
     });
@@ -244,7 +245,7 @@ describe('looking at it', () => {
     });
     const nodes = nodesOf(await planOf());
     // Of these there is a row per location, token or grant, whatever waits.
-    const few = ['location_last_seen', 'locations', 'credentials', 'operator_tokens', 'operator_grants'];
+    const few = ['location_last_seen', 'locations', 'kitchens', 'credentials', 'operator_tokens', 'operator_grants'];
     const scanned = nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']);
     expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
     const read = nodes.filter((node) => node['Relation Name'] !== undefined);

@@ -73,6 +73,13 @@ const ROWS: Record<string, Row> = {
   testOrder: { input: { itemId: 'pizza' }, args: ofLocation, code: 1 },
   pauseLocation: { input: { minutes: 30 }, args: ({ locationId }) => [locationId, '--for', '30m'] },
   resumeLocation: { args: ofLocation },
+  listAvailability: { args: () => [] },
+  showAvailability: {},
+  makeBusy: {
+    input: { extraMinutes: 20, minutes: 60 },
+    args: ({ locationId }) => [locationId, '--extra-minutes', '20', '--for', '1h'],
+  },
+  endBusy: { args: ofLocation },
   removeLocation: {
     input: { locationId: 'empty', dryRun: false },
     args: ({ locationId }) => [locationId === LOCATION ? 'empty' : locationId],

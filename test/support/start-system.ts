@@ -81,7 +81,8 @@ export async function startSystem(
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
   await client.createTopic('order-status');
-  const { SPILL_TOPIC } = about.env ?? {};
+  const { SPILL_TOPIC, KITCHEN_TOPIC } = about.env ?? {};
+  if (KITCHEN_TOPIC !== undefined) await client.createTopic(KITCHEN_TOPIC);
   if (SPILL_TOPIC !== undefined) {
     const [topic] = await client.createTopic(SPILL_TOPIC);
     // Come again at once, where Google's would take 10 s at the least.

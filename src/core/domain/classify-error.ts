@@ -54,6 +54,17 @@ export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: b
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);
 }
 
+/** True if the POS answered. False for a server error or no answer. Undefined if unknown, or if no request was made. */
+export function isAnswer(error: unknown): boolean | undefined {
+  if (error === undefined) return true;
+  const { httpStatus } = (error ?? {}) as { httpStatus?: number };
+  if (httpStatus !== undefined) return httpStatus < 500;
+  if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
+  // An error with a wait and no HTTP status comes from our own rate limiter, which made no request.
+  if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
+  return false;
+}
+
 /** The longest wait in milliseconds. After more than an hour the food is of no use. */
 const MAX_MS = 3_600_000;
 

@@ -1,3 +1,4 @@
+import type { Availability } from './availability.ts';
 import type { LeftOut } from './left-out.ts';
 import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
@@ -84,6 +85,8 @@ export type Observed =
   | { what: 'pause'; action: 'resume'; by: string; locationId: string }
   /** A restaurant withdrew our access to its POS. `by` is the integration. */
   | { what: 'access revoked'; by: string; locationId: string; webhookId: string }
+  /** The availability of a kitchen changed. */
+  | ({ what: 'kitchen'; until: Date | null } & Pick<Availability, 'locationId' | 'state' | 'source' | 'extraMinutes'>)
   | FollowObserved
   | FailedAuthObserved
   | { what: 'background work'; work: BackgroundWorkName; outcome: 'done' }
@@ -117,6 +120,7 @@ export const AUTH_ENDPOINTS = [
   'session',
   'oidc',
   'connect_link',
+  'availability',
   'webhook',
   'push',
   'follow',
@@ -130,6 +134,8 @@ export const BACKGROUND_WORK = [
   'notification of estimates',
   'sweep of cancellations',
   'end of pauses',
+  'availability of kitchens',
+  'probing of kitchens',
   'check of Postgres',
   'measurement of the backlog',
   'status polling',

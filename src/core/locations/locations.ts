@@ -54,10 +54,10 @@ export const PAUSED_AT = 'least(l.paused_at, l.pos_paused_at)';
 /** SQL of when a pause by the POS alone ends. */
 const POS_PAUSED_UNTIL = 'CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until END';
 /** SQL of what an operator said about the present pause. A process of the previous version pauses without saying it. */
-const said = (column: string): string => `CASE WHEN l.pause_noted_at >= l.paused_at THEN l.${column} END`;
+export const said = (column: string): string => `CASE WHEN l.pause_noted_at >= l.paused_at THEN l.${column} END`;
 /** SQL of when an operator's pause of `l` ends automatically. */
 export const OPERATOR_PAUSED_UNTIL = said('paused_until');
-const PAUSED_UNTIL = `CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until
+export const PAUSED_UNTIL = `CASE WHEN l.paused_at IS NULL THEN l.pos_paused_until
   WHEN l.pause_noted_at >= l.paused_at AND l.paused_until IS NOT NULL THEN greatest(l.paused_until, l.pos_paused_until) END`;
 export const LOCATION_ROW = `l.location_id AS "locationId", l.integration, l.name, l.groups, l.country,
   l.time_zone AS "timeZone", l.address, l.back_office_url AS "backOfficeUrl", l.updated_at AS "updatedAt",
@@ -224,13 +224,17 @@ export type StoredLocation = {
   posPausedUntil: Date | null;
   /** True if its restaurant has to grant us access again. */
   needsReconnect: boolean;
+  /** The minutes that an order takes longer now, because the kitchen is busy. Null if it is not busy, or if unknown. */
+  extraMinutes: number | null;
   country: string | null;
 };
 
 /** SQL of a `StoredLocation`, from a location `l`. */
 export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
   ${PAUSED_AT} IS NOT NULL AS paused, ${POS_PAUSED_UNTIL} AS "posPausedUntil",
-  l.reconnect_needed_at IS NOT NULL AS "needsReconnect"`;
+  l.reconnect_needed_at IS NOT NULL AS "needsReconnect",
+  CASE WHEN l.busy_until > now() THEN l.busy_minutes WHEN l.pos_busy_until > now() THEN l.pos_busy_minutes END
+    AS "extraMinutes"`;
 
 export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
@@ -293,6 +297,10 @@ export async function pauseLocation(
 /** SQL that forgets what an operator said about a pause. */
 const FORGET_PAUSE = 'pause_noted_at = NULL, paused_until = NULL, paused_reason = NULL, paused_by = NULL';
 
+/** SQL that ends a busy kitchen of a location `l`. Earlier reports of its POS no longer count. */
+export const END_BUSY = `busy_until = NULL, busy_minutes = NULL, busy_reason = NULL, busy_by = NULL,
+  pos_busy_until = NULL, pos_busy_minutes = NULL, pos_said_at = greatest(l.pos_said_at, now())`;
+
 /**
  * SQL that resumes the orders of locations and extends their deadlines by the pause. The caller's query `was` has the
  * locations. If a location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
@@ -305,8 +313,8 @@ export const RELEASE_HELD = `
   WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
 
 /**
- * Resumes a location that an operator or its POS paused, and extends its orders' deadlines by the pause. Earlier
- * reports of its POS no longer count.
+ * Resumes a location that an operator or its POS paused, and extends its orders' deadlines by the pause. Its kitchen is
+ * then not busy either. Earlier reports of its POS no longer count.
  * @returns whether the location exists
  */
 export async function resumeLocation(pool: Pool, locationId: string): Promise<boolean> {
@@ -315,8 +323,7 @@ export async function resumeLocation(pool: Pool, locationId: string): Promise<bo
        SELECT location_id, ${PAUSED_AT} AS paused_at FROM locations l WHERE location_id = $1 FOR UPDATE
      ), resumed AS (
        UPDATE locations l
-       SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL, ${FORGET_PAUSE},
-           pos_said_at = greatest(l.pos_said_at, now())
+       SET paused_at = NULL, pos_paused_at = NULL, pos_paused_until = NULL, ${FORGET_PAUSE}, ${END_BUSY}
        FROM was WHERE l.location_id = was.location_id
      ), due AS (${RELEASE_HELD})
      SELECT FROM was`,

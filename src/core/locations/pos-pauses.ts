@@ -2,22 +2,23 @@ import type { Pool } from 'pg';
 import { OPERATOR_PAUSED_UNTIL, PAUSED_AT, RELEASE_HELD } from './locations.ts';
 
 /**
- * SQL that starts or ends pauses of locations, and marks a location whose restaurant withdrew our access, as their POS
- * systems report. Its query `heard` has the numbers of the webhooks that changed something.
+ * SQL that starts or ends pauses of locations, sets how busy their kitchens are, and marks a location whose restaurant
+ * withdrew our access, as their POS systems report. Its query `heard` has the numbers of the webhooks that changed
+ * something.
  *
- * The newest report of a pause counts. Its time is when it first arrived, so an older report that arrives again, by a
+ * The newest report of a kitchen counts. Its time is when it first arrived, so an older report that arrives again, by a
  * replay or from the spill, changes nothing. A pause that has already ended changes nothing either. An operator's pause
  * stays. `endPauses` resumes the orders. A withdrawal that is older than the present grant changes nothing.
  * @param words a function that returns SQL of the reports: rows with the given alias and the columns webhook_nth,
- *   location_id, integration, said_at, until, revoked_at. Without `revoked_at` it is a report of a pause, whose `until`
- *   is NULL if the kitchen takes orders
+ *   location_id, integration, said_at, until, busy_until, busy_minutes, revoked_at. Without `revoked_at` it is a report
+ *   of a kitchen: `until` is NULL if it takes orders, and `busy_until` is NULL if it is not busy
  */
 export const hearingReports = (words: (alias: string) => string): string => `
 word AS (
   SELECT DISTINCT ON (w.location_id, w.integration)
-         w.webhook_nth, w.location_id, w.integration, w.said_at, w.until, w.revoked_at
+         w.webhook_nth, w.location_id, w.integration, w.said_at, w.until, w.busy_until, w.busy_minutes, w.revoked_at
   FROM ${words('w')}
-  WHERE (w.until > now()) IS NOT FALSE
+  WHERE (coalesce(w.until, w.busy_until) > now()) IS NOT FALSE
   -- One report of a location per batch: a withdrawal, if there is one, because without access a pause does not matter.
   ORDER BY w.location_id, w.integration, w.revoked_at IS NULL, w.said_at DESC, w.nth DESC
 ), heard AS (
@@ -27,6 +28,8 @@ word AS (
       pos_paused_until = CASE WHEN word.revoked_at IS NOT NULL THEN l.pos_paused_until
                               WHEN word.until IS NOT NULL THEN word.until
                               WHEN l.pos_paused_at IS NOT NULL THEN now() END,
+      pos_busy_until = CASE WHEN word.revoked_at IS NULL THEN word.busy_until ELSE l.pos_busy_until END,
+      pos_busy_minutes = CASE WHEN word.revoked_at IS NULL THEN word.busy_minutes ELSE l.pos_busy_minutes END,
       reconnect_needed_at = coalesce(l.reconnect_needed_at, word.revoked_at)
   FROM word
   WHERE l.location_id = word.location_id AND l.integration = word.integration

@@ -384,7 +384,8 @@ const PUT = `
         time_zone = excluded.time_zone, contacts = excluded.contacts, groups = excluded.groups,
         address = excluded.address, back_office_url = excluded.back_office_url,
         ${reconnectedBy('excluded.settings', 'excluded.grant_sha256')},
-        -- A pause by the previous POS ends now, because the new POS cannot end it.
+        -- What the previous POS reported ends now, because the new POS cannot end it.
+        pos_busy_until = CASE WHEN l.integration = excluded.integration THEN l.pos_busy_until END,
         pos_paused_until = CASE WHEN l.integration <> excluded.integration AND l.pos_paused_at IS NOT NULL
                                 THEN now() ELSE l.pos_paused_until END`;
 

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { describeSettings, ShownSetting } from './describe-settings.ts';
+import { SHOWN_AVAILABILITY, ShownAvailability } from './settle-kitchens.ts';
 import { LOCATION_ROW, LocationRow, parseSettings, placeOfSettings, WrongLocation } from './locations.ts';
 import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
 import { unseal, type SettingsKeys } from './settings-key.ts';
@@ -21,6 +22,7 @@ const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
 export const SeenLocation = LocationRow.extend({
   paused: z.boolean(),
+  kitchen: ShownAvailability,
   lastSeenAt: z
     .date()
     .nullable()
@@ -85,13 +87,14 @@ const LIST = `
   WITH span AS MATERIALIZED (
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
-  SELECT ${LOCATION_ROW},
+  SELECT ${LOCATION_ROW}, ${SHOWN_AVAILABILITY} AS kitchen,
          h.last_seen_at AS "lastSeenAt", coalesce(d.not_stored, 0)::int AS "notStored", a.missed_at AS "missedAt", t.traffic,
          CASE WHEN o.webhooks > 0 THEN jsonb_build_object(
            'webhooks', o.webhooks + coalesce(r.not_stored, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',
            'state', o.cause ->> 'state') END AS "oldToken"
   FROM span CROSS JOIN locations l
   LEFT JOIN location_last_seen h ON h.location_id = l.location_id AND h.integration = l.integration
+  LEFT JOIN kitchens k ON k.location_id = l.location_id
   LEFT JOIN location_polls a ON a.location_id = l.location_id AND a.integration = l.integration
   LEFT JOIN dropped_bytes d ON d.location_id = l.location_id AND d.day = (now() AT TIME ZONE 'UTC')::date
   LEFT JOIN refused_bytes r ON r.location_id = l.location_id AND r.day = (now() AT TIME ZONE 'UTC')::date
@@ -103,11 +106,11 @@ const LIST = `
           ORDER BY w.received_at DESC LIMIT ${REFUSED_READ}) AS w) AS o
   CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(steps), '[]') AS traffic
-    FROM (SELECT floor(extract(epoch FROM t.minute - since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,
+    FROM (SELECT floor(extract(epoch FROM t.minute - span.since) / ${STEP_S})::int AS step, sum(t.count)::int AS webhooks,
                  coalesce(sum(t.count) FILTER (
                    WHERE t.outcome IN ('dropped', 'unauthorized', 'not_committed')), 0)::int AS errors
           FROM traffic t
-          WHERE t.location_id = l.location_id AND t.minute >= since AND t.what = 'webhook'
+          WHERE t.location_id = l.location_id AND t.minute >= span.since AND t.what = 'webhook'
           GROUP BY step) AS steps) AS t
   WHERE $1::text[] IS NULL OR l.location_id = ANY ($1)
   ORDER BY l.location_id`;

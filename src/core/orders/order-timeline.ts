@@ -67,8 +67,8 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
     }),
     ...changes.flatMap(({ seenAt, paths }) => happened(seenAt, 'changed', { paths })),
     ...happened(cancellation?.requestedAt, 'cancel requested', { requestedBy: cancellation?.requestedBy }),
-    ...attempts.flatMap(({ startedAt, endedAt, attempt, call, ...answer }) => [
-      ...happened(startedAt, 'call began', { attempt, call }),
+    ...attempts.flatMap(({ startedAt, endedAt, attempt, call, extraMinutes, ...answer }) => [
+      ...happened(startedAt, 'call began', { attempt, call, ...(extraMinutes !== null && { extraMinutes }) }),
       ...happened(answeredAt(startedAt, endedAt), 'call ended', { attempt, call, ...answer }),
     ]),
     ...webhooks.flatMap((webhook) => {

@@ -1,5 +1,6 @@
 import { PARK_TTL_S } from '../statuses/apply-events.ts';
 import type { Pool } from 'pg';
+import type { Availability } from '../domain/availability.ts';
 import { RANK_SENT } from '../domain/lifecycle.ts';
 import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
 
@@ -31,6 +32,8 @@ export type Backlog = {
    * a location has lost it.
    */
   lasts: Record<string, number>;
+  /** Locations by the state of their kitchen. */
+  kitchens: Partial<Record<Availability['state'], number>>;
   /** Unfinished placements by group of locations and by state: at most GROUPED. */
   groups: { group: string; state: string; count: number }[];
   /** In the last hour: the most reads of member data by one operator, new admin roles, actions with OPERATOR_TOKEN. */
@@ -120,6 +123,9 @@ export const SAMPLE_BACKLOG = `
                       SELECT integration, reconnect_needed_at FROM locations
                       WHERE reconnect_needed_at IS NOT NULL AND paused_at IS NULL) AS g
                 GROUP BY integration) AS g) AS "lasts",
+         (SELECT coalesce(jsonb_object_agg(state, count), '{}')
+          FROM (SELECT coalesce(k.state, 'open') AS state, count(*) AS count
+                FROM locations l LEFT JOIN kitchens k USING (location_id) GROUP BY 1) AS k) AS "kitchens",
          (SELECT coalesce(jsonb_agg(g), '[]')
           FROM (SELECT "group", state, count(*)::int AS count
                 FROM unfinished JOIN locations l USING (location_id) CROSS JOIN LATERAL unnest(l.groups) AS "group"

@@ -112,6 +112,7 @@ export const ShownOrder = z.object({
       milliseconds: z.int().nullable(),
       error: z.string().nullable(),
       reasonCode: RecordedReasonCode.nullable().meta({ description: 'Only for a call that the POS refused.' }),
+      extraMinutes: z.int().nullable().meta({ description: 'Minutes that were added because the kitchen was busy.' }),
       startedAt: Instant,
       endedAt: Instant.nullable().meta({ description: 'Null while the call is under way, or if its process died.' }),
     }),
@@ -203,7 +204,7 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           FROM order_changes WHERE service_order_id = $1) AS c) AS changes,
        (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
           SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
-                 reason_code AS "reasonCode", started_at AS "startedAt", ended_at AS "endedAt"
+                 reason_code AS "reasonCode", extra_minutes AS "extraMinutes", started_at AS "startedAt", ended_at AS "endedAt"
           FROM placement_attempts WHERE service_order_id = $1) AS a) AS attempts,
        (SELECT coalesce(json_agg(i ORDER BY i."createdAt"), '[]') FROM (
           SELECT location_id AS "locationId", integration, provider_order_id AS "providerOrderId",

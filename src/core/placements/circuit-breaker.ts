@@ -1,4 +1,4 @@
-import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
+import { isAnswer } from '../domain/classify-error.ts';
 import type { Location } from '../locations/locations.ts';
 import type { Log } from '../domain/log.ts';
 
@@ -109,15 +109,4 @@ export function circuitBreaker(log: Log): CircuitBreaker {
     },
     states: () => new Map(Array.from(circuits, ([integration, { state }]) => [integration, state])),
   };
-}
-
-/** True if the POS answered. False for a server error or no answer. Undefined if unknown, or if no request was made. */
-function isAnswer(error: unknown): boolean | undefined {
-  if (error === undefined) return true;
-  const { httpStatus } = (error ?? {}) as { httpStatus?: number };
-  if (httpStatus !== undefined) return httpStatus < 500;
-  if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // An error with a wait and no HTTP status comes from our own rate limiter, which made no request.
-  if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
-  return false;
 }

@@ -8,7 +8,8 @@ import type { Claim } from '../domain/placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
-import { perhapsTakenBefore } from './record-attempt.ts';
+import { beginAttempt, lastExtraMinutes, perhapsTakenBefore } from './record-attempt.ts';
+import type { ActiveOrder } from './record-order.ts';
 import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
@@ -17,11 +18,17 @@ export async function sendOrder(
   deps: PlacementDeps,
   job: PlacementJob,
   location: Location,
-  order: KitchenOrder,
+  known: Pick<ActiveOrder, 'order' | 'location'>,
 ): Promise<Decision> {
   const { provider } = location;
-  const call = await callProvider(deps, job, 'createOrder', location, async (context) =>
-    OrderRef.parse(await provider.createOrder(order, context)),
+  const order = await busyOrder(deps, job, known);
+  const call = await callProvider(
+    deps,
+    job,
+    'createOrder',
+    location,
+    async (context) => OrderRef.parse(await provider.createOrder(order, context)),
+    (pool, claim, name, at) => beginAttempt(pool, claim, name, at, order.extraMinutes),
   );
   // No call was made. The order may have been cancelled. After the release, a worker can withdraw it at once.
   if (call === undefined) return { do: 'release' };
@@ -63,7 +70,17 @@ async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decis
   if ('do' in location) return location;
   if (!deps.acquireSlot(location)) return release(deps, job, location);
   const decided = await settleDoubt(deps, job, location, known);
-  return decided ?? sendOrder(deps, job, location, known.order);
+  return decided ?? sendOrder(deps, job, location, known);
+}
+
+/** Adds the minutes of a busy kitchen. A repeat has those of the first request, because a POS may compare the two. */
+async function busyOrder(
+  { pool }: PlacementDeps,
+  { serviceOrderId, doubt }: PlacementJob,
+  { order, location }: Pick<ActiveOrder, 'order' | 'location'>,
+): Promise<KitchenOrder> {
+  const minutes = doubt === undefined ? location?.extraMinutes : await lastExtraMinutes(pool, serviceOrderId);
+  return typeof minutes === 'number' ? { ...order, extraMinutes: minutes } : order;
 }
 
 /** Starts a job from its claim. If a process died during a call, the placement is put in doubt. */

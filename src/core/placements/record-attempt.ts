@@ -30,6 +30,7 @@ export async function beginAttempt(
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   call: CallName,
   location: Location,
+  extraMinutes?: number,
 ): Promise<number | undefined> {
   const { rows } = await pool.query<{ attempt: number }>({
     name: 'begin-attempt',
@@ -52,7 +53,7 @@ export async function beginAttempt(
         UPDATE orders SET integration = $4 FROM p WHERE service_order_id = $1 AND integration IS DISTINCT FROM $4
       )
       -- guard: attempt-written
-      INSERT INTO placement_attempts (service_order_id, attempt, call) SELECT $1, attempts, $3 FROM p
+      INSERT INTO placement_attempts (service_order_id, attempt, call, extra_minutes) SELECT $1, attempts, $3, $7::int FROM p
       RETURNING attempt`,
     values: [
       claim.serviceOrderId,
@@ -61,6 +62,7 @@ export async function beginAttempt(
       location.integration,
       posAccount(location),
       attemptLease(location.provider),
+      extraMinutes ?? null,
     ],
   });
   return rows[0]?.attempt;
@@ -85,6 +87,16 @@ export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string):
     [serviceOrderId],
   );
   return rows[0]?.seconds ?? 0;
+}
+
+/** Returns the minutes that the last `createOrder` added because the kitchen was busy; undefined if it added none. */
+export async function lastExtraMinutes(pool: Pool, serviceOrderId: string): Promise<number | undefined> {
+  const { rows } = await pool.query<{ minutes: number | null }>(
+    `SELECT extra_minutes AS minutes FROM placement_attempts
+     WHERE service_order_id = $1 AND call = 'createOrder' ORDER BY attempt DESC LIMIT 1`,
+    [serviceOrderId],
+  );
+  return rows[0]?.minutes ?? undefined;
 }
 
 /** The parameters $1 and $2 of every statement that contains END_ATTEMPT. */

@@ -74,6 +74,8 @@ export const LOCK_DELETE_SESSIONS = 7_314;
 export const LOCK_DELETE_GRANTS = 7_315;
 export const LOCK_DELETE_AUDIT = 7_316;
 export const LOCK_DELETE_LINKS = 7_318;
+export const LOCK_KITCHENS = 7_319;
+export const LOCK_SUSPECTS = 7_320;
 /** Taken together with the id of a location that is about to be created. */
 export const LOCK_CREATE_LOCATION = 7_317;
 

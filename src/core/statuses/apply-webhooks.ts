@@ -96,6 +96,12 @@ const REPORTS = unnestRows<LocationReport>(
     ['integration', 'text', (report) => report.webhook.integration],
     ['said_at', 'timestamptz', ({ webhook }) => webhook.replayOf?.receivedAt ?? webhook.receivedAt],
     ['until', 'timestamptz', ({ webhook }) => webhook.kitchen && closedUntil(webhook.kitchen)],
+    ['busy_until', 'timestamptz', ({ webhook: { kitchen } }) => (kitchen?.state === 'busy' ? kitchen.until : null)],
+    [
+      'busy_minutes',
+      'integer',
+      ({ webhook: { kitchen } }) => (kitchen?.state === 'busy' ? kitchen.extraMinutes : null),
+    ],
     // A vendor's clock may be fast, and must not withdraw a later grant.
     [
       'revoked_at',

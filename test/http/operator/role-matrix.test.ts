@@ -55,6 +55,8 @@ const BODIES: Record<string, object | undefined> = {
   'POST /locations/:locationId/check': undefined,
   'POST /locations/:locationId/pause': undefined,
   'POST /locations/:locationId/resume': undefined,
+  'PUT /locations/:locationId/busy': { extraMinutes: 20 },
+  'DELETE /locations/:locationId/busy': undefined,
   'PUT /locations/:locationId': { integration: 'standard', settings: SETTINGS, groups: GROUPS['west'] },
   'PATCH /locations/:locationId': { name: 'A name' },
   'DELETE /locations/:locationId': undefined,

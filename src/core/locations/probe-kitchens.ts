@@ -1,0 +1,190 @@
+import type { Pool } from 'pg';
+import { isAnswer } from '../domain/classify-error.ts';
+import { TryAgain } from '../domain/errors.ts';
+import { RANK_SENT } from '../domain/lifecycle.ts';
+import type { Registry } from '../domain/provider.ts';
+import { nameParameters } from '../postgres/sql-rows.ts';
+import { inBatch, LOCK_SUSPECTS } from '../postgres/transactions.ts';
+import { askPos, type PosDeps } from './check-location.ts';
+import { findLocation, type DecryptSettings } from './locations.ts';
+
+/** Maximum number of probes at the same time in one process. */
+const PROBES = 64;
+/** Seconds that a probe may take. */
+const PROBE_S = 5;
+/** Seconds after which a probe whose process died is repeated. It is longer than a probe. */
+const LEASE_S = 20;
+
+/**
+ * Seconds between events. A POS is unreachable if it does not answer two probes that are `again` apart. Afterwards it is
+ * probed every `later`. A POS that has just answered a probe is not probed again before `later`. A POS that cannot be
+ * probed is unreachable after two unanswered calls that are `calls` apart, until `forgotten` after the last one.
+ */
+export const PROBE_TIMES = { again: 5, later: 30, calls: 10, forgotten: 300 };
+
+type ProbeDeps = PosDeps & {
+  pool: Pool;
+  registry: Registry;
+  decryptSettings: DecryptSettings;
+  /** Locations whose last call had no answer while a vendor counts as down. */
+  silentLocations(): readonly { locationId: string }[];
+};
+
+/**
+ * Finds out which POS systems do not answer. A POS is suspected if the last call for an order had no answer, if its
+ * vendor counts as down, or if it does not report tickets while others of its vendor do. A suspected POS is probed by
+ * its `check`. `settleKitchens` makes its kitchen unreachable.
+ */
+export async function probeKitchens(
+  deps: ProbeDeps,
+  { stopping, times = PROBE_TIMES }: { stopping: AbortSignal; times?: typeof PROBE_TIMES },
+): Promise<void> {
+  const { pool } = deps;
+  const probed = [...deps.registry.values()].flatMap((each) => (each.check === undefined ? [] : [each.integration]));
+  const silent = deps.silentLocations().map(({ locationId }) => locationId);
+  await inBatch(pool, LOCK_SUSPECTS, (client) =>
+    client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
+  );
+  const { rows } = await pool.query<{ locationId: string }>({ name: 'claim-probes', text: CLAIM_PROBES });
+  await Promise.all(
+    rows.map(async ({ locationId }) => {
+      const answers = await probe(deps, locationId, stopping);
+      if (!stopping.aborted) await recordProbe(pool, locationId, answers, times);
+    }),
+  );
+}
+
+/** @returns false if the POS gave no answer. Wrong settings and an unexpected error prove nothing and count as an answer */
+async function probe(deps: ProbeDeps, locationId: string, stopping: AbortSignal): Promise<boolean> {
+  try {
+    const location = await findLocation(deps.pool, locationId);
+    if (location === undefined) return true;
+    const { provider, settings } = await deps.decryptSettings(location);
+    const limit = { seconds: PROBE_S, sent: false, stopping };
+    await askPos(deps, { ...location, settings }, limit, async (context) => provider.check?.(context));
+    return true;
+  } catch (error) {
+    return !(error instanceof TryAgain) || isAnswer(error) !== false;
+  }
+}
+
+async function recordProbe(
+  pool: Pool,
+  locationId: string,
+  answers: boolean,
+  { again, later }: typeof PROBE_TIMES,
+): Promise<void> {
+  await pool.query(
+    `UPDATE kitchens
+     SET answered_at = CASE WHEN $2 THEN now() ELSE answered_at END,
+         unanswered_at = CASE WHEN NOT $2 THEN coalesce(unanswered_at, now()) END,
+         unreachable_since = CASE WHEN NOT $2 AND unanswered_at <= now() - make_interval(secs => $3)
+                                  THEN coalesce(unreachable_since, now()) END,
+         probe_at = CASE WHEN NOT $2
+                         THEN now() + make_interval(secs => CASE WHEN unanswered_at IS NULL THEN $3 ELSE $4 END) END
+     WHERE location_id = $1`,
+    [locationId, answers, again, later],
+  );
+}
+
+const CLAIM_PROBES = `
+  UPDATE kitchens SET probed_at = now(), probe_at = now() + make_interval(secs => ${LEASE_S})
+  WHERE location_id = ANY (ARRAY(
+    SELECT location_id FROM kitchens WHERE probe_at <= now() ORDER BY probe_at LIMIT ${PROBES} FOR UPDATE SKIP LOCKED))
+  RETURNING location_id AS "locationId"`;
+
+/** SQL that is true if an ended call `a` had an answer, and if it had none. Both are false if nobody knows: see `isAnswer`. */
+const ANSWERED = `(a.http_status < 500 OR a.http_status IS NULL
+  AND a.outcome IN ('placed', 'absent', 'cancelled', 'requested'))`;
+const UNANSWERED = `(a.http_status >= 500 OR a.http_status IS NULL AND a.outcome NOT IN
+  ('placed', 'absent', 'cancelled', 'requested', 'not_asked', 'unknown', 'NeedsOperator', 'GiveUp'))`;
+
+const { $, valuesOf } = nameParameters('probed', 'silent', 'later', 'calls', 'forgotten');
+const seconds = (parameter: string): string => `make_interval(secs => ${parameter}::float8)`;
+
+/** SQL that is true if a kitchen `k` proved after its first unanswered probe that it can be reached. */
+const IS_OVER = '(excluded.answered_at > coalesce(k.unanswered_at, k.unreachable_since)) IS TRUE';
+/** SQL that is true if a kitchen `k` is to be probed. Probes that began continue until its POS answers. */
+const IS_PROBED = `(k.unanswered_at IS NOT NULL AND NOT ${IS_OVER} OR excluded.probe_at IS NOT NULL)`;
+
+/**
+ * Each query reads a few rows by an index: orders that are retried now, tickets that are ten minutes old now, and the
+ * calls of suspects. A webhook, an answered call and new settings prove that earlier silence is over.
+ */
+const FIND_SUSPECTS = `
+  WITH tried AS (
+    SELECT DISTINCT ON (p.location_id) p.location_id, ${UNANSWERED} AS unanswered
+    FROM placements p
+    CROSS JOIN LATERAL (
+      SELECT outcome, http_status, ended_at FROM placement_attempts
+      WHERE service_order_id = p.service_order_id AND ended_at IS NOT NULL ORDER BY attempt DESC LIMIT 1
+    ) AS a
+    WHERE p.finished_at IS NULL AND p.attempts > 0 AND p.state IN ('waiting', 'in_doubt') AND p.location_id IS NOT NULL
+      AND p.next_attempt_at BETWEEN now() - interval '5 min' AND now() + interval '5 min'
+      -- Our own rate limiter made no call.
+      AND (a.http_status IS NULL AND p.cause ->> 'code' = 'pos_busy') IS NOT TRUE
+    ORDER BY p.location_id, a.ended_at DESC
+  ), silent AS (
+    SELECT o.location_id
+    FROM (SELECT service_order_id, finished_at FROM placements
+          WHERE state = 'sent' AND finished_at BETWEEN now() - interval '11 min' AND now() - interval '10 min'
+          ORDER BY finished_at LIMIT 5000) AS p
+    CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o
+    LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
+    WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
+      AND (s.last_seen_at >= p.finished_at) IS NOT TRUE
+      AND 3 = (SELECT count(*)
+               FROM (SELECT FROM location_last_seen other
+                     WHERE other.integration = o.integration AND other.location_id <> o.location_id
+                       AND other.last_seen_at > p.finished_at LIMIT 3) AS others)
+  ), place AS (
+    SELECT location_id FROM tried WHERE unanswered
+    UNION SELECT location_id FROM silent
+    UNION SELECT unnest(${$.silent}::text[])
+    UNION SELECT location_id FROM kitchens WHERE unreachable_since IS NOT NULL
+    UNION SELECT location_id FROM kitchens WHERE probe_at IS NOT NULL
+  ), known AS MATERIALIZED (
+    SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
+           calls.first, calls.last, k.location_id IS NOT NULL AS has_row,
+           EXISTS (SELECT FROM silent WHERE silent.location_id = l.location_id)
+             OR l.location_id = ANY (${$.silent}::text[]) OR calls.last IS NOT NULL AS is_suspected
+    FROM place
+    CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = place.location_id OFFSET 0) AS l
+    LEFT JOIN kitchens k ON k.location_id = l.location_id
+    LEFT JOIN location_last_seen s ON s.location_id = l.location_id AND s.integration = l.integration
+    CROSS JOIN LATERAL (
+      SELECT max(a.ended_at) FILTER (WHERE ${ANSWERED}) AS answered_at,
+             array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered
+      FROM (SELECT service_order_id FROM placements
+            WHERE location_id = l.location_id AND signalled_at > now() - interval '2 h'
+              AND requested_at > now() - interval '1 h' OFFSET 0) AS p
+      JOIN placement_attempts a ON a.service_order_id = p.service_order_id AND a.ended_at > now() - interval '1 h'
+    ) AS call
+    CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.updated_at) AS at) AS proof
+    CROSS JOIN LATERAL (
+      SELECT min(at) AS first, max(at) AS last FROM unnest(call.unanswered) AS at
+      WHERE at > greatest(proof.at, k.answered_at)
+    ) AS calls
+  ), probed AS (
+    INSERT INTO kitchens AS k (location_id, since, answered_at, probe_at)
+    SELECT location_id, created_at, answered_at, CASE WHEN is_suspected THEN now() END
+    FROM known WHERE is_probed AND (is_suspected OR has_row)
+    ORDER BY location_id
+    ON CONFLICT (location_id) DO UPDATE
+    SET unanswered_at = CASE WHEN NOT ${IS_OVER} THEN k.unanswered_at END,
+        unreachable_since = CASE WHEN NOT ${IS_OVER} THEN k.unreachable_since END,
+        probe_at = CASE WHEN ${IS_PROBED} THEN coalesce(k.probe_at, greatest(now(), k.probed_at + ${seconds($.later)})) END
+    WHERE ${IS_OVER} OR ${IS_PROBED} <> (k.probe_at IS NOT NULL)
+  )
+  INSERT INTO kitchens AS k (location_id, since, unreachable_since)
+  SELECT location_id, created_at, CASE WHEN is_lasting THEN now() END
+  FROM known CROSS JOIN LATERAL (
+    SELECT (last >= first + ${seconds($.calls)} AND last > now() - ${seconds($.forgotten)}) IS TRUE AS is_lasting
+  ) AS silence
+  WHERE NOT is_probed AND (is_lasting OR has_row)
+  ORDER BY location_id
+  ON CONFLICT (location_id) DO UPDATE
+  SET unreachable_since = CASE WHEN excluded.unreachable_since IS NOT NULL
+                               THEN coalesce(k.unreachable_since, now()) END,
+      unanswered_at = NULL, probe_at = NULL
+  WHERE (excluded.unreachable_since IS NULL) <> (k.unreachable_since IS NULL) OR k.probe_at IS NOT NULL`;

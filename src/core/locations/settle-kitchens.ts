@@ -1,0 +1,154 @@
+import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
+import { Availability } from '../domain/availability.ts';
+import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
+import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said } from './locations.ts';
+
+const FIELDS = `'locationId', l.location_id, 'integration', l.integration, 'state', coalesce(k.state, 'open'),
+  'source', coalesce(k.source, 'inferred'), 'since', coalesce(k.since, l.created_at), 'until', k.until,
+  'extraMinutes', k.extra_minutes, 'sequence', coalesce(k.sequence, 0)`;
+/** SQL of a kitchen's availability, from a location `l` and its row `k` of `kitchens`, which may be missing. */
+export const AVAILABILITY = `json_build_object(${FIELDS})`;
+
+/** An availability for operators, with the operator who reported it. */
+export const ShownAvailability = Availability.extend({
+  by: z.string().nullable().meta({ description: 'The operator who said it. Null unless the source is `operator`.' }),
+  reason: z.string().nullable().meta({ description: 'As the operator typed it.' }),
+}).meta({ id: 'ShownAvailability' });
+export type ShownAvailability = z.infer<typeof ShownAvailability>;
+
+const saidOf = (what: 'by' | 'reason'): string => `CASE WHEN k.source <> 'operator' THEN NULL
+  WHEN k.state = 'busy' THEN l.busy_${what} WHEN k.state = 'closed' THEN ${said(`paused_${what}`)} END`;
+/** SQL of an availability for operators, from the same rows. */
+export const SHOWN_AVAILABILITY = `json_build_object(${FIELDS}, 'by', ${saidOf('by')}, 'reason', ${saidOf('reason')})`;
+
+type AvailabilityFilter = {
+  /** Only these locations. Undefined selects all. */
+  locations?: readonly string[] | undefined;
+  integration?: string | undefined;
+  state?: Availability['state'] | undefined;
+};
+
+type Page = { after?: string | undefined; limit: number };
+
+/** Reads the availability of these locations, sorted by id. */
+export async function readAvailability(pool: Pool, locations: readonly string[]): Promise<Availability[]> {
+  return read<Availability>(pool, AVAILABILITY, { locations }, { limit: locations.length });
+}
+
+/** Reads availabilities for operators, sorted by location. @param page.after the last location of the previous page */
+export async function showAvailability(
+  pool: Pool,
+  filter: AvailabilityFilter,
+  page: Page,
+): Promise<ShownAvailability[]> {
+  return read<ShownAvailability>(pool, SHOWN_AVAILABILITY, filter, page);
+}
+
+async function read<Row>(
+  pool: Pool,
+  row: string,
+  { locations, integration, state }: AvailabilityFilter,
+  { after, limit }: Page,
+): Promise<Row[]> {
+  const { rows } = await pool.query<{ row: Row }>({
+    text: `
+      SELECT ${row} AS row
+      FROM locations l LEFT JOIN kitchens k ON k.location_id = l.location_id
+      WHERE ($1::text[] IS NULL OR l.location_id = ANY ($1)) AND ($2::text IS NULL OR l.integration = $2)
+        AND ($3::text IS NULL OR coalesce(k.state, 'open') = $3) AND ($4::text IS NULL OR l.location_id > $4)
+      ORDER BY l.location_id LIMIT $5`,
+    values: [locations ?? null, integration ?? null, state ?? null, after ?? null, limit],
+  });
+  return rows.map((each) => each.row);
+}
+
+/** An operator's report of a busy kitchen. Its end is a time, or minutes from now; without both, it has no end. */
+export type Busy = {
+  extraMinutes: number;
+  by: string;
+  reason?: string | undefined;
+  until?: Date | undefined;
+  minutes?: number | undefined;
+};
+
+/** Makes a kitchen busy. This replaces what was said before. @returns undefined if there is no such location */
+export async function makeBusy(pool: Pool, locationId: string, busy: Busy): Promise<ShownAvailability | undefined> {
+  const { extraMinutes, by, reason = null, until = null, minutes = null } = busy;
+  await pool.query(
+    `UPDATE locations
+     SET busy_until = coalesce($3::timestamptz, now() + $4::int * interval '1 minute', 'infinity'), busy_minutes = $2,
+         busy_by = $5, busy_reason = $6
+     WHERE location_id = $1`,
+    [locationId, extraMinutes, until, minutes, by, reason],
+  );
+  return settled(pool, locationId);
+}
+
+/** Ends what an operator or its POS said about a busy kitchen. @returns undefined if there is no such location */
+export async function endBusy(pool: Pool, locationId: string): Promise<ShownAvailability | undefined> {
+  await pool.query(`UPDATE locations l SET ${END_BUSY} WHERE location_id = $1`, [locationId]);
+  return settled(pool, locationId);
+}
+
+async function settled(pool: Pool, locationId: string): Promise<ShownAvailability | undefined> {
+  await inTransaction(pool, async (client) => {
+    // A round that began before may not write what it read before.
+    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
+    await settle(client, locationId);
+  });
+  return (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0];
+}
+
+/** An availability that has just changed. */
+export type Settled = Pick<Availability, 'locationId' | 'state' | 'source' | 'extraMinutes'> & { until: Date | null };
+
+/** Writes the availability of all kitchens that changed. Only one process does it at a time. */
+export async function settleKitchens(pool: Pool): Promise<Settled[]> {
+  return (await inBatch(pool, LOCK_KITCHENS, (client) => settle(client))) ?? [];
+}
+
+async function settle(client: PoolClient, only?: string): Promise<Settled[]> {
+  const { rows } = await client.query<Settled>({ name: 'settle-kitchens', text: SETTLE, values: [only ?? null] });
+  return rows;
+}
+
+const OF_OPERATOR = `l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= now()) IS NOT TRUE`;
+
+/**
+ * The first fact that holds counts. An operator's word is stronger than that of the POS. A kitchen that opens again has
+ * the source of the fact that ended.
+ */
+const SETTLE = `
+  WITH place AS (
+    SELECT location_id FROM locations WHERE paused_at IS NOT NULL OR pos_paused_at IS NOT NULL
+    UNION SELECT location_id FROM locations WHERE pos_busy_until > now()
+    UNION SELECT location_id FROM locations WHERE busy_until > now()
+    UNION SELECT location_id FROM kitchens WHERE state <> 'open' OR unreachable_since IS NOT NULL
+  )
+  INSERT INTO kitchens AS k (location_id, state, source, since, until, extra_minutes, sequence)
+  SELECT l.location_id, said.state, said.source, said.since, said.until, said.extra_minutes, now_ms
+  FROM place
+  CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = place.location_id OFFSET 0) AS l
+  LEFT JOIN LATERAL (SELECT * FROM kitchens WHERE location_id = place.location_id OFFSET 0) AS k ON true
+  CROSS JOIN LATERAL (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms) AS clock
+  CROSS JOIN LATERAL (
+    SELECT * FROM (VALUES
+      (1, 'closed', 'operator', l.paused_at, ${PAUSED_UNTIL}, NULL::int, ${OF_OPERATOR}),
+      (2, 'closed', 'pos', l.pos_paused_at, l.pos_paused_until, NULL, l.pos_paused_until > now()),
+      (3, 'unreachable', 'inferred', k.unreachable_since, NULL, NULL, k.unreachable_since IS NOT NULL),
+      (4, 'busy', 'operator', now(), nullif(l.busy_until, 'infinity'), l.busy_minutes, l.busy_until > now()),
+      (5, 'busy', 'pos', now(), l.pos_busy_until, l.pos_busy_minutes, l.pos_busy_until > now()),
+      (6, 'open', k.source, now(), NULL, NULL, k.state <> 'open')
+    ) AS fact (nth, state, source, since, until, extra_minutes, holds)
+    WHERE holds ORDER BY nth LIMIT 1
+  ) AS said
+  WHERE $1::text IS NULL OR l.location_id = $1
+  ORDER BY l.location_id
+  ON CONFLICT (location_id) DO UPDATE
+  SET state = excluded.state, source = excluded.source, until = excluded.until, extra_minutes = excluded.extra_minutes,
+      since = CASE WHEN k.state = excluded.state THEN k.since ELSE excluded.since END,
+      sequence = greatest(k.sequence + 1, excluded.sequence)
+  WHERE (k.state, k.source, k.until, k.extra_minutes)
+        IS DISTINCT FROM (excluded.state, excluded.source, excluded.until, excluded.extra_minutes)
+  RETURNING location_id AS "locationId", state, source, until, extra_minutes AS "extraMinutes"`;

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { facts, readMinutes, table, time } from '../cli/print.ts';
+import { KITCHEN_STATES } from '../core/domain/availability.ts';
+import { Next } from '../core/domain/next.ts';
+import { Id } from '../core/domain/order.ts';
+import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/locations/settle-kitchens.ts';
+import { Typed } from '../core/operators/cases.ts';
+import { availabilityInWords } from './location-text.ts';
+import { NotDone, operation, type Operation } from './operation.ts';
+import { LocationParams, When, group, groupOption, oneOf, paging, pagingOptions } from './requests.ts';
+
+const tag = 'Locations';
+const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+
+const list = operation({
+  id: 'listAvailability',
+  role: 'any',
+  of: 'list',
+  api: {
+    tag,
+    route: 'GET /availability',
+    summary: 'Which kitchens take orders now, by location',
+    description: 'It is what the platform is told, at most a second old.',
+    output: z.object({ kitchens: z.array(ShownAvailability), next: Next }),
+    answer: 'A page of kitchens.',
+  },
+  query: z.strictObject({
+    group,
+    location: Id.optional().meta({ description: 'Only this location.' }),
+    integration: Id.optional().meta({ description: 'Only locations with this integration.' }),
+    state: oneOf(KITCHEN_STATES, 'Only kitchens in this state.').optional(),
+    ...paging(Id),
+  }),
+  async run({ pool, within }, { location, integration, state, cursor, limit }) {
+    const filter = { locations: within(location), integration, state };
+    const kitchens = await showAvailability(pool, filter, { after: cursor, limit });
+    return { kitchens, next: kitchens.length === limit ? (kitchens.at(-1)?.locationId ?? null) : null };
+  },
+  print: ({ kitchens }) =>
+    table(
+      kitchens.map(({ locationId, integration, ...kitchen }) => ({
+        location: locationId,
+        integration,
+        kitchen: availabilityInWords(kitchen),
+        since: time(kitchen.since),
+        reason: kitchen.reason,
+      })),
+      'No kitchens match.',
+    ),
+  command: {
+    name: 'location availability',
+    about: 'list which kitchens take orders now: open, busy, closed or unreachable',
+    options: [
+      { flags: '--location <id>', about: 'only this location' },
+      groupOption,
+      { flags: '--integration <name>', about: 'only locations with this integration' },
+      { flags: '--state <state>', about: 'only kitchens in this state', choices: KITCHEN_STATES },
+      ...pagingOptions('id'),
+    ],
+    examples: ['expediter location availability --state unreachable'],
+    rows: 'kitchens',
+  },
+});
+
+const show = operation({
+  id: 'showAvailability',
+  role: 'any',
+  of: 'location',
+  api: {
+    tag,
+    route: 'GET /locations/:locationId/availability',
+    summary: 'Whether the kitchen of a location takes orders now',
+    description: 'It is what the platform is told, at most a second old.',
+    output: ShownAvailability,
+    answer: 'Its availability.',
+  },
+  params: LocationParams,
+  run: async ({ pool }, { locationId }) => (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0],
+});
+
+const BUSY_MAX_MINUTES = 10_080;
+const BusyBody = z
+  .strictObject({
+    extraMinutes: z.int().min(1).max(720).meta({ description: 'The minutes that each order takes longer.' }),
+    minutes: z
+      .int()
+      .min(1)
+      .max(BUSY_MAX_MINUTES)
+      .optional()
+      .meta({ description: 'It ends automatically after these.' }),
+    until: When.optional().describe('It ends automatically at this time.'),
+    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+  })
+  .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
+    error: 'must not have both minutes and until',
+  })
+  .meta({ examples: [{ extraMinutes: 20, minutes: 60, reason: 'One cook is ill.' }] });
+
+const busy = operation({
+  id: 'makeBusy',
+  role: 'operator',
+  of: 'location',
+  does: 'make busy',
+  api: {
+    tag,
+    route: 'PUT /locations/:locationId/busy',
+    summary: 'Make a kitchen busy: each order takes longer',
+    description:
+      'Orders are still sent, with `extraMinutes` for the POS. The platform is told at once. Without `minutes` and ' +
+      '`until` it has no end. This replaces an earlier request, and what the POS reports.',
+    output: ShownAvailability,
+    answer: 'The availability of the kitchen, which may be closed or unreachable.',
+  },
+  params: LocationParams,
+  body: BusyBody,
+  async run({ pool, by, service, note }, { locationId, ...given }) {
+    const { until, extraMinutes } = given;
+    const now = service?.now() ?? new Date();
+    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
+    note(`${extraMinutes} minutes`);
+    return makeBusy(pool, locationId, { ...given, by: by.name });
+  },
+  print: kitchenInWords,
+  command: {
+    name: 'location busy',
+    about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
+    argument,
+    options: [
+      {
+        flags: '--extra-minutes <count>',
+        about: 'the minutes that each order takes longer',
+        required: true,
+        read: Number,
+      },
+      {
+        flags: '--for <duration>',
+        about: 'it ends automatically after this time, such as 30m or 2h, up to 7d',
+        read: readMinutes,
+        conflicts: 'until',
+      },
+      { flags: '--until <time>', about: 'it ends automatically at this time, such as 2027-01-31T18:00:00Z' },
+      { flags: '--reason <text>', about: 'why, for other operators' },
+    ],
+    examples: ['expediter location busy club-1 --extra-minutes 20 --for 1h --reason "One cook is ill"'],
+    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
+  },
+});
+
+const end = operation({
+  id: 'endBusy',
+  role: 'operator',
+  of: 'location',
+  does: 'end busy',
+  api: {
+    tag,
+    route: 'DELETE /locations/:locationId/busy',
+    summary: 'End the busy state of a kitchen',
+    description: 'It also ends what the POS reported. A pause stays.',
+    output: ShownAvailability,
+    answer: 'The availability of the kitchen.',
+  },
+  params: LocationParams,
+  run: async ({ pool }, { locationId }) => endBusy(pool, locationId),
+  print: kitchenInWords,
+  command: {
+    name: 'location end-busy',
+    about: 'end the busy state of a kitchen, also if its POS reported it',
+    argument,
+    examples: ['expediter location end-busy club-1'],
+  },
+});
+
+export const AVAILABILITY_OPERATIONS: readonly Operation[] = [list, show, busy, end];
+
+function kitchenInWords(shown: ShownAvailability): string {
+  return facts({
+    location: shown.locationId,
+    kitchen: availabilityInWords(shown),
+    since: time(shown.since),
+    reason: shown.reason,
+  });
+}

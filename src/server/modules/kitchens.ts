@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { settleKitchens } from '../../core/locations/settle-kitchens.ts';
+import { probeKitchens } from '../../core/locations/probe-kitchens.ts';
+import { publishKitchens } from '../../core/locations/publish-kitchens.ts';
+import { kitchenTopic } from '../pubsub/kitchen-topic.ts';
+import type { Orders } from './orders.ts';
+
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
+
+export type Kitchens = ReturnType<typeof kitchensModule>;
+
+/** Finds out whether kitchens take orders, and tells the platform. */
+export function kitchensModule(app: App, config: Config, { breaker }: Pick<Orders, 'breaker'>) {
+  const { database, observability, providers, pubsub, log } = app;
+  const { pool, clock } = database;
+  const { observe } = observability;
+  const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token } = config;
+  const publisher =
+    topic === undefined ? undefined : publishKitchens({ pool, publish: kitchenTopic(pubsub, topic), log });
+  const { silentLocations } = breaker;
+  return {
+    /** Undefined if the platform has no token. */
+    endpoint: token === undefined ? undefined : { pool, token, observe },
+    publisher: { name: 'kitchens', ...(publisher && { start: publisher.start, stop: publisher.stop }) },
+    async settle() {
+      const settled = await settleKitchens(pool);
+      for (const each of settled) observe({ what: 'kitchen', ...each });
+      if (settled.length > 0) publisher?.wake();
+    },
+    probe: async (stopping: AbortSignal) =>
+      probeKitchens({ ...providers, pool, now: clock.now, silentLocations }, { stopping }),
+  };
+}

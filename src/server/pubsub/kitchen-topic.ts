@@ -1,0 +1,31 @@
+import type { PublishAvailability } from '../../core/locations/publish-kitchens.ts';
+import type { PubsubConnection } from '../plugins/pubsub.ts';
+import { eventTopic } from './event-topic.ts';
+
+export const KITCHEN_EVENT_TYPE = 'expediter.kitchen.availability-changed.v1';
+/** The `$id` of docs/kitchen-availability.schema.json. */
+export const KITCHEN_SCHEMA = 'urn:expediter:kitchen-availability:v1';
+/** A sequence is at least the milliseconds since 1970, which have 13 digits until the year 2286. */
+const DIGITS = 13;
+
+/** The topic for the availability of kitchens. */
+export function kitchenTopic(connection: PubsubConnection, name: string): PublishAvailability {
+  const publish = eventTopic(connection, name);
+  return async (availability) =>
+    publish({
+      type: KITCHEN_EVENT_TYPE,
+      schema: KITCHEN_SCHEMA,
+      subject: availability.locationId,
+      sequence: availability.sequence,
+      digits: DIGITS,
+      // A repeat has the same time.
+      time: new Date(availability.sequence).toISOString(),
+      data: availability,
+      attributes: {
+        type: 'kitchenAvailabilityChanged',
+        locationId: availability.locationId,
+        state: availability.state,
+        sequence: String(availability.sequence),
+      },
+    });
+}

@@ -1,0 +1,293 @@
+/** A POS that does not answer is found by probes, and nothing else is called unreachable. Time is moved in the rows. */
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { credentialStore } from '../../../src/core/locations/credential-store.ts';
+import { readAvailability, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
+import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
+import { probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import { putLocation } from '../../../src/core/locations/put-location.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { createDatabase } from '../../support/create-database.ts';
+
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+const unprobed: Provider = {
+  integration: 'unprobed',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+};
+/** Its answer to a check. */
+let check: () => Promise<void>;
+let checks = 0;
+const probed: Provider = {
+  ...unprobed,
+  integration: 'probed',
+  async check() {
+    checks += 1;
+    await check();
+  },
+};
+const silent = async (): Promise<void> => {
+  throw new TryAgain('the connection was refused', { sent: false });
+};
+
+let pool: pg.Pool;
+let locationId: string;
+let silentLocations: { locationId: string }[];
+let nth = 0;
+const registry = new Map([
+  ['unprobed', unprobed],
+  ['probed', probed],
+]);
+const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
+});
+afterAll(() => pool.end());
+beforeEach(async () => {
+  nth += 1;
+  checks = 0;
+  check = silent;
+  silentLocations = [];
+  await pool.query('DELETE FROM placements');
+  await pool.query('DELETE FROM locations');
+  locationId = await add(`kitchen-${nth}`, 'probed');
+});
+
+async function add(id: string, integration: string): Promise<string> {
+  await putLocation(pool, rules, { locationId: id, integration, settings: {} });
+  // Its settings were stored long ago.
+  await pool.query(`UPDATE locations SET updated_at = now() - interval '1 d' WHERE location_id = $1`, [id]);
+  return id;
+}
+async function round(): Promise<string | undefined> {
+  const deps = {
+    pool,
+    registry,
+    decryptSettings: settingsDecrypter(rules),
+    now: () => new Date(),
+    credentialsFor: credentialStore(pool, keys),
+    posFetch: fetch,
+    silentLocations: () => silentLocations,
+  };
+  await probeKitchens(deps, { stopping: new AbortController().signal });
+  await settleKitchens(pool);
+  return (await readAvailability(pool, [locationId]))[0]?.state;
+}
+/** An order has been tried, with a call that ended some seconds ago. */
+async function tried(
+  call: { outcome: string; httpStatus?: number; cause?: string; state?: string },
+  secondsAgo = 1,
+): Promise<void> {
+  const id = `order-${nth}-${(await pool.query('SELECT FROM placements')).rowCount}`;
+  const { outcome, httpStatus = null, cause = 'pos_silent', state = 'waiting' } = call;
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, deadline_at, requested_at, attempts, cause, finished_at)
+       VALUES ($1, $2, $3, now() + interval '1 h', now() - make_interval(secs => $4), 1, $5, $8)
+     )
+     INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, http_status)
+     VALUES ($1, 1, 'createOrder', now() - make_interval(secs => $4), $6, $7)`,
+    [id, locationId, state, secondsAgo, { code: cause }, outcome, httpStatus, state === 'sent' ? new Date() : null],
+  );
+}
+/** Time passes: all that is known happened that much earlier. */
+const pass = (seconds: number): Promise<unknown> =>
+  pool.query(
+    `WITH a AS (UPDATE placement_attempts SET ended_at = ended_at - make_interval(secs => $1)),
+          s AS (UPDATE location_last_seen SET last_seen_at = last_seen_at - make_interval(secs => $1))
+     UPDATE kitchens SET probe_at = probe_at - make_interval(secs => $1), probed_at = probed_at - make_interval(secs => $1),
+       answered_at = answered_at - make_interval(secs => $1), unanswered_at = unanswered_at - make_interval(secs => $1),
+       unreachable_since = unreachable_since - make_interval(secs => $1)`,
+    [seconds],
+  );
+const webhookCame = (id: string, integration: string): Promise<unknown> =>
+  pool.query(
+    `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ($1, $2, now())
+     ON CONFLICT (location_id) DO UPDATE SET last_seen_at = now()`,
+    [id, integration],
+  );
+
+describe('a POS with a check', () => {
+  it('is unreachable after two probes without an answer, five seconds apart', async () => {
+    expect(await round()).toBe('open');
+    expect(checks).toBe(0);
+    await tried({ outcome: 'TryAgain' });
+    expect(await round()).toBe('open');
+    expect(await round()).toBe('open');
+    expect(checks).toBe(1);
+    await pass(5);
+    expect(await round()).toBe('unreachable');
+    expect(checks).toBe(2);
+  });
+
+  it('is probed every thirty seconds while it is unreachable, and its answer ends it', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await pass(5);
+    await round();
+    await pass(25);
+    expect(await round()).toBe('unreachable');
+    expect(checks).toBe(2);
+    await pass(5);
+    expect(await round()).toBe('unreachable');
+    expect(checks).toBe(3);
+    check = async () => {};
+    await pass(30);
+    expect(await round()).toBe('open');
+    // The call without an answer is older than this answer.
+    expect(await round()).toBe('open');
+    expect(checks).toBe(4);
+  });
+
+  it.each([
+    ['answers', async () => {}],
+    ['answers that we are not allowed', () => Promise.reject(new NeedsOperator('401', { httpStatus: 401 }))],
+    ['asks us to wait', () => Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429 }))],
+    ['is not asked because of our own limit', () => Promise.reject(new TryAgain('', { sent: false, retryAfterMs: 9 }))],
+    ['has a faulty provider', () => Promise.reject(new TypeError('undefined is not a function'))],
+  ])('is not unreachable if it %s', async (_, answer) => {
+    check = answer;
+    await tried({ outcome: 'TryAgain', httpStatus: 503 });
+    await round();
+    await pass(40);
+    await tried({ outcome: 'TryAgain', httpStatus: 503 });
+    expect(await round()).toBe('open');
+    expect(checks).toBe(2);
+  });
+
+  it('is not probed twice within thirty seconds because of an order that it answers with an error', async () => {
+    check = async () => {};
+    await tried({ outcome: 'TryAgain', httpStatus: 500 });
+    await round();
+    await pass(10);
+    await tried({ outcome: 'TryAgain', httpStatus: 500 });
+    await round();
+    await round();
+    expect(checks).toBe(1);
+    await pass(20);
+    await round();
+    expect(checks).toBe(2);
+  });
+
+  it('needs two probes again if it answered in between', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await webhookCame(locationId, 'probed');
+    await pass(5);
+    await tried({ outcome: 'TryAgain' }, 0);
+    expect(await round()).toBe('open');
+    expect(checks).toBe(2);
+  });
+
+  it.each(['a webhook', 'an answered call', 'other settings'])('is reachable again after %s', async (proof) => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await pass(5);
+    expect(await round()).toBe('unreachable');
+    if (proof === 'a webhook') await webhookCame(locationId, 'probed');
+    else if (proof === 'an answered call') await tried({ outcome: 'placed', state: 'sent' }, 0);
+    else await pool.query('UPDATE locations SET updated_at = now() WHERE location_id = $1', [locationId]);
+    expect(await round()).toBe('open');
+  });
+
+  it.each([
+    { outcome: 'placed' },
+    { outcome: 'NeedsOperator' },
+    { outcome: 'GiveUp', httpStatus: 400 },
+    { outcome: 'TryAgain', httpStatus: 429 },
+    { outcome: 'unknown' },
+    { outcome: 'TryAgain', cause: 'pos_busy' },
+    { outcome: 'TryAgain', state: 'held' },
+  ])('is not probed after a call that does not show silence: %o', async (call) => {
+    await tried(call);
+    await round();
+    expect(checks).toBe(0);
+  });
+
+  it('is probed if its vendor counts as down', async () => {
+    silentLocations = [{ locationId }];
+    await round();
+    expect(checks).toBe(1);
+  });
+
+  it('is probed if it does not report tickets of ten minutes ago while three others of its vendor do', async () => {
+    await pool.query(
+      `WITH p AS (
+         INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+         VALUES ('ticket', $1, 'sent', now(), now() - interval '630 s')
+       )
+       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)
+       VALUES ('ticket', 'K472', $1, 'probed', 'pickup', 10) ON CONFLICT (service_order_id) DO UPDATE SET location_id = $1`,
+      [locationId],
+    );
+    for (const other of ['a', 'b']) await webhookCame(await add(`${other}-${nth}`, 'probed'), 'probed');
+    await round();
+    expect(checks).toBe(0);
+    await webhookCame(await add(`c-${nth}`, 'probed'), 'probed');
+    await round();
+    expect(checks).toBe(1);
+  });
+
+  it('is probed by one of two processes', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await Promise.all([round(), round()]);
+    expect(checks).toBe(1);
+  });
+
+  it('of a removed location is probed no more', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
+    await pass(5);
+    expect(await round()).toBeUndefined();
+    expect(checks).toBe(1);
+  });
+
+  it('that is paused is closed, however silent', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await pass(5);
+    await pauseLocation(pool, locationId);
+    expect(await round()).toBe('closed');
+  });
+});
+
+describe('a POS without a check', () => {
+  beforeEach(async () => {
+    locationId = await add(`unprobed-${nth}`, 'unprobed');
+  });
+
+  it('is unreachable after two calls without an answer, ten seconds apart, for five minutes', async () => {
+    await tried({ outcome: 'TryAgain' }, 9);
+    await tried({ outcome: 'TryAgain' }, 1);
+    expect(await round()).toBe('open');
+    await tried({ outcome: 'TryAgain', httpStatus: 502 }, 12);
+    expect(await round()).toBe('unreachable');
+    await pass(290);
+    expect(await round()).toBe('unreachable');
+    await pass(10);
+    expect(await round()).toBe('open');
+  });
+
+  it('is reachable if a call in between was answered', async () => {
+    await tried({ outcome: 'TryAgain' }, 30);
+    await tried({ outcome: 'placed', state: 'sent' }, 20);
+    await tried({ outcome: 'TryAgain' }, 1);
+    expect(await round()).toBe('open');
+  });
+
+  it('is reachable again after an answered call', async () => {
+    await tried({ outcome: 'TryAgain' }, 30);
+    await tried({ outcome: 'TryAgain' }, 15);
+    expect(await round()).toBe('unreachable');
+    await tried({ outcome: 'placed', state: 'sent' }, 1);
+    expect(await round()).toBe('open');
+  });
+});

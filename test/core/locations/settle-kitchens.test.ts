@@ -1,0 +1,291 @@
+/** What is said of a kitchen becomes one availability, and the latest one is published, in order. */
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Availability } from '../../../src/core/domain/availability.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
+import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
+import {
+  endBusy,
+  makeBusy,
+  readAvailability,
+  settleKitchens,
+  showAvailability,
+} from '../../../src/core/locations/settle-kitchens.ts';
+import { findLocation, pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { putLocation } from '../../../src/core/locations/put-location.ts';
+import { publishKitchens } from '../../../src/core/locations/publish-kitchens.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';
+import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { until } from '../../support/until.ts';
+
+const HOUR_MS = 3_600_000;
+const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
+const acme: Provider = {
+  integration: 'acme',
+  settings: z.object({}),
+  deduplicates: true,
+  createOrder: async () => ({}),
+  translateWebhook: () => [],
+};
+let pool: pg.Pool;
+let locationId: string;
+let nth = 0;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 6 });
+});
+afterAll(() => pool.end());
+beforeEach(async () => {
+  nth += 1;
+  locationId = `kitchen-${nth}`;
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'sealed')`, [
+    locationId,
+  ]);
+});
+
+const inAnHour = (): Date => new Date(Date.now() + HOUR_MS);
+/** The POS reports. @param at when the webhook came */
+async function report(kitchen: KitchenReport, at = new Date()): Promise<unknown> {
+  const webhook = {
+    id: uuidV7(),
+    locationId,
+    integration: 'acme',
+    receivedAt: at,
+    headers: {},
+    body: Buffer.from('{}'),
+    truncated: false,
+    events: [] as const,
+    kitchen,
+  };
+  return (await withClient(pool, (client) => applyWebhooks(client, [webhook]))).webhooks[0];
+}
+async function now(): Promise<Availability> {
+  const [availability] = await readAvailability(pool, [locationId]);
+  if (availability === undefined) throw new Error('no such location');
+  return availability;
+}
+async function settled(): Promise<Availability> {
+  await settleKitchens(pool);
+  return now();
+}
+const silence = (): Promise<unknown> =>
+  pool.query(
+    `INSERT INTO kitchens AS k (location_id, since, unreachable_since) VALUES ($1, now(), now())
+     ON CONFLICT (location_id) DO UPDATE SET unreachable_since = now()`,
+    [locationId],
+  );
+
+describe('a kitchen', () => {
+  it('is open until somebody says otherwise, and has no row', async () => {
+    expect(await settled()).toMatchObject({ state: 'open', source: 'inferred', until: null, sequence: 0 });
+    expect((await pool.query('SELECT FROM kitchens WHERE location_id = $1', [locationId])).rowCount).toBe(0);
+  });
+
+  it('is busy as its POS reports, with its end and its minutes', async () => {
+    const end = inAnHour();
+    expect(await report({ state: 'busy', until: end, extraMinutes: 20 })).toBe('applied');
+    const busy = await settled();
+    expect(busy).toMatchObject({ state: 'busy', source: 'pos', extraMinutes: 20 });
+    expect(Date.parse(busy.until ?? '')).toBe(end.getTime());
+    expect(await findLocation(pool, locationId)).toMatchObject({ extraMinutes: 20, paused: false });
+  });
+
+  it.each(['open', 'closed'] as const)('is no longer busy when its POS reports that it is %s', async (state) => {
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    await settled();
+    await report(state === 'open' ? { state } : { state, until: inAnHour() });
+    expect(await settled()).toMatchObject({ state, source: 'pos', extraMinutes: null });
+    expect(await findLocation(pool, locationId)).toMatchObject({ extraMinutes: null });
+  });
+
+  it('keeps what the newest report said', async () => {
+    const before = new Date(Date.now() - 1_000);
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    expect(await report({ state: 'busy', until: inAnHour(), extraMinutes: 5 }, before)).toBe('stale');
+    expect(await report({ state: 'busy', until: new Date(Date.now() - 1) })).toBe('stale');
+    expect(await settled()).toMatchObject({ extraMinutes: 20 });
+  });
+
+  it('opens by itself when its time is over, and has the source of what ended', async () => {
+    await report({ state: 'busy', until: inAnHour() });
+    const busy = await settled();
+    expect(busy).toMatchObject({ state: 'busy', extraMinutes: null });
+    await pool.query('UPDATE locations SET pos_busy_until = now() WHERE location_id = $1', [locationId]);
+    const open = await settled();
+    expect(open).toMatchObject({ state: 'open', source: 'pos', until: null });
+    expect(open.sequence).toBeGreaterThan(busy.sequence);
+    expect(Date.parse(open.since)).toBeGreaterThan(Date.parse(busy.since));
+  });
+
+  it('is closed rather than unreachable, unreachable rather than busy, busy rather than open', async () => {
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    expect(await settled()).toMatchObject({ state: 'busy' });
+    await silence();
+    expect(await settled()).toMatchObject({ state: 'unreachable', source: 'inferred', until: null });
+    await pauseLocation(pool, locationId, { by: 'Anna', minutes: 30 });
+    expect(await settled()).toMatchObject({ state: 'closed', source: 'operator', until: expect.any(String) });
+    await resumeLocation(pool, locationId);
+    expect(await settled()).toMatchObject({ state: 'unreachable', source: 'inferred' });
+    await pool.query('UPDATE kitchens SET unreachable_since = NULL WHERE location_id = $1', [locationId]);
+    // Who resumes a location says that it is not busy either.
+    expect(await settled()).toMatchObject({ state: 'open', source: 'inferred' });
+  });
+
+  it('is busy as an operator says, whatever its POS reports, until the operator ends it', async () => {
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    const about = { extraMinutes: 45, by: 'Anna', reason: 'One cook is ill' };
+    expect(await makeBusy(pool, locationId, about)).toMatchObject({
+      state: 'busy',
+      source: 'operator',
+      until: null,
+      ...about,
+    });
+    await report({ state: 'open' });
+    expect(await settled()).toMatchObject({ state: 'busy', extraMinutes: 45 });
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    expect(await endBusy(pool, locationId)).toMatchObject({ state: 'open', source: 'operator', by: null });
+    expect(await makeBusy(pool, 'nowhere', about)).toBeUndefined();
+  });
+
+  it('is no longer what its previous POS reported when it moves to another POS', async () => {
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    await settled();
+    const registry = new Map([['other', { ...acme, integration: 'other' }]]);
+    await putLocation(
+      pool,
+      { registry, keys, publicUrl: undefined, allowedHosts },
+      { locationId, integration: 'other', settings: {} },
+    );
+    expect(await settled()).toMatchObject({ state: 'open', integration: 'other' });
+  });
+
+  it('is written by one process at a time, and only if it changed', async () => {
+    await report({ state: 'closed', until: inAnHour() });
+    await inTransaction(pool, async (client) => {
+      await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
+      expect(await settleKitchens(pool)).toEqual([]);
+    });
+    expect((await settleKitchens(pool)).map((each) => each.locationId)).toContain(locationId);
+    expect(await settleKitchens(pool)).toEqual([]);
+  });
+
+  it('gets a higher number even if its location was removed and created again', async () => {
+    await report({ state: 'closed', until: inAnHour() });
+    const { sequence } = await settled();
+    await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
+    await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'sealed')`, [
+      locationId,
+    ]);
+    await report({ state: 'closed', until: inAnHour() });
+    expect((await settled()).sequence).toBeGreaterThan(sequence);
+  });
+
+  it('is listed by its integration and its state, page by page', async () => {
+    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    const list = async (state: Availability['state'], after?: string): Promise<string[]> =>
+      (await showAvailability(pool, { integration: 'acme', state }, { after, limit: 2 })).map(
+        (each) => each.locationId,
+      );
+    const open = await list('open');
+    expect(open).toHaveLength(2);
+    expect(open).not.toContain(locationId);
+    expect(await list('open', open.at(-1))).not.toContain(open[0]);
+    expect(await list('busy')).toContain(locationId);
+  });
+});
+
+describe('publishing', () => {
+  const published: Availability[] = [];
+  const failures: object[] = [];
+  let answer: (availability: Availability) => Promise<void> = async () => {};
+  const publisher = (): ReturnType<typeof publishKitchens> =>
+    publishKitchens({
+      pool,
+      async publish(availability) {
+        published.push(availability);
+        await answer(availability);
+      },
+      log: { error: (about) => void failures.push(about) },
+    });
+  const ofThis = (): Availability[] => published.filter((each) => each.locationId === locationId);
+  const row = async (): Promise<{ failures: number; isDone: boolean; waits: boolean }> => {
+    const { rows } = await pool.query<{ failures: number; isDone: boolean; waits: boolean }>(
+      `SELECT failures, published_sequence = sequence AS "isDone", lease_until > now() AS waits
+       FROM kitchens WHERE location_id = $1`,
+      [locationId],
+    );
+    if (rows[0] === undefined) throw new Error('no row');
+    return rows[0];
+  };
+
+  it('tells the latest state once, as it can be read', async () => {
+    await report({ state: 'closed', until: inAnHour() });
+    await settled();
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    const busy = await settled();
+    const one = publisher();
+    one.start();
+    await until(async () => (await row()).isDone);
+    await one.stop();
+    expect(ofThis()).toEqual([busy]);
+  });
+
+  it('of one kitchen is never done twice at a time: what changes meanwhile is told next', async () => {
+    const first = Promise.withResolvers<void>();
+    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    answer = async ({ locationId: of }) => (of === locationId ? first.promise : undefined);
+    const both = [publisher(), publisher()];
+    for (const each of both) each.start();
+    await until(() => ofThis().length === 1);
+    await makeBusy(pool, locationId, { extraMinutes: 30, by: 'Anna' });
+    // Another kitchen, which both may tell, passes it.
+    await pool.query(
+      `WITH l AS (INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'x') RETURNING location_id)
+       INSERT INTO kitchens (location_id, since, sequence) SELECT location_id, now(), 1 FROM l`,
+      [`${locationId}-other`],
+    );
+    await until(() => published.some((each) => each.locationId === `${locationId}-other`));
+    expect(ofThis()).toHaveLength(1);
+    answer = async () => {};
+    first.resolve();
+    await until(() => ofThis().length === 2);
+    await until(async () => (await row()).isDone);
+    await Promise.all(both.map((each) => each.stop()));
+    expect(ofThis().map((each) => each.extraMinutes)).toEqual([10, 30]);
+  });
+
+  it('is tried again later if the topic refuses it', async () => {
+    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    answer = async () => {
+      throw new Error('no topic');
+    };
+    const one = publisher();
+    one.start();
+    await until(async () => (await row()).failures > 0);
+    expect(await row()).toMatchObject({ isDone: false, waits: true });
+    expect(failures).toContainEqual(expect.objectContaining({ locationId }));
+    answer = async () => {};
+    await pool.query('UPDATE kitchens SET lease_until = now() WHERE location_id = $1', [locationId]);
+    await until(async () => (await row()).isDone);
+    await one.stop();
+    expect(await row()).toMatchObject({ failures: 0 });
+  });
+
+  it('of a process that lost its lease records nothing', async () => {
+    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    const slow = Promise.withResolvers<void>();
+    answer = () => slow.promise;
+    const one = publisher();
+    one.start();
+    await until(() => ofThis().length === 1);
+    await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
+    slow.resolve();
+    await one.stop();
+    expect(await row()).toMatchObject({ isDone: false });
+  });
+});
