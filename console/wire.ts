@@ -86,6 +86,7 @@ export type ShownProvider = Answer<typeof settings.ShownProvider>;
 export type PlacedTest = Answer<typeof testOrders.PlacedTest>;
 export type IssuedToken = Answer<typeof tokens.IssuedToken>;
 export type RevokedToken = Answer<typeof tokens.RevokedToken>;
+export type Kitchen = ListedLocation['kitchen'];
 export type PausedLocation = Answer<typeof pause.PausedLocation>;
 
 export type Role = operators.Role;

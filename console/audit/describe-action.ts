@@ -19,6 +19,8 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   check: ['tested the connection', 'test a connection'],
   pause: ['paused the location', 'pause a location'],
   resume: ['resumed the location', 'resume a location'],
+  'make busy': ['made the kitchen busy', 'make a kitchen busy'],
+  'end busy': ['ended the busy state of the kitchen', 'end the busy state of a kitchen'],
   put: ['saved the location', 'save a location'],
   change: ['changed the location', 'change a location'],
   'test order': ['placed a test order', 'place a test order'],

@@ -20,6 +20,7 @@ import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
 import { connectionTone } from './assess-location.ts';
 import { ContactLine } from './contact-line.tsx';
+import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import { LastSeen } from './locations-page.tsx';
 import './locations.css';
@@ -155,6 +156,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
       <div class="page-head">
         <h2 id="location-now">Now</h2>
         <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
+          {pausedAt === null && <BusyOrNot location={location} onDone={onDone} />}
           <PauseOrResume location={location} onDone={onDone} />
         </WithRole>
       </div>
@@ -162,6 +164,10 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         <dt>Orders</dt>
         <dd>
           <Orders location={location} />
+        </dd>
+        <dt>Kitchen, as the platform is told</dt>
+        <dd>
+          <KitchenNow kitchen={location.kitchen} />
         </dd>
         <dt>Last webhook</dt>
         <dd>

@@ -18,6 +18,7 @@ import type { ListedLocation, ListedLocations } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { findLocations, integrationsOf } from './find-locations.ts';
 import { silence } from './assess-location.ts';
+import { KITCHEN_TONES, kitchenInShort } from './kitchen.ts';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
 import './locations.css';
 import { PauseDialog, ResumeDialog } from './pause-dialog.tsx';
@@ -159,10 +160,14 @@ function List({ all, onDone }: { all: readonly ListedLocation[]; onDone: () => v
   );
 }
 
-/** Says why orders wait. */
+/** Says why orders wait or take longer. */
 function NotTaking({ location }: { location: ListedLocation }) {
   const state = stateOfOrders(location);
-  if (state === 'taking orders') return null;
+  const { kitchen } = location;
+  if (state === 'taking orders') {
+    if (kitchen.state === 'open') return null;
+    return <Badge tone={KITCHEN_TONES[kitchen.state]}>{kitchenInShort(kitchen)}</Badge>;
+  }
   return <Badge tone="warn">{state === 'paused' ? `paused by ${pausedBy(location)}` : state}</Badge>;
 }
 

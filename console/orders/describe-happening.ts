@@ -120,13 +120,20 @@ const CALLS: Record<Call['call'], string> = {
   cancelOrder: 'The cancellation is sent to the POS',
 };
 
-function callBegan({ attempt, call }: Call, { attempts, placement }: ShownOrder): StoryLine {
+function callBegan(
+  { attempt, call, extraMinutes }: Partial<Call> & Pick<Call, 'attempt' | 'call'>,
+  { attempts, placement }: ShownOrder,
+): StoryLine {
   const isOpen = attempts.some((each) => each.attempt === attempt && each.endedAt === null);
   const silence = placement.underWay ? 'no answer yet' : 'no answer was recorded: the process may have died';
   return {
     sentence: CALLS[call],
     tone: isOpen ? 'busy' : 'plain',
-    more: [`attempt ${attempt}`, ...(isOpen ? [silence] : [])],
+    more: [
+      `attempt ${attempt}`,
+      ...(extraMinutes ? [`The kitchen was busy: ${extraMinutes} minutes were added`] : []),
+      ...(isOpen ? [silence] : []),
+    ],
   };
 }
 

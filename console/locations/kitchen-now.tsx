@@ -1,0 +1,112 @@
+import { useState } from 'preact/hooks';
+import { ask } from '../api.ts';
+import { announce } from '../parts/announce.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Choice } from '../parts/choice.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { Time } from '../parts/time.tsx';
+import type { Kitchen, ListedLocation } from '../wire.ts';
+import { EXTRA_MINUTES, KITCHEN_TONES, kitchenInShort, saidBy } from './kitchen.ts';
+import './locations.css';
+import { PAUSES, pauseOf } from './pause.ts';
+
+/** Whether the kitchen takes orders, since when, and who said it. */
+export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
+  const { state, since, until, reason, sequence } = kitchen;
+  return (
+    <>
+      <Badge tone={KITCHEN_TONES[state]}>{kitchenInShort(kitchen)}</Badge>
+      {sequence > 0 && (
+        <>
+          {' '}
+          since <Time at={since} />, {saidBy(kitchen)}
+        </>
+      )}
+      {until !== null && (
+        <>
+          , until <Time at={until} />
+        </>
+      )}
+      {reason !== null && `: ${reason}`}
+    </>
+  );
+}
+
+/** Makes a kitchen busy, or ends that. */
+export function BusyOrNot({
+  location,
+  onDone,
+}: {
+  location: Pick<ListedLocation, 'locationId' | 'timeZone' | 'kitchen'>;
+  onDone: () => void;
+}) {
+  const [isChosen, setChosen] = useState(false);
+  const isBusy = location.kitchen.state === 'busy';
+  const shared = { location, onDone, onClose: () => setChosen(false) };
+  return (
+    <>
+      <button type="button" onClick={() => setChosen(true)}>
+        {isBusy ? 'End busy …' : 'Busy …'}
+      </button>
+      {isChosen && <BusyDialog {...shared} isBusy={isBusy} />}
+    </>
+  );
+}
+
+function BusyDialog({
+  location,
+  isBusy,
+  onDone,
+  onClose,
+}: {
+  location: Pick<ListedLocation, 'locationId' | 'timeZone'>;
+  isBusy: boolean;
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  const { locationId } = location;
+  const [extra, setExtra] = useState('20');
+  const [length, setLength] = useState('30');
+  const path = `/locations/${encodeURIComponent(locationId)}/busy`;
+  const change = async (): Promise<void> => {
+    if (isBusy) await ask<Kitchen>('DELETE', path);
+    else {
+      const body = { extraMinutes: Number(extra), ...pauseOf(length, '', location, Date.now()) };
+      await ask<Kitchen>('PUT', path, { body });
+    }
+    onDone();
+    announce(`${locationId}: ${isBusy ? 'no longer busy' : 'busy'}`);
+  };
+  return (
+    <Confirm
+      title={isBusy ? `End the busy state of ${locationId}?` : `Make the kitchen of ${locationId} busy?`}
+      action={isBusy ? 'End busy' : 'Make busy'}
+      onConfirm={change}
+      onClose={onClose}
+    >
+      {isBusy ? (
+        <p>The platform is told that orders take their usual time again.</p>
+      ) : (
+        <>
+          <p>Orders are still sent to the POS. The platform is told that each one takes longer.</p>
+          <div class="pause">
+            <Choice
+              id="busy-extra"
+              label="Each order takes longer by"
+              value={extra}
+              options={EXTRA_MINUTES.map((minutes) => [minutes, `${minutes} minutes`] as const)}
+              onChoose={setExtra}
+            />
+            <Choice
+              id="busy-length"
+              label="How long"
+              value={length}
+              options={PAUSES.map(([value, name]) => [value, value === '' ? 'until somebody ends it' : name] as const)}
+              onChoose={setLength}
+            />
+          </div>
+        </>
+      )}
+    </Confirm>
+  );
+}
