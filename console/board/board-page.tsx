@@ -14,7 +14,7 @@ import { connection, followBoard } from './follow-board.ts';
 import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
-import { isClosed, isSnoozed } from './needs-of.ts';
+import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
 export function BoardPage() {

@@ -1,4 +1,5 @@
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
+import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
@@ -179,17 +180,6 @@ function withCases({ isSettled, ...group }: Listed, cases: ReadonlyMap<string, B
     list.push(its?.holder ? { ...need, holder: its.holder } : need);
   }
   return { ...group, needs, hidden, count: group.count - sum(hidden) };
-}
-
-/** Whether the problem was snoozed. A later problem of an order is new. A location's problems go on. */
-export function isSnoozed(its: BoardCase | undefined, since: number, now: number): boolean {
-  if (its === undefined || its.snoozedUntil === null || Date.parse(its.snoozedUntil) <= now) return false;
-  return its.kind === 'location' || its.snoozedAt === null || since <= Date.parse(its.snoozedAt);
-}
-
-/** Whether the case was closed after the problem appeared. A later problem is a new one. */
-export function isClosed(its: BoardCase | undefined, since: number): boolean {
-  return typeof its?.closedAt === 'string' && Date.parse(its.closedAt) >= since;
 }
 
 function sum(counted: readonly { count: number }[]): number {

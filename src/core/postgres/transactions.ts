@@ -76,6 +76,7 @@ export const LOCK_DELETE_AUDIT = 7_316;
 export const LOCK_DELETE_LINKS = 7_318;
 export const LOCK_KITCHENS = 7_319;
 export const LOCK_SUSPECTS = 7_320;
+export const LOCK_ATTENTION = 7_321;
 /** Taken together with the id of a location that is about to be created. */
 export const LOCK_CREATE_LOCATION = 7_317;
 

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { Instant } from './order.ts';
+
+export const ATTENTION_KINDS = [
+  'in_doubt',
+  'cancel_by_phone',
+  'failed',
+  'conflict',
+  'changed',
+  'held',
+  'silent',
+  'dropped',
+  'unnotified',
+] as const;
+export type AttentionKind = (typeof ATTENTION_KINDS)[number];
+
+/** Something that needs a person. `docs/attention-event.schema.json` is generated from this. */
+export const AttentionEvent = z
+  .object({
+    id: z.string().meta({ description: 'The same in all events of one need: its kind, and what it is about.' }),
+    kind: z.enum(ATTENTION_KINDS).meta({
+      description:
+        '`in_doubt`, `cancel_by_phone`, `conflict` and `changed` are about one order. `failed`, `held`, `silent` and ' +
+        '`dropped` are about a location. `unnotified`: the status topic does not accept messages.',
+    }),
+    sentence: z.string().meta({ description: 'What is wrong and what to do, for a chat or a pager.' }),
+    serviceOrderId: z.string().nullable(),
+    callOutCode: z.string().nullable(),
+    locationId: z.string().nullable(),
+    integration: z.string().nullable(),
+    count: z.int().meta({ description: 'Number of orders or webhooks.' }),
+    holder: z.string().nullable().meta({ description: 'The operator who takes care of it. Null for nobody.' }),
+    openedAt: Instant,
+    closedAt: Instant.nullable().meta({ description: 'When it needed nobody any more.' }),
+    reminders: z.int().meta({ description: 'How often it was told again, because nobody took it.' }),
+    url: z.url().nullable().meta({ description: 'Its page in the console. Null if CONSOLE_URL is not set.' }),
+    sequence: z.int().meta({
+      description: 'Counts the events of one need. Numbers may be skipped. Drop an event that is not above your last.',
+    }),
+  })
+  .meta({
+    id: 'AttentionEvent',
+    title: 'Attention event',
+    description:
+      'Something needs a person, has changed, or needs nobody any more: `expediter.attention.opened.v1`, `.updated.v1` and ' +
+      '`.closed.v1`. If a need changes faster than it is told, only its latest state is told. Fields and kinds may be added.',
+  });
+export type AttentionEvent = z.infer<typeof AttentionEvent>;

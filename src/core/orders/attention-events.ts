@@ -1,0 +1,192 @@
+import type { Pool } from 'pg';
+import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
+import { isClosed, isSnoozed } from '../domain/settled-case.ts';
+import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
+import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { sampleAttention, sumUnnotified, type SampledAttention } from './sample-attention.ts';
+
+/** Minutes after which a need that nobody has taken is told again, and at most how often. */
+const REMIND = { everyMin: 15, most: 8 };
+/** A need whose count changed is told again after this time at the earliest. */
+const UPDATE_S = 60;
+const NEEDS_READ = 2_000;
+
+/** A need, before needs of one location are counted together. Times in RFC 3339. */
+type Need = Pick<AttentionEvent, 'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration'> & {
+  since: string;
+  count?: number;
+};
+type Item = Pick<
+  AttentionEvent,
+  'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration' | 'count' | 'holder'
+> & {
+  key: string;
+};
+
+const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
+/** Only an answer ends these, so they are never hidden. */
+const URGENT: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone']);
+/** Closing the case settles these. */
+const SETTLED: ReadonlySet<AttentionKind> = new Set(['conflict', 'failed', 'changed']);
+
+const need = (kind: AttentionKind, since: string): string => `json_build_object('kind', '${kind}',
+  'serviceOrderId', p.service_order_id, 'callOutCode', o.call_out_code, 'locationId', p.location_id,
+  'integration', o.integration, 'since', ${since})`;
+const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration FROM orders
+  WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true`;
+
+const FIND = `
+  (SELECT ${need('in_doubt', 'p.signalled_at')} AS need FROM placements p ${ORDER}
+   WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
+  UNION ALL
+  (SELECT ${need('cancel_by_phone', 'c.requested_at')} FROM cancellations c
+   CROSS JOIN LATERAL (SELECT c.service_order_id, c.location_id) AS p ${ORDER}
+   WHERE ${CANCEL_FOR_OPERATOR} ORDER BY c.requested_at DESC LIMIT ${NEEDS_READ})
+  UNION ALL
+  (SELECT ${need('held', 'p.signalled_at')} FROM placements p ${ORDER}
+   WHERE p.state = 'held' AND ${HELD_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
+  UNION ALL
+  (SELECT ${need('failed', 'p.finished_at')} FROM placements p ${ORDER}
+   WHERE p.state = 'failed' AND p.finished_at > now() - interval '24 h' ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
+
+/**
+ * Compares what needs a person with what was told, and records what opened, changed and closed. One process at a time
+ * does this. A need that closes before it was told is not told.
+ * @returns whether there is something to publish
+ */
+export async function recordAttention(pool: Pool): Promise<boolean> {
+  const sample = await sampleAttention(pool);
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_ATTENTION))) return false;
+    const { rows } = await client.query<{ need: Need }>(FIND);
+    const items = itemsOf([...rows.map((row) => row.need), ...needsIn(sample)], sample.cases, Date.now());
+    const { rowCount } = await client.query(RECORD, [JSON.stringify(items)]);
+    return rowCount !== 0;
+  });
+}
+
+function needsIn({ conflicts, changed, silent, dropped, unnotified }: SampledAttention): Need[] {
+  const none = { serviceOrderId: null, callOutCode: null, locationId: null, integration: null };
+  const late = sumUnnotified(unnotified);
+  return [
+    ...conflicts.map((each): Need => ({ ...none, ...each, kind: 'conflict', since: each.recordedAt })),
+    ...changed.map((each): Need => ({ ...none, ...each, kind: 'changed', since: each.seenAt })),
+    ...silent.map((each): Need => ({ ...none, ...each, kind: 'silent', since: each.oldestSentAt, count: each.sent })),
+    ...dropped.map((each): Need => ({ ...none, ...each, kind: 'dropped', since: each.lastReceivedAt })),
+    ...(late === null
+      ? []
+      : [{ ...none, kind: 'unnotified' as const, since: late.oldestAppliedAt, count: late.orders }]),
+  ];
+}
+
+/** Leaves out what is snoozed or settled, and counts the needs of a location together. @param now milliseconds */
+export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases'], now: number): Item[] {
+  const byId = new Map(cases.map((each) => [`${each.kind} ${each.id}`, each]));
+  const items = new Map<string, Item>();
+  for (const { kind, since, count = 1, serviceOrderId, callOutCode, locationId, integration } of needs) {
+    const ofOrder = serviceOrderId === null ? undefined : byId.get(`order ${serviceOrderId}`);
+    const ofLocation = locationId === null ? undefined : byId.get(`location ${locationId}`);
+    const its = serviceOrderId === null ? ofLocation : ofOrder;
+    const at = Date.parse(since);
+    if (!URGENT.has(kind) && isSnoozed(its, at, now)) continue;
+    if (SETTLED.has(kind) && isClosed(its, at)) continue;
+    const isOne = OF_ORDER.has(kind);
+    const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
+    const known = items.get(key);
+    const holder = its?.holder ?? null;
+    if (known === undefined) {
+      const order = isOne ? { serviceOrderId, callOutCode } : { serviceOrderId: null, callOutCode: null };
+      items.set(key, { key, kind, ...order, locationId, integration, count, holder });
+    } else {
+      known.count += isOne ? 0 : count;
+      // A location's orders are taken if somebody has each of them.
+      if (holder === null) known.holder = null;
+    }
+  }
+  return [...items.values()];
+}
+
+const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
+  OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_S} s'`;
+const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMIND.most}
+  AND a.told_at < now() - interval '${REMIND.everyMin} min'`;
+
+/** The new, changed and ended needs, from a JSON array of items. */
+const RECORD = `
+  WITH i AS MATERIALIZED (
+    SELECT item ->> 'key' AS item_key, item ->> 'kind' AS kind, item - 'key' AS about FROM jsonb_array_elements($1::jsonb) AS item
+  ), opened AS (
+    INSERT INTO attention_items AS a (item_key, kind, about) SELECT item_key, kind, about FROM i
+    ON CONFLICT (item_key) DO UPDATE
+    SET about = excluded.about, opened_at = now(), told_at = now(), closed_at = NULL, reminders = 0,
+        sequence = a.sequence + 1,
+        -- Its end was not told yet, so it goes on.
+        event = CASE WHEN a.published_sequence = a.sequence THEN 'opened' ELSE 'updated' END
+    WHERE a.closed_at IS NOT NULL
+    RETURNING item_key
+  ), updated AS (
+    UPDATE attention_items a
+    SET about = i.about, told_at = now(), sequence = a.sequence + 1,
+        reminders = a.reminders + CASE WHEN ${REMINDED} THEN 1 ELSE 0 END,
+        event = CASE WHEN a.event = 'opened' AND a.published_sequence < a.sequence THEN 'opened' ELSE 'updated' END
+    FROM i WHERE a.item_key = i.item_key AND a.closed_at IS NULL AND (${CHANGED} OR ${REMINDED})
+    RETURNING a.item_key
+  ), closed AS (
+    UPDATE attention_items a
+    SET closed_at = now(), told_at = now(), event = 'closed', sequence = a.sequence + 1,
+        published_sequence = CASE WHEN a.event = 'opened' AND a.published_sequence < a.sequence AND a.lease_until IS NULL
+                                  THEN a.sequence + 1 ELSE a.published_sequence END
+    WHERE a.closed_at IS NULL AND NOT EXISTS (SELECT FROM i WHERE i.item_key = a.item_key)
+    RETURNING a.item_key
+  ), forgotten AS (
+    DELETE FROM attention_items WHERE closed_at < now() - interval '7 d' AND published_sequence = sequence
+  )
+  SELECT FROM opened UNION ALL SELECT FROM updated UNION ALL SELECT FROM closed`;
+
+/** SQL of an event from a row `k` of `attention_items`, see `publishRows`. Its sentence and URL are added later. */
+export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'toldAt', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
+  'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about AS row`;
+
+export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url'> & {
+  event: 'opened' | 'updated' | 'closed';
+  toldAt: string;
+};
+
+const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> = {
+  in_doubt: ({ callOutCode, locationId }) =>
+    `Is order ${callOutCode} at the POS of ${locationId}? We do not send it twice.`,
+  cancel_by_phone: ({ callOutCode, locationId }) => `Cancel order ${callOutCode} at ${locationId} by phone.`,
+  conflict: ({ callOutCode, locationId }) =>
+    `The POS of ${locationId} contradicts what the member of order ${callOutCode} was told. Check the order at the POS.`,
+  changed: ({ callOutCode, locationId }) =>
+    `Order ${callOutCode} changed after it was sent to ${locationId}. The ticket is unchanged. Tell the restaurant.`,
+  failed: ({ count, locationId }) =>
+    `${orders(count)} of ${locationId ?? 'no location'} failed today. Call the members if necessary.`,
+  held: ({ count, locationId }) =>
+    `${orders(count)} of ${locationId ?? 'no location'} on hold: something has to be fixed.`,
+  silent: ({ count, locationId }) =>
+    `${locationId} has ${count} tickets and has sent nothing since. Call the restaurant.`,
+  dropped: ({ count, locationId }) =>
+    `${count} webhooks of ${locationId} were dropped. Fix the reason, then replay them.`,
+  unnotified: ({ count }) => `Members of ${orders(count)} are not notified: the status topic does not accept messages.`,
+};
+const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'orders'}`;
+
+/** @param consoleUrl the base URL of the console */
+export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined): AttentionEvent {
+  const { event, toldAt: _toldAt, ...about } = row;
+  const { kind, serviceOrderId, locationId, reminders } = about;
+  const page =
+    serviceOrderId === null
+      ? locationId === null
+        ? ''
+        : `locations/${encodeURIComponent(locationId)}`
+      : `orders/${encodeURIComponent(serviceOrderId)}`;
+  const again = reminders > 0 ? 'Nobody has taken it yet: ' : '';
+  const sentence = event === 'closed' ? 'This needs nobody any more: ' : again;
+  return {
+    ...about,
+    sentence: `${sentence}${SENTENCES[kind](row)}`,
+    url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
+  };
+}

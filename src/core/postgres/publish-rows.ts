@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Log } from '../domain/log.ts';
+import { backoff, workLoop, type WorkLoop } from './loops.ts';
+
+const UNDER_WAY = 20;
+const POLL_MS = 500;
+const BACKOFF = { firstMs: 200, mostMs: 30_000, jitter: 0.5 };
+
+/** A row to publish, with its key and its sequence. */
+type Due<Row> = { row: Row; key: string; sequence: string; failures: number; leaseId: string };
+
+/**
+ * Publishes rows that are their own outbox: those whose `sequence` is above `published_sequence`. Only the latest state of
+ * a row is published, and one message of a row at a time, so their order holds. A message is recorded after it is
+ * published, so a crash in between repeats it.
+ * @param about.table a table with the columns `sequence`, `published_sequence`, `lease_id`, `lease_until` and `failures`
+ * @param about.row SQL of a row's JSON from the claimed rows `k`, with its FROM clause
+ * @param about.leaseS longer than `publish` may take
+ */
+export function publishRows<Row>(about: {
+  pool: Pool;
+  table: string;
+  key: string;
+  row: string;
+  leaseS: number;
+  publish: (row: Row) => Promise<unknown>;
+  log: Pick<Log, 'error'>;
+}): WorkLoop {
+  const { pool, table, key, row, leaseS, publish, log } = about;
+  const claim = async (limit: number): Promise<Due<Row>[]> => {
+    const { rows } = await pool.query<Due<Row>>({
+      name: `claim ${table}`,
+      text: `
+        WITH due AS (
+          SELECT ${key} FROM ${table}
+          WHERE published_sequence < sequence AND (lease_until IS NULL OR lease_until < now())
+          ORDER BY sequence LIMIT $1 FOR UPDATE SKIP LOCKED
+        ), k AS (
+          UPDATE ${table} SET lease_id = $2, lease_until = now() + make_interval(secs => ${leaseS})
+          WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM due))
+          RETURNING *
+        )
+        SELECT ${row}, k.${key} AS key, k.sequence, k.failures, k.lease_id AS "leaseId" FROM k`,
+      values: [limit, randomUUID()],
+    });
+    return rows;
+  };
+  const publishOne = async ({ row: latest, key: id, sequence, failures, leaseId }: Due<Row>): Promise<void> => {
+    try {
+      await publish(latest);
+    } catch (error) {
+      await pool.query(
+        `UPDATE ${table} SET failures = failures + 1, lease_until = now() + make_interval(secs => $3)
+         WHERE ${key} = $1 AND lease_id = $2`,
+        [id, leaseId, backoff(failures, BACKOFF) / 1_000],
+      );
+      throw error;
+    }
+    await pool.query(
+      `UPDATE ${table} SET published_sequence = $3, failures = 0, lease_until = NULL WHERE ${key} = $1 AND lease_id = $2`,
+      [id, leaseId, sequence],
+    );
+  };
+  return workLoop({
+    capacity: UNDER_WAY,
+    pollMs: POLL_MS,
+    claim,
+    work: (due) =>
+      publishOne(due).catch((error: unknown) => {
+        log.error({ table, key: due.key, err: error }, 'a change was not published; it is retried');
+      }),
+    log,
+    failing: `changes of ${table} could not be read`,
+  });
+}

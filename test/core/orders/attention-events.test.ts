@@ -1,0 +1,172 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { closeCase, snooze, takeCase } from '../../../src/core/operators/cases.ts';
+import {
+  ATTENTION_ROW,
+  attentionEvent,
+  recordAttention,
+  type AttentionRow,
+} from '../../../src/core/orders/attention-events.ts';
+import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
+import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
+import { createDatabase } from '../../support/create-database.ts';
+import { until } from '../../support/until.ts';
+
+let pool: pg.Pool;
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
+});
+afterAll(() => pool?.end());
+beforeEach(() => pool.query('TRUNCATE attention_items, placements, orders, cancellations, cases CASCADE'));
+
+async function seed(id: string, state: string, about: { location?: string; code?: string } = {}): Promise<void> {
+  const { location = 'club-1', code = 'K472' } = about;
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at, finished_at)
+       VALUES ($1, $2, $3, now(), 'infinity', CASE $3 WHEN 'failed' THEN now() END)
+     )
+     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment)
+     VALUES ($1, $4, $2, 'acme', 'pickup')`,
+    [id, location, state, code],
+  );
+}
+const end = (id: string): Promise<unknown> =>
+  pool.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [id]);
+const later = (minutes: number): Promise<unknown> =>
+  pool.query('UPDATE attention_items SET told_at = told_at - make_interval(mins => $1)', [minutes]);
+
+/** Records what needs a person, and publishes it. @returns the events */
+async function tell(): Promise<string[]> {
+  await recordAttention(pool);
+  const told: AttentionRow[] = [];
+  const publisher = publishing(async (row) => void told.push(row));
+  publisher.start();
+  await until(async () => {
+    const { rows } = await pool.query('SELECT FROM attention_items WHERE published_sequence < sequence');
+    return rows.length === 0;
+  });
+  await publisher.stop();
+  return told.map(({ event, id, count, holder, reminders }) =>
+    [event, id, count > 1 && `of ${count}`, holder, reminders > 0 && `reminder ${reminders}`].filter(Boolean).join(' '),
+  );
+}
+const errors: unknown[] = [];
+const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
+  publishRows<AttentionRow>({
+    pool,
+    table: 'attention_items',
+    key: 'item_key',
+    row: ATTENTION_ROW,
+    leaseS: 10,
+    publish,
+    log: { error: (about: object) => void errors.push(about) },
+  });
+
+it('what needs a person is told once when it opens and once when it closes', async () => {
+  await seed('order-1', 'in_doubt');
+  expect(await tell()).toEqual(['opened in_doubt order-1']);
+  expect(await tell()).toEqual([]);
+  await end('order-1');
+  expect(await tell()).toEqual(['closed in_doubt order-1']);
+  expect(await tell()).toEqual([]);
+  await pool.query(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`);
+  expect(await tell()).toEqual(['opened in_doubt order-1']);
+});
+
+it('orders that are held at one location are one need, which is told again when their number has changed', async () => {
+  await seed('order-1', 'held');
+  await seed('order-2', 'held');
+  await seed('order-3', 'held', { location: 'club-2' });
+  expect((await tell()).toSorted()).toEqual(['opened held club-1 of 2', 'opened held club-2']);
+  await seed('order-4', 'held');
+  // Many orders may fail in a minute.
+  expect(await tell()).toEqual([]);
+  await later(2);
+  expect(await tell()).toEqual(['updated held club-1 of 3']);
+});
+
+it('who takes a case is told at once', async () => {
+  await seed('order-1', 'in_doubt');
+  await tell();
+  await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
+  expect(await tell()).toEqual(['updated in_doubt order-1 Anna']);
+});
+
+it('what nobody takes is told again every quarter of an hour, at most eight times', async () => {
+  await seed('order-1', 'in_doubt');
+  await tell();
+  const reminders: string[] = [];
+  for (let nth = 0; nth < 10; nth += 1) {
+    await later(14);
+    expect(await tell()).toEqual([]);
+    await later(2);
+    reminders.push(...(await tell()));
+  }
+  expect(reminders).toHaveLength(8);
+  expect(reminders.at(-1)).toBe('updated in_doubt order-1 reminder 8');
+  await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
+  await tell();
+  await later(60);
+  expect(await tell()).toEqual([]);
+});
+
+it('what is snoozed, or settled by closing its case, is told as closed; a doubt is not', async () => {
+  await seed('order-1', 'held');
+  await seed('order-2', 'failed', { location: 'club-2' });
+  await seed('order-3', 'in_doubt', { location: 'club-3' });
+  await tell();
+  await snooze(pool, { serviceOrderId: 'order-1' }, 30);
+  await closeCase(pool, { serviceOrderId: 'order-2' }, { by: 'Anna', text: undefined });
+  await snooze(pool, { serviceOrderId: 'order-3' }, 30);
+  await closeCase(pool, { serviceOrderId: 'order-3' }, { by: 'Anna', text: undefined });
+  expect((await tell()).toSorted()).toEqual(['closed failed club-2', 'closed held club-1']);
+});
+
+it('what ends before it is told is not told', async () => {
+  await seed('order-1', 'in_doubt');
+  await recordAttention(pool);
+  await end('order-1');
+  expect(await tell()).toEqual([]);
+});
+
+it('an event that cannot be told is retried, and a newer state replaces it', async () => {
+  await seed('order-1', 'in_doubt');
+  await recordAttention(pool);
+  const told: string[] = [];
+  const publisher = publishing(async ({ event, holder }) => {
+    if (told.push(`${event} ${holder}`) === 1) {
+      await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
+      await recordAttention(pool);
+      throw new Error('down');
+    }
+  });
+  publisher.start();
+  await until(() => told.length === 2);
+  await publisher.stop();
+  expect(told).toEqual(['opened null', 'opened Anna']);
+  expect(errors).toHaveLength(1);
+});
+
+it('an event is a sentence with its page, and has no member data', async () => {
+  await seed('order 1', 'in_doubt');
+  await recordAttention(pool);
+  const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} FROM attention_items k`);
+  const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com');
+  expect(AttentionEvent.strict().parse(event)).toEqual({
+    id: 'in_doubt order 1',
+    kind: 'in_doubt',
+    sentence: 'Is order K472 at the POS of club-1? We do not send it twice.',
+    serviceOrderId: 'order 1',
+    callOutCode: 'K472',
+    locationId: 'club-1',
+    integration: 'acme',
+    count: 1,
+    holder: null,
+    openedAt: expect.any(String),
+    closedAt: null,
+    reminders: 0,
+    sequence: 1,
+    url: 'https://console.example.com/console/orders/order%201',
+  });
+});
