@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { ATTENTION_SCHEMA } from '../src/server/pubsub/attention-topic.ts';
 import { KITCHEN_EVENT_TYPE, KITCHEN_SCHEMA } from '../src/server/pubsub/kitchen-topic.ts';
 import { DATA_SCHEMA, EVENT_TYPE } from '../src/server/pubsub/status-topic.ts';
+import { ATTENTION_EVENTS, ATTENTION_KINDS, AttentionEvent } from '../src/core/domain/attention-event.ts';
 import { Availability, KITCHEN_STATES } from '../src/core/domain/availability.ts';
 import { MEMBER_STATES, STATUSES } from '../src/core/domain/lifecycle.ts';
 import { LiveMessage } from '../src/core/domain/live-message.ts';
@@ -67,6 +69,24 @@ const KitchenAttributes = CloudEvent.extend({
     .meta({ description: 'The sequence.' }),
 });
 
+/** The attributes of each message on the attention topic. */
+const AttentionAttributes = CloudEvent.extend({
+  type: z.literal('attention'),
+  event: z.enum(ATTENTION_EVENTS),
+  kind: z.enum(ATTENTION_KINDS),
+  locationId: z.string().exactOptional(),
+  sequence: z.string().regex(/^[1-9]\d*$/),
+  'ce-id': z
+    .string()
+    .regex(/\/[1-9]\d*$/)
+    .meta({ description: 'Need and sequence. A repeat has the same id.' }),
+  'ce-type': z.string().regex(/^expediter\.attention\.(opened|updated|closed)\.v1$/),
+  'ce-subject': z.string().exactOptional().meta({ description: "The need's id, as on the status topic." }),
+  'ce-time': z.string().meta({ format: 'date-time', description: 'When the event was made.' }),
+  'ce-dataschema': z.literal(ATTENTION_SCHEMA),
+  'ce-sequence': z.string().regex(/^\d{10}$/),
+});
+
 /** The fields in which src/http/pubsub-push.ts looks for an order id if the message has no attribute `orderId`. */
 const OrderPlaced = z
   .union([
@@ -93,10 +113,17 @@ export function kitchenSchema(): Schema {
   return { $schema, $id: KITCHEN_SCHEMA, ...$defs?.['KitchenAvailability'] };
 }
 
+/** The contents of docs/attention-event.schema.json. */
+export function attentionSchema(): Schema {
+  const { $schema, $defs } = z.toJSONSchema(AttentionEvent, { io: 'input' });
+  return { $schema, $id: ATTENTION_SCHEMA, ...$defs?.['AttentionEvent'] };
+}
+
 /** The contents of docs/asyncapi.yaml. Topics have no settings: AsyncAPI's binding describes only schemas at Google. */
 export function asyncapi(): Schema {
   const { $schema: _, ...liveMessage } = liveMessageSchema();
   const { $schema: _kitchen, ...availability } = kitchenSchema();
+  const { $schema: _attention, ...attention } = attentionSchema();
   return {
     asyncapi: '3.1.0',
     info: {
@@ -119,6 +146,11 @@ export function asyncapi(): Schema {
           'Changes of the availability of kitchens. The messages of one location have its id as ordering key.',
         messages: { kitchenAvailability: { $ref: '#/components/messages/kitchenAvailability' } },
       },
+      attention: {
+        ...addressOf('attentionTopic', 'expediter-attention', 'ATTENTION_TOPIC of the service.'),
+        description: 'What needs a person. The messages of one need have its id as ordering key.',
+        messages: { attentionEvent: { $ref: '#/components/messages/attentionEvent' } },
+      },
       signals: {
         ...addressOf('signalTopic', 'order-placed', "The platform's. Its push subscription calls `/pubsub/push`."),
         description: 'A new order, or a change of an order. The service fetches the order for each signal.',
@@ -136,6 +168,7 @@ export function asyncapi(): Schema {
     operations: {
       tellStatus: operation('send', 'orderStatus', 'Publishes a step of an order, at least once.'),
       tellAvailability: operation('send', 'kitchens', 'Publishes the latest availability of a kitchen, at least once.'),
+      tellAttention: operation('send', 'attention', 'Publishes the latest state of a need, at least once.'),
       takeSignal: operation('receive', 'signals', 'Fetches the order from the platform.'),
       spillWebhook: operation('send', 'spill', 'Stores a webhook that Postgres did not store in time.'),
       drainSpill: operation('receive', 'spill', 'Applies the webhook when Postgres is back.'),
@@ -155,6 +188,13 @@ export function asyncapi(): Schema {
           headers: schemaOf(KitchenAttributes),
           payload: availability,
           bindings: { googlepubsub: { orderingKey: 'locationId', bindingVersion: '0.2.0' } },
+        },
+        attentionEvent: {
+          title: 'Attention event',
+          summary: 'Something needs a person, or needs nobody any more, as a CloudEvent in binary mode.',
+          headers: schemaOf(AttentionAttributes),
+          payload: attention,
+          bindings: { googlepubsub: { orderingKey: 'id', bindingVersion: '0.2.0' } },
         },
         orderPlaced: {
           title: 'Signal',
@@ -202,4 +242,5 @@ if (import.meta.main) {
   await writeFile(new URL('asyncapi.yaml', docs), `# Made by \`npm run asyncapi\` of what the code has.\n${text}`);
   await writeFile(new URL('live-message.schema.json', docs), JSON.stringify(liveMessageSchema()));
   await writeFile(new URL('kitchen-availability.schema.json', docs), JSON.stringify(kitchenSchema()));
+  await writeFile(new URL('attention-event.schema.json', docs), JSON.stringify(attentionSchema()));
 }

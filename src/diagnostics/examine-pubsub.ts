@@ -106,11 +106,14 @@ async function examineTopic(about: Named): Promise<Check[]> {
   });
 }
 
+/** The variables with topics that the service publishes to. */
+const PUBLISHED = ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC'] as const;
+
 /** Checks the topics for live messages and, if it is set, for the availability of kitchens. */
 export async function examineTopics(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'KITCHEN_TOPIC', 'PUBSUB_EMULATOR_HOST');
+  const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', ...PUBLISHED, 'PUBSUB_EMULATOR_HOST');
   const { GOOGLE_CLOUD_PROJECT: project } = config;
-  const topics = (['STATUS_TOPIC', 'KITCHEN_TOPIC'] as const).map(async (variable) => {
+  const topics = PUBLISHED.map(async (variable) => {
     const name = config[variable];
     return name === undefined ? [] : examineTopic({ variable, project, name });
   });

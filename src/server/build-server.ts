@@ -12,6 +12,7 @@ import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
 import { jobs } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
+import { attentionModule, type Attention } from './modules/attention.ts';
 import { kitchensModule, type Kitchens } from './modules/kitchens.ts';
 import { isFollowed, liveModule, type Live } from './modules/live.ts';
 import { ordersModule, type Orders } from './modules/orders.ts';
@@ -46,7 +47,7 @@ type About = {
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };
-type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens };
+type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens; attention: Attention };
 
 /** Builds the service. It does not connect or listen yet. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
@@ -68,7 +69,8 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const webhooks = webhooksModule(app, config, { live, limits });
   const orders = await ordersModule(app, config, { live, webhooks });
   const kitchens = kitchensModule(app, config, orders);
-  const modules = { live, webhooks, orders, kitchens };
+  const attention = attentionModule(app, config);
+  const modules = { live, webhooks, orders, kitchens, attention };
 
   const { readiness, part: ready } = readinessOf(app);
   const operator = await operatorDeps(app, config, { ...modules, readiness, env: about.env });
@@ -109,7 +111,7 @@ function partsOf(
 ): Part[] {
   const { database, observability, pubsub } = app;
   const { modules, sources, listeners, ready } = about;
-  const { live, webhooks, orders, kitchens } = modules;
+  const { live, webhooks, orders, kitchens, attention } = modules;
   const loadTokens = async (): Promise<void> => webhooks.spill?.list.load();
   return [
     {
@@ -126,6 +128,7 @@ function partsOf(
     live.followed,
     live.relay,
     kitchens.publisher,
+    ...(attention ? [attention.part] : []),
     jobs(app, config, modules),
     orders.calls,
     webhooks.batches,

@@ -54,6 +54,11 @@ export const VARIABLES = {
     "the platform's token for `GET /availability`. At least 43 characters. Without it there is no such endpoint",
     '<32 random bytes>, made with: openssl rand -base64 32',
   ],
+  ATTENTION_TOPIC: [
+    text().optional(),
+    'the topic for what needs a person: docs/operators.md#be-called. Unset: it is not published',
+    'expediter-attention',
+  ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
     text().optional(),

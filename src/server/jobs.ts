@@ -16,6 +16,7 @@ import { sweepParked } from '../core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
 import { TRAFFIC_KEPT_S } from '../core/traffic/count-traffic.ts';
 import type { Part } from './process-lifecycle.ts';
+import type { Attention } from './modules/attention.ts';
 import type { Kitchens } from './modules/kitchens.ts';
 import type { Live } from './modules/live.ts';
 import type { Orders } from './modules/orders.ts';
@@ -30,7 +31,7 @@ const SCORE = 10 * MINUTE;
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
-type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens };
+type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens; attention: Attention };
 /** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
 type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
 
@@ -58,7 +59,7 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
 function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSignal): Job[] {
   const { database, observability, log } = app;
   const { pool } = database;
-  const { live, webhooks, orders, kitchens } = modules;
+  const { live, webhooks, orders, kitchens, attention } = modules;
   const { list } = webhooks.spill ?? {};
   const { members } = live;
   const hourly = (name: BackgroundWorkName, work: () => Promise<unknown>): Job => ({
@@ -76,6 +77,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'probing of kitchens', every: 2 * SECOND, work: () => kitchens.probe(stopping) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
+    ...(attention ? [{ name: 'recording of attention' as const, every: 5 * SECOND, work: attention.record }] : []),
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app) },
 
     { name: 'check of Postgres', every: 2 * SECOND, work: () => checkPostgres(app) },

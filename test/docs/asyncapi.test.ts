@@ -8,7 +8,8 @@ import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { makeBusy } from '../../src/core/locations/settle-kitchens.ts';
 import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
-import { asyncapi, kitchenSchema } from '../../scripts/write-asyncapi.ts';
+import { asyncapi, attentionSchema, kitchenSchema } from '../../scripts/write-asyncapi.ts';
+import { startPos } from '../support/start-pos.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -29,12 +30,14 @@ it('is what the code has', async () => {
   expect(parse(text)).toEqual(asyncapi());
   const schema = await readFile(new URL('../../docs/kitchen-availability.schema.json', import.meta.url), 'utf8');
   expect(JSON.parse(schema)).toEqual(kitchenSchema());
+  const attention = await readFile(new URL('../../docs/attention-event.schema.json', import.meta.url), 'utf8');
+  expect(JSON.parse(attention)).toEqual(attentionSchema());
 });
 
 it("is right by AsyncAPI's own parser, which finds what is wrong", async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics).toEqual([]);
-  expect(document?.channels().all()).toHaveLength(4);
+  expect(document?.channels().all()).toHaveLength(5);
 
   const broken = text.replace("$ref: '#/channels/orderStatus'", "$ref: '#/channels/elsewhere'");
   expect((await new Parser().parse(broken)).document).toBeUndefined();
@@ -104,6 +107,25 @@ it('an availability on its topic is what is described', async () => {
     expect.arrayContaining(Object.keys(message?.attributes ?? {})),
   );
   await kitchens.stop();
+});
+
+it('what needs a person, on its topic, is what is described', async () => {
+  const told = await startSystem({ env: { ATTENTION_TOPIC: 'attention' } });
+  const pos = await startPos();
+  pos.behave = () => ({ status: 404 });
+  await told.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await told.placeOrder();
+  const [message] = await until(() => {
+    const published = told.pubsub.published('attention');
+    return published.length > 0 && published;
+  });
+  const { headers, payload } = messages['attentionEvent'] ?? {};
+  expect(wrongWith(payload, JSON.parse(message?.data.toString() ?? ''))).toBeUndefined();
+  expect(wrongWith(headers, message?.attributes)).toBeUndefined();
+  expect(message?.attributes).toMatchObject({ 'ce-type': 'expediter.attention.opened.v1', kind: 'held' });
+  expect(message?.orderingKey).toBe('held club-1');
+  await told.stop();
+  await pos.stop();
 });
 
 it('a webhook in the spill is what is described', async () => {

@@ -81,8 +81,8 @@ export async function startSystem(
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
   await client.createTopic('order-status');
-  const { SPILL_TOPIC, KITCHEN_TOPIC } = about.env ?? {};
-  if (KITCHEN_TOPIC !== undefined) await client.createTopic(KITCHEN_TOPIC);
+  const { SPILL_TOPIC, KITCHEN_TOPIC, ATTENTION_TOPIC } = about.env ?? {};
+  for (const topic of [KITCHEN_TOPIC, ATTENTION_TOPIC]) if (topic !== undefined) await client.createTopic(topic);
   if (SPILL_TOPIC !== undefined) {
     const [topic] = await client.createTopic(SPILL_TOPIC);
     // Come again at once, where Google's would take 10 s at the least.

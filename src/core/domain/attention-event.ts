@@ -12,11 +12,14 @@ export const ATTENTION_KINDS = [
   'dropped',
   'unnotified',
 ] as const;
+export const ATTENTION_EVENTS = ['opened', 'updated', 'closed'] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 /** Something that needs a person. `docs/attention-event.schema.json` is generated from this. */
 export const AttentionEvent = z
   .object({
+    event: z.enum(ATTENTION_EVENTS),
+    at: Instant.meta({ description: 'When this event was made.' }),
     id: z.string().meta({ description: 'The same in all events of one need: its kind, and what it is about.' }),
     kind: z.enum(ATTENTION_KINDS).meta({
       description:

@@ -134,6 +134,7 @@ export const BACKGROUND_WORK = [
   'notification of estimates',
   'sweep of cancellations',
   'end of pauses',
+  'recording of attention',
   'availability of kitchens',
   'probing of kitchens',
   'check of Postgres',

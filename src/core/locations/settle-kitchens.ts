@@ -1,6 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { Availability } from '../domain/availability.ts';
+import type { Log } from '../domain/log.ts';
+import type { WorkLoop } from '../postgres/loops.ts';
+import { publishRows } from '../postgres/publish-rows.ts';
 import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
 import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said } from './locations.ts';
 
@@ -61,6 +64,16 @@ async function read<Row>(
     values: [locations ?? null, integration ?? null, state ?? null, after ?? null, limit],
   });
   return rows.map((each) => each.row);
+}
+
+/** Publishes the kitchens whose availability changed. @param publish resolves when the topic has acknowledged it */
+export function publishKitchens(about: {
+  pool: Pool;
+  publish: (availability: Availability) => Promise<unknown>;
+  log: Pick<Log, 'error'>;
+}): WorkLoop {
+  const joins = 'JOIN locations l ON l.location_id = k.location_id';
+  return publishRows<Availability>({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins });
 }
 
 /** An operator's report of a busy kitchen. Its end is a time, or minutes from now; without both, it has no end. */

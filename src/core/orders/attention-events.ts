@@ -144,13 +144,10 @@ const RECORD = `
   SELECT FROM opened UNION ALL SELECT FROM updated UNION ALL SELECT FROM closed`;
 
 /** SQL of an event from a row `k` of `attention_items`, see `publishRows`. Its sentence and URL are added later. */
-export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'toldAt', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
-  'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about AS row`;
+export const ATTENTION_ROW = `jsonb_build_object('event', k.event, 'at', k.told_at, 'id', k.item_key, 'openedAt', k.opened_at,
+  'closedAt', k.closed_at, 'reminders', k.reminders, 'sequence', k.sequence) || k.about`;
 
-export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url'> & {
-  event: 'opened' | 'updated' | 'closed';
-  toldAt: string;
-};
+export type AttentionRow = Omit<AttentionEvent, 'sentence' | 'url'>;
 
 const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> = {
   in_doubt: ({ callOutCode, locationId }) =>
@@ -174,8 +171,7 @@ const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'o
 
 /** @param consoleUrl the base URL of the console */
 export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined): AttentionEvent {
-  const { event, toldAt: _toldAt, ...about } = row;
-  const { kind, serviceOrderId, locationId, reminders } = about;
+  const { event, kind, serviceOrderId, locationId, reminders } = row;
   const page =
     serviceOrderId === null
       ? locationId === null
@@ -185,7 +181,7 @@ export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined
   const again = reminders > 0 ? 'Nobody has taken it yet: ' : '';
   const sentence = event === 'closed' ? 'This needs nobody any more: ' : again;
   return {
-    ...about,
+    ...row,
     sentence: `${sentence}${SENTENCES[kind](row)}`,
     url: consoleUrl === undefined ? null : `${consoleUrl}/console/${page}`,
   };

@@ -5,6 +5,8 @@ import { backoff, workLoop, type WorkLoop } from './loops.ts';
 
 const UNDER_WAY = 20;
 const POLL_MS = 500;
+/** It is longer than a call to a topic or a webhook, so that no other process publishes the same row meanwhile. */
+const LEASE_S = 20;
 const BACKOFF = { firstMs: 200, mostMs: 30_000, jitter: 0.5 };
 
 /** A row to publish, with its key and its sequence. */
@@ -15,19 +17,20 @@ type Due<Row> = { row: Row; key: string; sequence: string; failures: number; lea
  * a row is published, and one message of a row at a time, so their order holds. A message is recorded after it is
  * published, so a crash in between repeats it.
  * @param about.table a table with the columns `sequence`, `published_sequence`, `lease_id`, `lease_until` and `failures`
- * @param about.row SQL of a row's JSON from the claimed rows `k`, with its FROM clause
- * @param about.leaseS longer than `publish` may take
+ * @param about.row SQL of a row's JSON. `k` is the claimed row
+ * @param about.joins SQL of what else `row` reads
+ * @param about.publish takes at most 15 s
  */
 export function publishRows<Row>(about: {
   pool: Pool;
   table: string;
   key: string;
   row: string;
-  leaseS: number;
+  joins?: string;
   publish: (row: Row) => Promise<unknown>;
   log: Pick<Log, 'error'>;
 }): WorkLoop {
-  const { pool, table, key, row, leaseS, publish, log } = about;
+  const { pool, table, key, row, joins = '', publish, log } = about;
   const claim = async (limit: number): Promise<Due<Row>[]> => {
     const { rows } = await pool.query<Due<Row>>({
       name: `claim ${table}`,
@@ -37,11 +40,11 @@ export function publishRows<Row>(about: {
           WHERE published_sequence < sequence AND (lease_until IS NULL OR lease_until < now())
           ORDER BY sequence LIMIT $1 FOR UPDATE SKIP LOCKED
         ), k AS (
-          UPDATE ${table} SET lease_id = $2, lease_until = now() + make_interval(secs => ${leaseS})
+          UPDATE ${table} SET lease_id = $2, lease_until = now() + make_interval(secs => ${LEASE_S})
           WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM due))
           RETURNING *
         )
-        SELECT ${row}, k.${key} AS key, k.sequence, k.failures, k.lease_id AS "leaseId" FROM k`,
+        SELECT ${row} AS row, k.${key} AS key, k.sequence, k.failures, k.lease_id AS "leaseId" FROM k ${joins}`,
       values: [limit, randomUUID()],
     });
     return rows;

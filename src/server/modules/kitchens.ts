@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
-import { settleKitchens } from '../../core/locations/settle-kitchens.ts';
+import { publishKitchens, settleKitchens } from '../../core/locations/settle-kitchens.ts';
 import { probeKitchens } from '../../core/locations/probe-kitchens.ts';
-import { publishKitchens } from '../../core/locations/publish-kitchens.ts';
 import { kitchenTopic } from '../pubsub/kitchen-topic.ts';
 import type { Orders } from './orders.ts';
 

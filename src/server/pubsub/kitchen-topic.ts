@@ -1,4 +1,4 @@
-import type { PublishAvailability } from '../../core/locations/publish-kitchens.ts';
+import type { Availability } from '../../core/domain/availability.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { eventTopic } from './event-topic.ts';
 
@@ -9,7 +9,10 @@ export const KITCHEN_SCHEMA = 'urn:expediter:kitchen-availability:v1';
 const DIGITS = 13;
 
 /** The topic for the availability of kitchens. */
-export function kitchenTopic(connection: PubsubConnection, name: string): PublishAvailability {
+export function kitchenTopic(
+  connection: PubsubConnection,
+  name: string,
+): (availability: Availability) => Promise<unknown> {
   const publish = eventTopic(connection, name);
   return async (availability) =>
     publish({

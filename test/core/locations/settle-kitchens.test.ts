@@ -9,13 +9,13 @@ import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
 import {
   endBusy,
   makeBusy,
+  publishKitchens,
   readAvailability,
   settleKitchens,
   showAvailability,
 } from '../../../src/core/locations/settle-kitchens.ts';
 import { findLocation, pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
-import { publishKitchens } from '../../../src/core/locations/publish-kitchens.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
@@ -268,7 +268,7 @@ describe('publishing', () => {
     one.start();
     await until(async () => (await row()).failures > 0);
     expect(await row()).toMatchObject({ isDone: false, waits: true });
-    expect(failures).toContainEqual(expect.objectContaining({ locationId }));
+    expect(failures).toContainEqual(expect.objectContaining({ key: locationId }));
     answer = async () => {};
     await pool.query('UPDATE kitchens SET lease_until = now() WHERE location_id = $1', [locationId]);
     await until(async () => (await row()).isDone);

@@ -58,7 +58,6 @@ const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
     table: 'attention_items',
     key: 'item_key',
     row: ATTENTION_ROW,
-    leaseS: 10,
     publish,
     log: { error: (about: object) => void errors.push(about) },
   });
@@ -151,9 +150,11 @@ it('an event that cannot be told is retried, and a newer state replaces it', asy
 it('an event is a sentence with its page, and has no member data', async () => {
   await seed('order 1', 'in_doubt');
   await recordAttention(pool);
-  const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} FROM attention_items k`);
+  const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);
   const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com');
   expect(AttentionEvent.strict().parse(event)).toEqual({
+    event: 'opened',
+    at: expect.any(String),
     id: 'in_doubt order 1',
     kind: 'in_doubt',
     sentence: 'Is order K472 at the POS of club-1? We do not send it twice.',
