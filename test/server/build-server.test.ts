@@ -33,6 +33,7 @@ it('drains in an order in which each part finds what it needs while it stops', a
     'calls',
     'jobs',
     // All of that is published.
+    'kitchens',
     'relay',
     // What is counted in memory is written.
     'followed orders',

@@ -111,7 +111,7 @@ const IS_PROBED = `(k.unanswered_at IS NOT NULL AND NOT ${IS_OVER} OR excluded.p
  * Each query reads a few rows by an index: orders that are retried now, tickets that are ten minutes old now, and the
  * calls of suspects. A webhook, an answered call and new settings prove that earlier silence is over.
  */
-const FIND_SUSPECTS = `
+export const FIND_SUSPECTS = `
   WITH tried AS (
     SELECT DISTINCT ON (p.location_id) p.location_id, ${UNANSWERED} AS unanswered
     FROM placements p

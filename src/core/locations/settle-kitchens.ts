@@ -132,7 +132,7 @@ const OF_OPERATOR = `l.paused_at IS NOT NULL AND (${OPERATOR_PAUSED_UNTIL} <= no
  * The first fact that holds counts. An operator's word is stronger than that of the POS. A kitchen that opens again has
  * the source of the fact that ended.
  */
-const SETTLE = `
+export const SETTLE = `
   WITH place AS (
     SELECT location_id FROM locations WHERE paused_at IS NOT NULL OR pos_paused_at IS NOT NULL
     UNION SELECT location_id FROM locations WHERE pos_busy_until > now()

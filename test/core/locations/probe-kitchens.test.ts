@@ -5,13 +5,14 @@ import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
-import { readAvailability, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
+import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
-import { probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import { FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { readPlans } from '../../support/read-plans.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const unprobed: Provider = {
@@ -290,4 +291,38 @@ describe('a POS without a check', () => {
     await tried({ outcome: 'placed', state: 'sent' }, 1);
     expect(await round()).toBe('open');
   });
+});
+
+it('a round reads what is retried now, by indexes, however many orders and locations there are', async () => {
+  await pool.query(
+    `INSERT INTO locations (location_id, integration, settings)
+     SELECT 'many-' || n, 'probed', 'x' FROM generate_series(1, 5000) AS n`,
+  );
+  await pool.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at, requested_at, attempts, finished_at, signalled_at)
+       SELECT 'many-' || n, 'many-' || n % 5000, CASE WHEN n % 3 = 0 THEN 'waiting' ELSE 'sent' END, now(),
+              now() - interval '1 h', now() - interval '1 h', 1, CASE WHEN n % 3 > 0 THEN now() - interval '1 h' END,
+              now() - interval '1 h'
+       FROM generate_series(1, 30000) AS n RETURNING service_order_id
+     )
+     INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome)
+     SELECT service_order_id, 1, 'createOrder', now() - interval '1 h', 'placed' FROM p`,
+  );
+  await pool.query(
+    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)
+     SELECT service_order_id, 'K472', location_id, 'probed', 'pickup', 10 FROM placements`,
+  );
+  await pool.query(
+    `INSERT INTO location_last_seen SELECT location_id, 'probed', now() FROM locations WHERE location_id LIKE 'many-%'`,
+  );
+  await pool.query('ANALYZE');
+  await tried({ outcome: 'TryAgain' });
+  const plans = await readPlans(pool, async (recording) => {
+    await recording.query(SETTLE, [null]);
+    await recording.query(FIND_SUSPECTS, [['probed'], [], 30, 10, 300]);
+  });
+  // It stops at the third location of a vendor that reports.
+  expect(plans.whole.filter((table) => !['kitchens', 'location_last_seen'].includes(table))).toEqual([]);
+  expect(plans.reads).toBeLessThan(100);
 });

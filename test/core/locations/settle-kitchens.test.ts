@@ -50,7 +50,7 @@ beforeEach(async () => {
 
 const inAnHour = (): Date => new Date(Date.now() + HOUR_MS);
 /** The POS reports. @param at when the webhook came */
-async function report(kitchen: KitchenReport, at = new Date()): Promise<unknown> {
+async function report(kitchen: KitchenReport | undefined, at = new Date(), revokedAt?: Date): Promise<unknown> {
   const webhook = {
     id: uuidV7(),
     locationId,
@@ -61,6 +61,7 @@ async function report(kitchen: KitchenReport, at = new Date()): Promise<unknown>
     truncated: false,
     events: [] as const,
     kitchen,
+    revokedAt,
   };
   return (await withClient(pool, (client) => applyWebhooks(client, [webhook]))).webhooks[0];
 }
@@ -109,6 +110,12 @@ describe('a kitchen', () => {
     expect(await report({ state: 'busy', until: inAnHour(), extraMinutes: 5 }, before)).toBe('stale');
     expect(await report({ state: 'busy', until: new Date(Date.now() - 1) })).toBe('stale');
     expect(await settled()).toMatchObject({ extraMinutes: 20 });
+  });
+
+  it('stays as its POS reported when the restaurant withdraws our access', async () => {
+    await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
+    expect(await report(undefined, new Date(), new Date())).toBe('applied');
+    expect(await settled()).toMatchObject({ state: 'busy', extraMinutes: 20 });
   });
 
   it('opens by itself when its time is over, and has the source of what ended', async () => {
@@ -172,6 +179,20 @@ describe('a kitchen', () => {
     });
     expect((await settleKitchens(pool)).map((each) => each.locationId)).toContain(locationId);
     expect(await settleKitchens(pool)).toEqual([]);
+  });
+
+  it('is not written from what was read before an operator changed it', async () => {
+    let made: Promise<unknown> | undefined;
+    await inTransaction(pool, async (client) => {
+      await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
+      made = makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+      await until(
+        async () =>
+          (await pool.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount === 1,
+      );
+      expect(await now()).toMatchObject({ state: 'open' });
+    });
+    expect(await made).toMatchObject({ state: 'busy' });
   });
 
   it('gets a higher number even if its location was removed and created again', async () => {
