@@ -3,7 +3,8 @@ import { cancelOrder, createOrder } from './send-order.ts';
 import { forge, suggestFix } from './suggest-fix.ts';
 import { NewSettings, Settings } from './payloads.ts';
 import { readKitchen, readStatus, translateWebhook } from './read-events.ts';
-import { ID, webhookAuth, webhookHeaders } from './sign.ts';
+import { ID } from '../../core/domain/standard-webhooks.ts';
+import { webhookAuth, webhookHeaders } from './sign.ts';
 
 /** A POS with our own format, or a bridge. It gets orders as JSON and sends `order.status` and `kitchen.status`. */
 export const standard: Provider<Settings> = {

@@ -3,7 +3,7 @@ import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { ReasonCode } from '../../core/domain/reason-code.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { HttpUrl } from '../shared-settings.ts';
-import { isSecret } from './sign.ts';
+import { isSecret } from '../../core/domain/standard-webhooks.ts';
 
 const Secret = z
   .string()

@@ -1,7 +1,7 @@
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
 import { OrderCancelled, OrderTaken, Refusal, secretsOf, type Settings } from './payloads.ts';
-import { sign } from './sign.ts';
+import { sign } from '../../core/domain/standard-webhooks.ts';
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sign } from '../../../src/providers/standard/sign.ts';
+import { sign } from '../../../src/core/domain/standard-webhooks.ts';
 import { freePort } from '../../support/free-port.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
 import { until } from '../../support/until.ts';

@@ -1,4 +1,4 @@
-import { sign } from '../../../src/providers/standard/sign.ts';
+import { sign } from '../../../src/core/domain/standard-webhooks.ts';
 import {
   MARKER,
   NOT_JSON,

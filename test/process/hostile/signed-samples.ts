@@ -1,7 +1,7 @@
 import { KitchenOrder } from '../../../src/core/domain/order.ts';
 import type { Provider, Registry, Webhook } from '../../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
-import { sign } from '../../../src/providers/standard/sign.ts';
+import { sign } from '../../../src/core/domain/standard-webhooks.ts';
 import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
 import { SIMULATORS, type PosName } from '../../simulators/index.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
