@@ -7,6 +7,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   resolve: ['said what is at the POS', 'say what is at the POS'],
   cancel: ['cancelled the order', 'cancel an order'],
   'conclude cancel': ['entered the answer of the restaurant', 'enter the answer of a restaurant'],
+  'answer notice': ['said that they know', 'say that a contact knows'],
   'take case': ['took the case, or handed it over', 'take or hand over a case'],
   'close case': ['closed the case', 'close a case'],
   note: ['wrote a note', 'write a note'],
@@ -23,6 +24,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'end busy': ['ended the busy state of the kitchen', 'end the busy state of a kitchen'],
   put: ['saved the location', 'save a location'],
   change: ['changed the location', 'change a location'],
+  'test contacts': ['sent test messages to the contacts', 'send test messages to contacts'],
   'test order': ['placed a test order', 'place a test order'],
   remove: ['removed the location', 'remove a location'],
   connect: ['connected the location', 'connect a location'],
@@ -91,8 +93,9 @@ const KINDS: Partial<Record<RecordedAction['by']['kind'], string>> = {
 };
 
 /** The name of the actor, followed by `(token)` or `(command line)` if the actor used one of these. */
-export function nameOf({ kind, name }: RecordedAction['by']): string {
-  if (kind === 'nobody') return 'An anonymous caller';
+export function nameOf({ kind, id, name }: RecordedAction['by']): string {
+  // A contact of a restaurant answered by the link of a message.
+  if (kind === 'nobody') return id === 'answer link' ? name : 'An anonymous caller';
   const how = KINDS[kind];
   return how === undefined ? name : `${name} (${how})`;
 }

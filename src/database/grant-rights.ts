@@ -27,6 +27,8 @@ export const RIGHTS = {
   location_polls: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   notes: ['SELECT', 'INSERT', 'DELETE'],
+  notice_messages: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  notices: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_grants: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_tokens: ['SELECT', 'INSERT', 'UPDATE'],

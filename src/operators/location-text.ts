@@ -21,6 +21,12 @@ export function locationsTable(rows: readonly SeenLocation[]): string {
   );
 }
 
+function contactInWords({ name, email, phone, via, afterMinutes, quiet }: ShownLocation['contacts'][number]): string {
+  const told = via === undefined ? [] : [`told by ${via}`, afterMinutes && `after ${afterMinutes} min`];
+  const not = quiet && `not ${quiet.from}–${quiet.to}`;
+  return [name, email, phone, ...told, not].filter((each) => each !== undefined && each !== 0).join(' ');
+}
+
 export function locationInWords(shown: ShownLocation): string {
   const { locationId, settings, oldToken, knows, actions } = shown;
   return sections(
@@ -33,8 +39,8 @@ export function locationInWords(shown: ShownLocation): string {
       'time zone': shown.timeZone,
       address: shown.address,
       'back office': shown.backOfficeUrl,
-      contacts: shown.contacts.map((each) => Object.values(each).join(' ')).join(', '),
       kitchen: availabilityInWords(shown.kitchen),
+      contacts: shown.contacts.map(contactInWords).join(', '),
       paused: pausedInWords(shown),
       'taken care of by': shown.case?.holder,
       'alarm hidden until': time(shown.snoozedUntil),

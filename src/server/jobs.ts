@@ -104,6 +104,7 @@ const retentionMsOf = (config: Config): [Deletion, number][] => [
   ['deletion of old traffic', TRAFFIC_KEPT_S * SECOND],
   ['deletion of old sessions', 30 * DAY],
   ['deletion of old connect links', 30 * DAY],
+  ['deletion of old notices', 30 * DAY],
   // No known refresh token stays valid for longer than this without use. See `renewConnections`.
   ['deletion of old grants', 90 * DAY],
   ['deletion of old audit', config.AUDIT_RETENTION_DAYS * DAY],

@@ -13,11 +13,11 @@ export function webhookPath({ integration, locationId }: { integration: string; 
   return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
 }
 
-/** The prefix of a token for the webhook endpoint, operators or a connect link. Secret scanners detect our tokens by it. */
-type Prefix = 'exw_' | 'exo_' | 'exc_';
+/** The prefix of a token for the webhook endpoint, operators, a connect link or an answer. Secret scanners detect our tokens by it. */
+type Prefix = 'exw_' | 'exo_' | 'exc_' | 'exa_';
 /** Random bytes of a token. Their 256 bits cannot be guessed, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
-const TOKEN = /^(?<prefix>ex[cow]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
+const TOKEN = /^(?<prefix>ex[acow]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
 /** A webhook token that was issued before tokens had prefixes. It stays valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 

@@ -6,6 +6,7 @@ import {
   LOCK_DELETE_AUDIT,
   LOCK_DELETE_GRANTS,
   LOCK_DELETE_LINKS,
+  LOCK_DELETE_NOTICES,
   LOCK_DELETE_REFUSED,
   LOCK_DELETE_SESSIONS,
   LOCK_DELETE_TRAFFIC,
@@ -80,6 +81,12 @@ const RULES = {
     lock: LOCK_DELETE_LINKS,
     batch: BATCH,
     sql: [oldest('connect_links', 'expires_at')],
+  },
+  'deletion of old notices': {
+    lock: LOCK_DELETE_NOTICES,
+    batch: BATCH,
+    // What they said about orders is deleted with them.
+    sql: [oldest('notice_messages', 'created_at')],
   },
   // A grant without a recent renewal is not used: its location has other settings now or is deleted.
   'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
