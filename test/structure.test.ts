@@ -17,6 +17,7 @@ const FLOORS = [
   ['placements'],
   ['cancellations', 'replay', 'spill', 'polling'],
   ['orders'],
+  ['notices'],
 ];
 /** What a folder beside core may import, apart from itself. */
 const LAYERS = {

@@ -27,6 +27,7 @@ type Recorded = ShownOrder['history'][number];
 type Cancellation = NonNullable<ShownOrder['cancellation']>;
 type Message = ShownOrder['live'][number];
 type Action = ShownOrder['actions'][number];
+type Notice = ShownOrder['notices'][number];
 
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
@@ -53,6 +54,10 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return notified(details as Message, story);
     case 'published':
       return published(details as Message, at, story);
+    case 'restaurant notified':
+      return restaurantNotified(details as Notice);
+    case 'restaurant answered':
+      return restaurantAnswered(details as Notice);
     case 'placement finished':
       return finished(details as ShownOrder['placement'], story);
     case 'cancel finished':
@@ -69,6 +74,22 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
+}
+
+const BY: Record<Notice['via'], string> = { email: 'by e-mail', webhook: 'by your gateway' };
+
+function restaurantNotified({ contact, via, reason, outcome, problem }: Notice): StoryLine {
+  const who = `The restaurant${contact === null ? '' : ` (${contact})`}`;
+  const about = words(reason);
+  if (outcome === 'sent') return { sentence: `${who} was notified ${BY[via]} (${about})`, tone: 'plain', more: [] };
+  const more = [about, ...(problem === null ? [] : [problem])];
+  return outcome === 'gave_up'
+    ? { sentence: `${who} could not be notified ${BY[via]}. Call it.`, tone: 'bad', more }
+    : { sentence: `${who} is being notified ${BY[via]}`, tone: problem === null ? 'busy' : 'warn', more };
+}
+
+function restaurantAnswered({ contact, answer }: Notice): StoryLine {
+  return { sentence: `${contact ?? 'The restaurant'} answered: ${words(answer ?? '')}`, tone: 'good', more: [] };
 }
 
 function hasFinalStatus({ order }: ShownOrder): boolean {

@@ -2,6 +2,7 @@ import {
   BACKGROUND_WORK,
   FOLLOW_CLOSES,
   FOLLOW_REFUSALS,
+  NOTICE_OUTCOMES,
   AUTH_ENDPOINTS,
   FAILED_AUTH_OUTCOMES,
 } from '../core/domain/observed.ts';
@@ -13,7 +14,14 @@ const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
 /** Events of live messages, operators, members' streams and background work. */
 export const serviceEvents: EventReadings<
-  'live message' | 'pause' | 'kitchen' | 'access revoked' | 'follow' | 'failed authentication' | 'background work'
+  | 'live message'
+  | 'pause'
+  | 'kitchen'
+  | 'notice'
+  | 'access revoked'
+  | 'follow'
+  | 'failed authentication'
+  | 'background work'
 > = {
   'live message': {
     metrics(make) {
@@ -52,6 +60,18 @@ export const serviceEvents: EventReadings<
 
   kitchen: {
     log: (log, { what: _what, ...about }) => log.info(about, 'the availability of a kitchen changed'),
+  },
+
+  notice: {
+    log(log, { what: _what, ...about }) {
+      const level = about.outcome === 'failed' || about.outcome === 'gave_up' ? 'warn' : 'info';
+      log[level](about, 'notice to a restaurant');
+    },
+    metrics: (make) =>
+      make.countEach('notices_total', 'Messages to contacts of restaurants; failed were retried.', {
+        via: ['email', 'webhook'],
+        outcome: NOTICE_OUTCOMES,
+      }),
   },
 
   'access revoked': {

@@ -1,8 +1,10 @@
 import { commandLineActor } from '../cli/command-line-actor.ts';
 import { loadProviders, settingsRules, withDatabase } from '../cli/settings-rules.ts';
 import { WrongEnvironment, readConfigOf, type Config } from '../server/config.ts';
+import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
+import { noticeWays } from '../core/notices/ways.ts';
 import { audited } from '../core/operators/audit.ts';
 import { actOf } from './action-of.ts';
 import {
@@ -71,6 +73,9 @@ export async function withAskDatabase<Result>(
           isOver: () => false,
           wake() {},
           wakeBoard() {},
+          get ways() {
+            return noticeWays(env, guardedFetch(env.ALLOW_PRIVATE_HOSTS), () => new Date());
+          },
           get settings() {
             return settings ?? unread();
           },

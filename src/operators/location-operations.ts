@@ -19,11 +19,13 @@ import {
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
+import { TestedContacts, testContacts } from '../core/notices/send-notices.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { Typed } from '../core/operators/cases.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
 import {
+  NOTIFY,
   NotDone,
   POS,
   SETTINGS,
@@ -502,6 +504,39 @@ const resume = operation({
   },
 });
 
+const test = operation({
+  id: 'testContacts',
+  role: 'integrator',
+  of: 'location',
+  does: 'test contacts',
+  api: {
+    tag,
+    route: 'POST /locations/:locationId/contacts/test',
+    summary: 'Send a test message to the contacts of a location',
+    description: 'Each contact with `via` gets one. It takes up to 30 s.',
+    output: TestedContacts,
+    answer: 'To whom it was sent.',
+    refuses: [409],
+  },
+  params: LocationParams,
+  reads: NOTIFY,
+  async run({ pool, ways, stopped }, { locationId }) {
+    const tested = await unlessDrained(testContacts(pool, ways, locationId), stopped);
+    if (tested?.contacts.length === 0)
+      throw new NotDone(409, 'No contact of this location has `via`. Add it, and try again.');
+    return tested;
+  },
+  fails: ({ contacts: tested }) => tested.some(({ problem }) => problem !== null),
+  print: ({ contacts: tested }) =>
+    tested.map((each) => `${each.contact ?? 'A contact'}, by ${each.via}: ${each.problem ?? 'sent'}`).join('\n'),
+  command: {
+    name: 'location notify-test',
+    about: 'send a test message to each contact of a location that is told about orders. Exits 1 if one was not sent',
+    argument,
+    examples: ['expediter location notify-test club-1'],
+  },
+});
+
 const remove = operation({
   id: 'removeLocation',
   role: 'integrator',
@@ -566,6 +601,7 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   connect,
   pause,
   resume,
+  test,
   remove,
 ];
 

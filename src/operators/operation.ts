@@ -8,6 +8,7 @@ import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { WrongLocation, inSettings } from '../core/locations/locations.ts';
+import { WAYS, type Ways } from '../core/notices/ways.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
@@ -44,6 +45,8 @@ export type Access = {
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as const;
 /** Variables that are needed to call POS systems. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
+/** Variables that are needed to send messages to contacts of restaurants. */
+export const NOTIFY = [...WAYS, 'ALLOW_PRIVATE_HOSTS'] as const;
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 
 /** The caller of an operation, and the operation's dependencies. The type is the same for requests and commands. */
@@ -66,6 +69,8 @@ export type Caller = {
   settings: Settings;
   /** Only for an operation with `reads: POS`. */
   pos: LocationDeps;
+  /** How contacts of restaurants are told. Only for an operation with `reads: NOTIFY`. */
+  ways: Ways;
   /** The variables that the operation reads. Unset variables are missing. */
   config: Partial<Config>;
   /** Undefined in a command. */

@@ -143,6 +143,21 @@ export function orderInWords(shown: ShownOrder): string {
         })),
       ),
     ),
+    titled(
+      'Messages to the restaurant',
+      table(
+        shown.notices.map((each) => ({
+          created: time(each.createdAt),
+          about: each.reason.replaceAll('_', ' '),
+          contact: each.contact,
+          by: each.via,
+          outcome: each.outcome?.replace('_', ' ') ?? 'not sent yet',
+          problem: each.problem,
+          answer: each.answer?.replaceAll('_', ' '),
+          answered: time(each.answeredAt),
+        })),
+      ),
+    ),
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );

@@ -15,6 +15,7 @@ import { addEndpoints, buildListener, createListener, listenersOf, type Listener
 import { attentionModule, type Attention } from './modules/attention.ts';
 import { kitchensModule, type Kitchens } from './modules/kitchens.ts';
 import { isFollowed, liveModule, type Live } from './modules/live.ts';
+import { noticesModule, type Notices } from './modules/notices.ts';
 import { ordersModule, type Orders } from './modules/orders.ts';
 import { webhooksModule, type Webhooks } from './modules/webhooks.ts';
 import { operatorDeps } from './operators.ts';
@@ -47,7 +48,14 @@ type About = {
   droppedLines?: () => number;
   limits?: AnswerLimits;
 };
-type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens; attention: Attention };
+type Modules = {
+  live: Live;
+  webhooks: Webhooks;
+  orders: Orders;
+  kitchens: Kitchens;
+  notices: Notices;
+  attention: Attention;
+};
 
 /** Builds the service. It does not connect or listen yet. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
@@ -69,8 +77,9 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const webhooks = webhooksModule(app, config, { live, limits });
   const orders = await ordersModule(app, config, { live, webhooks });
   const kitchens = kitchensModule(app, config, orders);
+  const notices = noticesModule(app, config, orders);
   const attention = attentionModule(app, config);
-  const modules = { live, webhooks, orders, kitchens, attention };
+  const modules = { live, webhooks, orders, kitchens, notices, attention };
 
   const { readiness, part: ready } = readinessOf(app);
   const operator = await operatorDeps(app, config, { ...modules, readiness, env: about.env });
@@ -79,6 +88,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
     webhook: webhooks.endpoint,
     follow: live.members?.endpoint,
     availability: kitchens.endpoint,
+    answers: notices.endpoint,
   };
   addEndpoints(app, { readiness, outside, operator: isApart ? undefined : operator }, connections.authenticate);
   const operatorApp = isApart ? buildListener({ ...listener, readiness, operator }) : app;
@@ -111,7 +121,7 @@ function partsOf(
 ): Part[] {
   const { database, observability, pubsub } = app;
   const { modules, sources, listeners, ready } = about;
-  const { live, webhooks, orders, kitchens, attention } = modules;
+  const { live, webhooks, orders, kitchens, notices, attention } = modules;
   const loadTokens = async (): Promise<void> => webhooks.spill?.list.load();
   return [
     {
@@ -129,6 +139,7 @@ function partsOf(
     live.relay,
     kitchens.publisher,
     ...(attention ? [attention.part] : []),
+    notices.work,
     jobs(app, config, modules),
     orders.calls,
     webhooks.batches,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isSecret } from '../core/domain/standard-webhooks.ts';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseKeySource } from '../http/follow/follow-keys.ts';
@@ -95,6 +96,23 @@ export const VARIABLES = {
     'pos.lan, 10.8.0.0/16',
   ],
 
+  SMTP_URL: [
+    z.url({ protocol: /^smtps?$/, error: 'is not an smtp or smtps URL' }).optional(),
+    'the mail server for e-mail to restaurants: docs/notify-restaurants.md. A name and password are percent-encoded',
+    'smtps://user:password@mail.example.com',
+  ],
+  MAIL_FROM: [z.email().optional(), 'the sender of this e-mail', 'orders@example.com'],
+  NOTIFY_WEBHOOK_URL: [
+    httpUrl().optional(),
+    'your gateway for SMS, calls or chat to restaurants',
+    'https://sms.example.com/expediter',
+  ],
+  NOTIFY_WEBHOOK_SECRET: [
+    z.string().refine(isSecret, { error: 'is not whsec_ and the base64 of 24 to 64 bytes' }).optional(),
+    'the secret that signs what it gets, by Standard Webhooks',
+    'whsec_<32 random bytes in base64>',
+  ],
+
   OPERATOR_TOKEN: [
     secret().optional(),
     'gives every role everywhere. At least 43 characters. A new one ends the sessions that the old one opened',
@@ -154,6 +172,8 @@ export const SECRETS = [
   'ORDER_API_TOKEN',
   'FOLLOW_TOKEN_KEYS',
   'SETTINGS_KEY',
+  'SMTP_URL',
+  'NOTIFY_WEBHOOK_SECRET',
   'OPERATOR_TOKEN',
   'AVAILABILITY_TOKEN',
   'OIDC_CLIENT_SECRET',
@@ -201,6 +221,20 @@ const Environment = z
     ({ FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
       FOLLOW_TOKEN_KEYS === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
     fault('FOLLOW_TOKEN_AUDIENCE', 'is required with FOLLOW_TOKEN_KEYS'),
+  )
+  .refine(
+    ({ SMTP_URL, MAIL_FROM }) => SMTP_URL === undefined || MAIL_FROM !== undefined,
+    fault('MAIL_FROM', 'is required with SMTP_URL'),
+  )
+  .refine(
+    ({ NOTIFY_WEBHOOK_URL, NOTIFY_WEBHOOK_SECRET }) =>
+      NOTIFY_WEBHOOK_URL === undefined || NOTIFY_WEBHOOK_SECRET !== undefined,
+    fault('NOTIFY_WEBHOOK_SECRET', 'is required with NOTIFY_WEBHOOK_URL'),
+  )
+  .refine(
+    ({ SMTP_URL, NOTIFY_WEBHOOK_URL, PUBLIC_URL }) =>
+      (SMTP_URL ?? NOTIFY_WEBHOOK_URL) === undefined || PUBLIC_URL !== undefined,
+    fault('PUBLIC_URL', 'is required with SMTP_URL or NOTIFY_WEBHOOK_URL: restaurants answer there'),
   )
   .refine(
     ({ HOST, OPERATOR_PORT, OPERATOR_TOKEN, OIDC_ISSUER }) =>

@@ -19,6 +19,7 @@ import type { Part } from './process-lifecycle.ts';
 import type { Attention } from './modules/attention.ts';
 import type { Kitchens } from './modules/kitchens.ts';
 import type { Live } from './modules/live.ts';
+import type { Notices } from './modules/notices.ts';
 import type { Orders } from './modules/orders.ts';
 import type { Webhooks } from './modules/webhooks.ts';
 
@@ -31,7 +32,14 @@ const SCORE = 10 * MINUTE;
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
-type Modules = { live: Live; webhooks: Webhooks; orders: Orders; kitchens: Kitchens; attention: Attention };
+type Modules = {
+  live: Live;
+  webhooks: Webhooks;
+  orders: Orders;
+  kitchens: Kitchens;
+  notices: Notices;
+  attention: Attention;
+};
 /** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
 type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
 
@@ -59,7 +67,7 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
 function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSignal): Job[] {
   const { database, observability, log } = app;
   const { pool } = database;
-  const { live, webhooks, orders, kitchens, attention } = modules;
+  const { live, webhooks, orders, kitchens, notices, attention } = modules;
   const { list } = webhooks.spill ?? {};
   const { members } = live;
   const hourly = (name: BackgroundWorkName, work: () => Promise<unknown>): Job => ({
@@ -72,6 +80,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
+    { name: 'finding of notices', every: 2 * SECOND, work: notices.find },
     { name: 'end of pauses', every: 2 * SECOND, work: () => resumeLocations(app, orders) },
     { name: 'availability of kitchens', every: SECOND, work: kitchens.settle },
     { name: 'probing of kitchens', every: 2 * SECOND, work: () => kitchens.probe(stopping) },

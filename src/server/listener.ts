@@ -12,6 +12,7 @@ import fastify, {
 import type { Config } from './config.ts';
 import type { AvailabilityDeps } from '../http/availability-routes.ts';
 import type { Connections, Authenticate } from '../http/bound-connections.ts';
+import { answerRoutes, type AnswerDeps } from '../http/answer-routes.ts';
 import { CONSOLE_PATHS, secureHeaders } from '../http/console/page-files.ts';
 import { FOLLOW_PATH, followRoutes, type FollowDeps } from '../http/follow/follow-routes.ts';
 import { health, type Readiness } from '../http/health.ts';
@@ -37,8 +38,8 @@ export type ListenerOptions = {
 export type Endpoints = {
   readiness: () => Readiness;
   /**
-   * The endpoints of the ordering platform, POS systems and members. Undefined for a listener that serves only
-   * operators. Members have no endpoint if no keys of their tokens are configured. `availability` is for the platform.
+   * The endpoints of the ordering platform (with `availability`), POS systems, members and contacts of restaurants.
+   * Undefined for a listener that serves only operators. Members have no endpoint if no keys of their tokens are configured.
    */
   outside?:
     | {
@@ -46,6 +47,7 @@ export type Endpoints = {
         webhook: Omit<WebhookDeps, 'authenticate'>;
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
         availability?: Omit<AvailabilityDeps, 'authenticate'> | undefined;
+        answers?: AnswerDeps | undefined;
       }
     | undefined;
   /** Undefined if another listener serves operators, or if there are none. */
@@ -115,7 +117,8 @@ export function addEndpoints(
   if (outside !== undefined) {
     void app.register(pubsubPush, { ...outside.push, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
-    const { follow, availability } = outside;
+    const { follow, availability, answers } = outside;
+    if (answers !== undefined) void app.register(answerRoutes, answers);
     if (follow !== undefined) void app.register(followRoutes, { ...follow, authenticate });
     if (availability !== undefined) {
       void app.register(async (scope) => {

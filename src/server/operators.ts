@@ -6,6 +6,7 @@ import type { OidcSettings } from '../http/console/oidc-client.ts';
 import type { Readiness } from '../http/health.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import type { Live } from './modules/live.ts';
+import type { Notices } from './modules/notices.ts';
 import type { Orders } from './modules/orders.ts';
 import type { Webhooks } from './modules/webhooks.ts';
 
@@ -21,9 +22,10 @@ export async function operatorDeps(
     webhooks: Pick<Webhooks, 'spill'>;
     env: NodeJS.ProcessEnv;
     orders: Pick<Orders, 'wake'>;
+    notices: Pick<Notices, 'ways'>;
   },
 ): Promise<OperatorDeps | undefined> {
-  const { live, webhooks, orders, readiness, env } = about;
+  const { live, webhooks, orders, notices, readiness, env } = about;
   if (live.board === undefined) return undefined;
   const [{ identifier }, { throttleFailures }] = await Promise.all([
     import('../http/operator/identify.ts'),
@@ -44,6 +46,7 @@ export async function operatorDeps(
     operatorToken,
     consoleUrl,
     oidc,
+    ways: notices.ways,
     follow: live.feed.follow,
     watch: live.board.watch,
     metrics: observability.metrics,

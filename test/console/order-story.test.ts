@@ -367,6 +367,7 @@ describe('a timeline with little data', () => {
       case: null,
       snoozedUntil: null,
       notes: [],
+      notices: [],
       traceId,
       placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,

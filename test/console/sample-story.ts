@@ -76,6 +76,7 @@ export function sampleStory(): ShownOrder {
     case: null,
     snoozedUntil: null,
     notes: [],
+    notices: [],
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement,
     order,

@@ -9,6 +9,7 @@ import { createLog } from '../../src/observe/create-log.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { processLifecycle } from '../../src/server/process-lifecycle.ts';
 import { addEndpoints, createListener } from '../../src/server/listener.ts';
+import { noticesModule } from '../../src/server/modules/notices.ts';
 import { liveModule } from '../../src/server/modules/live.ts';
 import { webhooksModule } from '../../src/server/modules/webhooks.ts';
 import { operatorDeps } from '../../src/server/operators.ts';
@@ -99,7 +100,9 @@ export async function startStage(
     connections: connections.counts,
     droppedLines: () => 0,
   };
-  const operator = await operatorDeps(app, config, { readiness, live, webhooks, orders: { wake }, env });
+  const notices = noticesModule(app, config, { wake });
+  const modules = { live, webhooks, orders: { wake }, notices };
+  const operator = await operatorDeps(app, config, { readiness, ...modules, env });
   addEndpoints(
     app,
     {
@@ -111,6 +114,7 @@ export async function startStage(
           observe: app.observability.observe,
         },
         webhook: webhooks.endpoint,
+        answers: notices.endpoint,
       },
       operator: operator && {
         ...operator,

@@ -23,6 +23,7 @@ export type Observed =
   | PlacementObserved
   | CancellationObserved
   | RefreshObserved
+  | NoticeObserved
   /** A worker claimed an order. `dueAt` is in RFC 3339 or in Postgres's own format. */
   | { what: 'claim'; serviceOrderId: string; dueAt: string }
   | {
@@ -334,5 +335,19 @@ export const REFRESH_OUTCOMES = [
   'deferred',
   'given_up',
 ] as const;
+
+/** An attempt to tell a contact of a restaurant about orders. settled: nothing was left to tell. */
+export type NoticeObserved = {
+  what: 'notice';
+  outcome: (typeof NOTICE_OUTCOMES)[number];
+  via: 'email' | 'webhook';
+  messageId: string;
+  locationId: string;
+  /** The number of orders in the message. */
+  orders: number;
+  /** Why it was not sent. */
+  problem?: string;
+};
+export const NOTICE_OUTCOMES = ['sent', 'failed', 'gave_up', 'settled'] as const;
 
 export type Observe = (observed: Observed) => void;

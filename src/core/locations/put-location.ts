@@ -40,15 +40,20 @@ export const Contact = z
     afterMinutes: z.int().min(0).max(120).exactOptional().meta({
       description: 'When it is told, in minutes after the trouble began. By default at once, or 2 if an order is late.',
     }),
-    quiet: z.strictObject({ from: TimeOfDay, to: TimeOfDay }).exactOptional().meta({
-      description: "When it is told nothing, in the location's time zone.",
-      examples: [{ from: '22:00', to: '08:00' }],
-    }),
+    quiet: z
+      .strictObject({ from: TimeOfDay, to: TimeOfDay })
+      .exactOptional()
+      .meta({
+        description: "When it is told nothing, in the location's time zone.",
+        examples: [{ from: '22:00', to: '08:00' }],
+      }),
     language: z.enum(LANGUAGES).exactOptional().meta({ description: 'By default `en`.' }),
     about: z.array(z.enum(NOTICE_REASONS)).min(1).exactOptional().meta({ description: 'By default everything.' }),
   })
   .refine(({ email, phone }) => email !== undefined || phone !== undefined, { error: 'needs an email or a phone' })
-  .refine(({ via, email }) => via !== 'email' || email !== undefined, { error: 'needs an email, because via is email' });
+  .refine(({ via, email }) => via !== 'email' || email !== undefined, {
+    error: 'needs an email, because via is email',
+  });
 export type Contact = z.infer<typeof Contact>;
 
 /** What operators say of a location besides its POS. */

@@ -4,9 +4,11 @@
  */
 import type { Pool } from 'pg';
 
+/** SQL of the codes of causes that say that the location is paused. */
+export const PAUSED_CAUSES = `'location_paused', 'location_paused_by_pos'`;
 /** Of a placement `p`. */
 export const HELD_FOR_OPERATOR = `(p.state = 'held' AND p.finished_at IS NULL
-  AND (p.cause ->> 'code' IN ('location_paused', 'location_paused_by_pos')) IS NOT TRUE)`;
+  AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE)`;
 export const DOUBT_FOR_OPERATOR = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity')`;
 /** Of a cancellation `c`. */
 export const CANCEL_FOR_OPERATOR = `(c.finished_at IS NULL AND (c.state = 'by_phone' OR c.next_attempt_at = 'infinity'))`;

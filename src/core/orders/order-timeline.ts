@@ -17,6 +17,8 @@ export const HAPPENINGS = [
   'status',
   'notified',
   'published',
+  'restaurant notified',
+  'restaurant answered',
   'placement finished',
   'cancel finished',
   'ended',
@@ -44,7 +46,7 @@ export const OrderStory = ShownOrder.extend({
 
 /** Makes one timeline of an order's whole story. */
 export function orderTimeline(shown: ShownOrder): Happening[] {
-  const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions, notes } = shown;
+  const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions, notes, notices } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // The result of a call is stored with a slightly earlier time than the call's end. The timeline moves the end back to
@@ -81,6 +83,10 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
     ...live.flatMap(({ appliedAt, publishedAt, sequence, memberState }) => [
       ...happened(appliedAt, 'notified', { sequence, memberState }),
       ...happened(publishedAt, 'published', { sequence, memberState }),
+    ]),
+    ...notices.flatMap(({ createdAt, endedAt, answeredAt, answer, ...notice }) => [
+      ...(notice.outcome === 'settled' ? [] : happened(endedAt ?? createdAt, 'restaurant notified', notice)),
+      ...happened(answeredAt, 'restaurant answered', { ...notice, answer }),
     ]),
     ...happened(finishedAt, 'placement finished', { state, problem, cause }),
     ...happened(cancellation?.finishedAt, 'cancel finished', cancellation ?? {}),

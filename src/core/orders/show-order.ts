@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CancellationState, PlacementState } from '../domain/placement.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
+import { NOTICE_REASONS } from '../locations/put-location.ts';
 import { WEBHOOK_DAYS } from '../retention/erase-members.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
@@ -158,6 +159,26 @@ export const ShownOrder = z.object({
         .meta({ description: 'Number of publishing attempts; null once the message is in the topic.' }),
     }),
   ),
+  notices: z
+    .array(
+      z.object({
+        reason: z.enum(NOTICE_REASONS),
+        via: z.enum(['email', 'webhook']),
+        contact: z.string().nullable().meta({ description: 'The name of the contact.' }),
+        createdAt: Instant,
+        outcome: z.enum(['sent', 'gave_up', 'settled']).nullable().meta({
+          description: 'Null while it is being sent. settled: nothing was left to tell.',
+        }),
+        endedAt: Instant.nullable(),
+        problem: z.string().nullable().meta({ description: 'Why the last attempt to send it failed.' }),
+        answer: z
+          .string()
+          .nullable()
+          .meta({ examples: ['not_there'] }),
+        answeredAt: Instant.nullable(),
+      }),
+    )
+    .meta({ description: 'What contacts of its restaurant were told about it, and their answers.' }),
   actions: z.array(RecordedAction).meta({
     description: "Operators' actions, reads and refused attempts about the order and its webhooks; the newest 200.",
   }),
@@ -247,6 +268,10 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           UNION ALL
           SELECT sequence, rank, applied_at, published_at, NULL
           FROM live_messages WHERE service_order_id = $1) AS x) AS live,
+       (SELECT coalesce(json_agg(n ORDER BY n."createdAt"), '[]') FROM (
+          SELECT n.reason, n.contact ->> 'via' AS via, n.contact ->> 'name' AS contact, n.created_at AS "createdAt",
+                 m.outcome, m.ended_at AS "endedAt", m.problem, n.answer, n.answered_at AS "answeredAt"
+          FROM notices n JOIN notice_messages m USING (message_id) WHERE n.service_order_id = $1) AS n) AS notices,
        ${IS_FOLLOWED} AS "memberWatching", ${careOf('service_order_id')}`,
     [serviceOrderId],
   );

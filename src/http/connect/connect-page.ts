@@ -4,29 +4,54 @@ export type Page = {
   text: readonly string[];
   facts?: Readonly<Record<string, string>>;
   action?: { words: string; href: string };
+  /** Texts with buttons. A button sends the item's field and its own field to the URL of the page. */
+  items?: readonly Item[];
+  language?: string;
+  /** The URL of the style sheet. */
+  style?: string;
+};
+type Item = {
+  text: readonly string[];
+  name: string;
+  value: string;
+  buttonName: string;
+  buttons: readonly { value: string; words: string }[];
 };
 
-/** A page for a restaurant's owner: no script, and the style sheet is a file, as the content security policy demands. */
-export function writePage({ title, text, facts = {}, action }: Page): string {
+/** A page for a restaurant: no script, and the style sheet is a file, as the content security policy demands. */
+export function writePage({ title, text, facts = {}, action, items = [], ...about }: Page): string {
   const rows = Object.entries(facts).map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`);
   return `<!doctype html>
-<html lang="en">
+<html lang="${about.language ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escape(title)}</title>
-<link rel="stylesheet" href="/connect/page.css">
+<link rel="stylesheet" href="${about.style ?? '/connect/page.css'}">
 </head>
 <body>
 <main>
 <h1>${escape(title)}</h1>
 ${rows.length > 0 ? `<dl>${rows.join('')}</dl>` : ''}
 ${text.map((each) => `<p>${escape(each)}</p>`).join('\n')}
+${items.map(writeItem).join('\n')}
 ${action === undefined ? '' : `<p><a class="button" href="${escape(action.href)}">${escape(action.words)}</a></p>`}
 </main>
 </body>
 </html>
 `;
+}
+
+function writeItem({ text, name, value, buttonName, buttons }: Item): string {
+  const choices = buttons.map(
+    (each) =>
+      `<button class="button" name="${buttonName}" value="${escape(each.value)}">${escape(each.words)}</button>`,
+  );
+  const form =
+    choices.length === 0
+      ? ''
+      : `<form method="post"><input type="hidden" name="${name}" value="${escape(value)}">${choices.join(' ')}</form>`;
+  return `<section>${text.map((each) => `<p>${escape(each)}</p>`).join('')}${form}</section>`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -47,7 +72,8 @@ main { max-width: 34rem; margin: 0 auto; padding: 2rem 1.25rem; overflow-wrap: a
 h1 { font-size: 1.5rem; line-height: 1.25; }
 dt { font-weight: 600; }
 dd { margin: 0 0 0.75rem; }
-.button { display: inline-block; padding: 0.75rem 1.5rem; border-radius: 0.5rem; font-weight: 600; text-decoration: none;
+section { margin-bottom: 2rem; }
+.button { display: inline-block; border: 0; font: inherit; margin: 0 0.5rem 0.5rem 0; padding: 0.75rem 1.5rem; border-radius: 0.5rem; font-weight: 600; text-decoration: none;
   background: #0b57d0; color: #fff; }
 .button:focus-visible { outline: 3px solid currentColor; outline-offset: 3px; }
 `;

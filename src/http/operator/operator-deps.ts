@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
+import type { Ways } from '../../core/notices/ways.ts';
 import type { BoardFeed } from '../../core/orders/board-feed.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
@@ -31,6 +32,8 @@ export type OperatorDeps = {
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
+  /** How contacts of restaurants are told. */
+  ways: Ways;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
   metrics: RenderMetrics;

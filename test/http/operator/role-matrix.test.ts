@@ -53,6 +53,7 @@ const BODIES: Record<string, object | undefined> = {
   'POST /webhooks/:webhookId/replay': {},
   'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },
   'POST /locations/:locationId/check': undefined,
+  'POST /locations/:locationId/contacts/test': undefined,
   'POST /locations/:locationId/pause': undefined,
   'POST /locations/:locationId/resume': undefined,
   'PUT /locations/:locationId/busy': { extraMinutes: 20 },

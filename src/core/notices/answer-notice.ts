@@ -1,0 +1,125 @@
+import type { Pool } from 'pg';
+import { concludeByPhone } from '../cancellations/operator-cancellations.ts';
+import { digest, mayBeToken } from '../domain/make-token.ts';
+import type { Refused } from '../domain/placement-cause.ts';
+import type { Contact } from '../locations/put-location.ts';
+import { audited, type Action } from '../operators/audit.ts';
+import type { Actor } from '../operators/operator.ts';
+import { resolveNotThere, resolveThere } from '../placements/resolve-doubt.ts';
+import { IS_OPEN } from './find-notices.ts';
+import { ANSWERS, type Answer, type ToldOrder } from './notice-texts.ts';
+
+const VALID_FOR = '24 h';
+
+/** A message as its link shows it. */
+export type AnswerPage = {
+  locationId: string;
+  locationName: string;
+  timeZone: string | null;
+  contact: Contact;
+  orders: (ToldOrder & {
+    serviceOrderId: string;
+    /** True while an answer is needed. */
+    isOpen: boolean;
+    /** The first answer of any contact. */
+    answered: { answer: Answer; by: string; at: Date } | null;
+  })[];
+};
+
+/** Finds the message of a link by its token. Reading changes nothing, so programs that open links do no harm. */
+export async function findAnswerPage(pool: Pool, token: string): Promise<AnswerPage | undefined> {
+  if (!mayBeToken('exa_', token)) return undefined;
+  const { rows } = await pool.query<Omit<AnswerPage, 'orders'> & { orders: Stored[] }>(
+    `SELECT m.location_id AS "locationId", coalesce(l.name, l.location_id) AS "locationName", l.time_zone AS "timeZone",
+            m.contact, (
+       SELECT coalesce(json_agg(json_build_object(
+                'noticeId', n.notice_id, 'serviceOrderId', n.service_order_id, 'callOutCode', o.call_out_code,
+                'reason', n.reason, 'since', n.since, 'isOpen', ${IS_OPEN},
+                'answered', (SELECT json_build_object('answer', a.answer, 'at', a.answered_at,
+                                                      'by', coalesce(a.contact ->> 'name', a.contact ->> 'email',
+                                                                     a.contact ->> 'phone'))
+                             FROM notices a
+                             WHERE a.service_order_id = n.service_order_id AND a.reason = n.reason AND a.since = n.since
+                               AND a.answered_at IS NOT NULL
+                             ORDER BY a.answered_at LIMIT 1)) ORDER BY n.since), '[]')
+       FROM notices n JOIN orders o USING (service_order_id) WHERE n.message_id = m.message_id) AS orders
+     FROM notice_messages m JOIN locations l USING (location_id)
+     -- guard: answer-in-a-day
+     WHERE m.links @> ARRAY[$1::bytea] AND m.created_at > now() - interval '${VALID_FOR}'`,
+    [Buffer.from(digest(token), 'base64')],
+  );
+  const found = rows[0];
+  return (
+    found && {
+      ...found,
+      orders: found.orders.map((order) => ({
+        ...order,
+        since: new Date(order.since),
+        answered: order.answered && { ...order.answered, at: new Date(order.answered.at) },
+      })),
+    }
+  );
+}
+type Stored = Omit<AnswerPage['orders'][number], 'since' | 'answered'> & {
+  since: string;
+  answered: { answer: Answer; by: string; at: string } | null;
+};
+
+/** The actions in the audit, as for an operator who says the same. */
+const ACTIONS = {
+  late: 'answer notice',
+  failed: 'answer notice',
+  in_doubt: 'resolve',
+  cancel_by_phone: 'conclude cancel',
+};
+
+/**
+ * Does what an operator's answer would do, and records it as the contact's. An order that is settled already, or by an
+ * answer at the same moment, does not change.
+ * @returns a refusal; undefined if there is no such order or answer on the page, or no answer is needed any more
+ */
+export async function answerNotice(
+  pool: Pool,
+  page: AnswerPage,
+  given: { noticeId: string; answer: string },
+  from: Pick<Action, 'source' | 'requestId' | 'log'>,
+): Promise<object | Refused | undefined> {
+  const order = page.orders.find(({ noticeId }) => noticeId === given.noticeId);
+  const answer = ANSWERS[order?.reason ?? 'late'].find((each) => each === given.answer);
+  // guard: answered-once
+  if (order?.isOpen !== true || answer === undefined) return undefined;
+  const { serviceOrderId, noticeId, reason } = order;
+  const { locationId, locationName, contact } = page;
+  const who = contact.name ?? contact.email ?? contact.phone ?? '';
+  const by: Actor = { kind: 'nobody', id: 'answer link', name: `contact: ${who} at ${locationName}` };
+  const action = { action: ACTIONS[reason], serviceOrderId, locationId, ...from };
+  return audited(
+    pool,
+    by,
+    action,
+    async () => {
+      const done = await act(pool, serviceOrderId, answer);
+      if (done === undefined || 'refused' in done) return done;
+      await pool.query(
+        'UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid AND answered_at IS NULL',
+        [noticeId, answer],
+      );
+      return done;
+    },
+    () => answer,
+  );
+}
+
+async function act(pool: Pool, serviceOrderId: string, answer: Answer): Promise<object | Refused | undefined> {
+  switch (answer) {
+    case 'there':
+      return resolveThere(pool, serviceOrderId, {});
+    case 'not_there':
+      return resolveNotThere(pool, serviceOrderId);
+    case 'cancelled':
+    case 'too_late':
+      return concludeByPhone(pool, serviceOrderId, answer === 'cancelled');
+    case 'seen':
+      return {};
+  }
+}

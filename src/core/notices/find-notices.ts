@@ -1,0 +1,162 @@
+import type { Pool, PoolClient } from 'pg';
+import { Contact, type NoticeReason } from '../locations/put-location.ts';
+import { DOUBT_FOR_OPERATOR, PAUSED_CAUSES } from '../orders/needs-operator.ts';
+import { inTransaction, LOCK_FIND_NOTICES, tryLock } from '../postgres/transactions.ts';
+
+/** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
+const LATE_MIN = 2;
+const LATE = `now() - interval '${LATE_MIN} min'`;
+/** A contact is not told of a failure that is older than its minutes and this many more. */
+const FAILED_MIN = 10;
+const LONGEST_MIN = 120 + FAILED_MIN;
+/** The newest troubles that are read in a round. */
+const TROUBLES_READ = 5_000;
+/** A contact gets at most one message in this time, so that many orders that fail together are told together. */
+const GATHER_S = 60;
+
+/**
+ * SQL of the troubles that a restaurant can be told about. `since` tells two troubles of an order apart.
+ *
+ * - `late`: not at the POS although it was due. An order for later is due an hour before it is wanted
+ * - `in_doubt`: only a person can settle the doubt, or it was not settled automatically in time
+ * @param failedFor how long a failure counts
+ */
+const troubles = (failedFor: string): string => `
+  SELECT p.service_order_id, p.location_id, 'late' AS reason,
+         greatest(coalesce(p.absent_at, p.signalled_at), o.wanted_at - interval '1 h') AS since
+  FROM placements p CROSS JOIN LATERAL (
+    SELECT requested_at AS wanted_at FROM orders
+    WHERE service_order_id = p.service_order_id AND ended_at IS NULL AND (cancellation = 'requested') IS NOT TRUE
+    OFFSET 0
+  ) AS o
+  WHERE p.finished_at IS NULL AND p.state IN ('waiting', 'held') AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
+    AND coalesce(p.absent_at, p.signalled_at) < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
+  UNION ALL
+  SELECT p.service_order_id, p.location_id, 'in_doubt', a.since
+  FROM placements p CROSS JOIN LATERAL (
+    SELECT FROM orders WHERE service_order_id = p.service_order_id AND ended_at IS NULL OFFSET 0
+  ) AS o CROSS JOIN LATERAL (
+    SELECT coalesce(min(started_at), p.signalled_at) AS since FROM placement_attempts
+    WHERE service_order_id = p.service_order_id AND call = 'createOrder' AND started_at > coalesce(p.absent_at, '-infinity')
+  ) AS a
+  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND (${DOUBT_FOR_OPERATOR} OR a.since < ${LATE})
+    -- The answer about the cancellation settles the doubt too.
+    AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
+                                                  AND c.state = 'by_phone')
+  UNION ALL
+  SELECT service_order_id, location_id, 'cancel_by_phone', requested_at
+  FROM cancellations WHERE finished_at IS NULL AND state = 'by_phone'
+  UNION ALL
+  SELECT p.service_order_id, p.location_id, 'failed', p.finished_at
+  FROM placements p CROSS JOIN LATERAL (
+    SELECT FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us OFFSET 0
+  ) AS o
+  WHERE p.state = 'failed' AND p.finished_at > now() - interval '${failedFor}'`;
+
+const SAME_TROUBLE = 's.service_order_id = n.service_order_id AND s.reason = n.reason AND s.since = n.since';
+/** SQL of whether a notice `n` still needs an answer: its trouble lasts, and no contact has answered. */
+export const IS_OPEN = `(EXISTS (SELECT FROM (${troubles('24 h')}) AS s WHERE ${SAME_TROUBLE})
+  AND NOT EXISTS (SELECT FROM notices s WHERE ${SAME_TROUBLE} AND s.answered_at IS NOT NULL))`;
+
+type Trouble = {
+  serviceOrderId: string;
+  locationId: string;
+  reason: NoticeReason;
+  since: string;
+  ageS: number;
+  now: Date;
+  contacts: unknown[];
+  timeZone: string | null;
+  /** The steps that have a notice already. */
+  told: readonly string[];
+};
+
+const FIND = `
+  SELECT t.service_order_id AS "serviceOrderId", t.location_id AS "locationId", t.reason, t.since::text AS since,
+         extract(epoch FROM now() - t.since)::float8 AS "ageS", now() AS now, l.contacts, l.time_zone AS "timeZone", n.told
+  FROM (${troubles(`${LONGEST_MIN} min`)}) AS t
+  CROSS JOIN LATERAL (
+    SELECT contacts, time_zone FROM locations
+    WHERE location_id = t.location_id AND jsonb_path_exists(contacts, '$[*].via') OFFSET 0
+  ) AS l
+  CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(step), '{}') AS told, count(answered_at) AS answers FROM notices
+    WHERE service_order_id = t.service_order_id AND reason = t.reason AND since = t.since
+  ) AS n
+  WHERE n.answers = 0
+  ORDER BY t.since DESC LIMIT ${TROUBLES_READ}`;
+
+/**
+ * Finds the contacts that are to be told about an order now, and puts what waits for one contact into one message. One
+ * process at a time does this.
+ * @returns the number of new messages
+ */
+export async function findNotices(pool: Pool, gatherS = GATHER_S): Promise<number> {
+  return inTransaction(pool, async (client) => {
+    if (!(await tryLock(client, LOCK_FIND_NOTICES))) return 0;
+    const { rows } = await client.query<Trouble>(FIND);
+    const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
+    if (due.length > 0) await store(client, due);
+    await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+    const { rows: made } = await client.query<{ count: number }>(GATHER, [gatherS]);
+    return made[0]?.count ?? 0;
+  });
+}
+
+async function store(client: PoolClient, due: readonly object[]): Promise<void> {
+  await client.query(
+    `INSERT INTO notices (service_order_id, reason, since, step, location_id, contact)
+     SELECT "serviceOrderId", reason, since, step, "locationId", contact
+     FROM jsonb_to_recordset($1::jsonb) AS d("serviceOrderId" text, reason text, since timestamptz, step text,
+                                             "locationId" text, contact jsonb)
+     -- guard: told-once
+     ON CONFLICT DO NOTHING`,
+    [JSON.stringify(due)],
+  );
+}
+
+const GATHER = `
+  WITH waiting AS (
+    SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
+    FROM notices WHERE message_id IS NULL GROUP BY location_id, step
+  ), made AS (
+    INSERT INTO notice_messages (message_id, location_id, step, contact)
+    SELECT gen_random_uuid(), location_id, step, contact FROM waiting w
+    -- guard: told-together
+    WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
+                                                      AND m.created_at > now() - make_interval(secs => $1::float8))
+    RETURNING message_id, location_id, step
+  ), gathered AS (
+    UPDATE notices n SET message_id = made.message_id FROM made
+    WHERE n.message_id IS NULL AND n.location_id = made.location_id AND n.step = made.step
+  )
+  SELECT count(*)::int AS count FROM made`;
+
+/** @returns the contacts that are to be told about a trouble now */
+export function stepsDue(
+  trouble: Pick<Trouble, 'reason' | 'ageS' | 'now' | 'contacts' | 'timeZone' | 'told'>,
+): { step: string; contact: Contact }[] {
+  const { reason, ageS, now, timeZone, told } = trouble;
+  return trouble.contacts.flatMap((stored) => {
+    // A row that was edited by hand must not stop the others.
+    const { data: contact } = Contact.safeParse(stored);
+    if (contact?.via === undefined || contact.about?.includes(reason) === false) return [];
+    const step = stepOf(contact);
+    const { afterMinutes = 0 } = contact;
+    const isTooOld = reason === 'failed' && ageS > (afterMinutes + FAILED_MIN) * 60;
+    // guard: quiet-hours
+    if (told.includes(step) || ageS < afterMinutes * 60 || isTooOld || isQuiet(contact, timeZone, now)) return [];
+    return [{ step, contact }];
+  });
+}
+
+/** The same address with other minutes is another step: it is told again. */
+function stepOf({ via, afterMinutes = 0, email, phone }: Contact): string {
+  return `${via} ${afterMinutes} ${via === 'email' ? email : (phone ?? email)}`;
+}
+
+function isQuiet({ quiet }: Contact, timeZone: string | null, now: Date): boolean {
+  if (quiet === undefined) return false;
+  const time = now.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: timeZone ?? 'UTC' });
+  return quiet.from <= quiet.to ? quiet.from <= time && time < quiet.to : quiet.from <= time || time < quiet.to;
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { describeError } from '../domain/classify-error.ts';
+import { digest, makeToken } from '../domain/make-token.ts';
+import type { Log } from '../domain/log.ts';
+import type { NoticeObserved, Observe } from '../domain/observed.ts';
+import type { Contact } from '../locations/put-location.ts';
+import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { retryWrite } from '../postgres/transactions.ts';
+import { IS_OPEN } from './find-notices.ts';
+import type { ToldOrder } from './notice-texts.ts';
+import { NotSent, UNSET, type Ways } from './ways.ts';
+
+/** Longer than any way may take. */
+const LEASE_S = 60;
+const POLL_MS = 2_000;
+/** Messages that are sent at the same time, for each way: a slow gateway does not delay e-mail. */
+const AT_ONCE = 4;
+const RETRY = { firstMs: 1_000, mostMs: 5 * 60_000, jitter: 0.2 };
+const GIVE_UP = '1 h';
+
+/** The path below PUBLIC_URL where contacts answer. */
+export const ANSWER_PATH = '/answer';
+
+type Deps = { pool: Pool; ways: Ways; publicUrl: string; observe: Observe; log: Log };
+type Way = keyof Ways;
+type Claimed = { messageId: string; leaseId: string; locationId: string; contact: Contact; failures: number };
+
+/** Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. */
+export function workNotices(deps: Deps): Pick<WorkLoop, 'start' | 'wake' | 'stop'> {
+  const loops = (['email', 'webhook'] as const).map((via) =>
+    workLoop({
+      capacity: AT_ONCE,
+      pollMs: POLL_MS,
+      claim: (limit) => claim(deps.pool, via, limit),
+      work: (message) =>
+        // If this fails, the lease expires, and the message is sent again with the same id.
+        send(deps, via, message).catch((error: unknown) =>
+          deps.log.error({ messageId: message.messageId, err: error }, 'sending a notice was interrupted'),
+        ),
+      log: deps.log,
+      failing: 'notices could not be claimed',
+    }),
+  );
+  const each = (work: (loop: WorkLoop) => unknown) => (): void => void loops.map(work);
+  return {
+    start: each((loop) => loop.start()),
+    wake: each((loop) => loop.wake()),
+    stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
+  };
+}
+
+async function claim(pool: Pool, via: Way, limit: number): Promise<Claimed[]> {
+  const { rows } = await pool.query<Claimed>(
+    `UPDATE notice_messages SET lease_id = gen_random_uuid(), lease_until = now() + interval '${LEASE_S} s'
+     WHERE message_id = ANY (ARRAY(
+       SELECT message_id FROM notice_messages
+       WHERE ended_at IS NULL AND next_attempt_at <= now() AND contact ->> 'via' = $1
+         AND (lease_until > now()) IS NOT TRUE -- guard: sent-by-one
+       ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+     RETURNING message_id AS "messageId", lease_id AS "leaseId", location_id AS "locationId", contact, failures`,
+    [via, limit],
+  );
+  return rows;
+}
+
+type Place = { name: string; timeZone: string | null; orders: (Omit<ToldOrder, 'since'> & { since: string })[] };
+
+/** What is still to be told by a message. Orders that were settled meanwhile are left out. */
+const READ = `
+  SELECT coalesce(l.name, l.location_id) AS name, l.time_zone AS "timeZone",
+         (SELECT coalesce(json_agg(json_build_object('noticeId', n.notice_id, 'callOutCode', o.call_out_code,
+                                                     'reason', n.reason, 'since', n.since) ORDER BY n.since), '[]')
+          FROM notices n JOIN orders o USING (service_order_id)
+          -- guard: settled-not-told
+          WHERE n.message_id = $1 AND ${IS_OPEN}) AS orders
+  FROM notice_messages m JOIN locations l USING (location_id) WHERE m.message_id = $1`;
+
+async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
+  const { pool, ways, publicUrl } = deps;
+  const { messageId, leaseId, locationId, contact, failures } = claimed;
+  const { rows } = await pool.query<Place>(READ, [messageId]);
+  const place = rows[0];
+  if (place === undefined) return;
+  const orders = place.orders.map((order) => ({ ...order, since: new Date(order.since) }));
+  const end = async (how: {
+    outcome: NoticeObserved['outcome'];
+    problem?: string;
+    isFinal?: boolean;
+  }): Promise<void> => {
+    const { outcome, problem, isFinal = false } = how;
+    const delayMs = backoff(failures, RETRY);
+    const ended = await retryWrite(() =>
+      pool.query<{ outcome: 'sent' | 'gave_up' | 'settled' | null }>(END, [
+        messageId,
+        leaseId,
+        outcome === 'failed' ? null : outcome,
+        problem ?? null,
+        isFinal,
+        delayMs / 1_000,
+      ]),
+    );
+    const about = { via, messageId, locationId, orders: orders.length, ...(problem !== undefined && { problem }) };
+    if (ended.rows[0] !== undefined) {
+      deps.observe({ what: 'notice', outcome: ended.rows[0].outcome ?? 'failed', ...about });
+    }
+  };
+  if (orders.length === 0) return end({ outcome: 'settled' });
+  const token = makeToken('exa_');
+  const { rowCount } = await pool.query(
+    `UPDATE notice_messages SET links = links || $3::bytea
+     WHERE message_id = $1 AND lease_id = $2::uuid AND lease_until > now() AND ended_at IS NULL`,
+    [messageId, leaseId, Buffer.from(digest(token), 'base64')],
+  );
+  if (rowCount !== 1) return undefined;
+  const told = {
+    contact,
+    locationId,
+    locationName: place.name,
+    timeZone: place.timeZone,
+    orders,
+    answerUrl: `${publicUrl}${ANSWER_PATH}/${token}`,
+  };
+  try {
+    const way = ways[via];
+    if (way === undefined) throw new NotSent(UNSET[via], true);
+    await way(messageId, told);
+  } catch (error) {
+    return end({ outcome: 'failed', problem: problemIn(error), isFinal: error instanceof NotSent && error.isFinal });
+  }
+  return end({ outcome: 'sent' });
+}
+
+const END = `
+  UPDATE notice_messages
+  SET outcome = ended.outcome, ended_at = CASE WHEN ended.outcome IS NOT NULL THEN now() END, problem = $4,
+      failures = failures + CASE WHEN $4::text IS NULL THEN 0 ELSE 1 END,
+      next_attempt_at = now() + make_interval(secs => $6::float8), lease_id = NULL, lease_until = NULL
+  FROM (SELECT message_id AS id,
+               coalesce($3::text, CASE WHEN $5::boolean OR created_at < now() - interval '${GIVE_UP}' THEN 'gave_up' END) AS outcome
+        FROM notice_messages WHERE message_id = $1) AS ended
+  WHERE message_id = ended.id AND lease_id = $2::uuid
+  RETURNING notice_messages.outcome`;
+
+export const TestedContacts = z.object({
+  locationId: z.string(),
+  contacts: z.array(
+    z.object({
+      contact: z.string().nullable().meta({ description: 'The name of the contact.' }),
+      via: z.enum(['email', 'webhook']),
+      problem: z.string().nullable().meta({ description: 'Null if the message was sent.' }),
+    }),
+  ),
+});
+
+/** Sends a test message to each contact that is told about orders. @returns undefined if there is no such location */
+export async function testContacts(
+  pool: Pool,
+  ways: Ways,
+  locationId: string,
+): Promise<z.infer<typeof TestedContacts> | undefined> {
+  const { rows } = await pool.query<{ name: string; timeZone: string | null; contacts: Contact[] }>(
+    `SELECT coalesce(name, location_id) AS name, time_zone AS "timeZone", contacts FROM locations WHERE location_id = $1`,
+    [locationId],
+  );
+  const location = rows[0];
+  if (location === undefined) return undefined;
+  const { name: locationName, timeZone } = location;
+  const contacts = location.contacts.flatMap(({ via, ...contact }) => (via === undefined ? [] : [{ via, contact }]));
+  const tested = contacts.map(async ({ via, contact }) => {
+    const told = { contact, locationId, locationName, timeZone, orders: [], answerUrl: null };
+    const sending = ways[via]?.(randomUUID(), told) ?? Promise.reject(new NotSent(UNSET[via]));
+    const problem = await sending.then(() => null, problemIn);
+    return { contact: contact.name ?? null, via, problem };
+  });
+  return { locationId, contacts: await Promise.all(tested) };
+}
+
+function problemIn(error: unknown): string {
+  return error instanceof NotSent ? error.message : describeError(error);
+}

@@ -1,0 +1,139 @@
+import { describeError } from '../domain/classify-error.ts';
+import { NeedsOperator } from '../domain/errors.ts';
+import { ID, sign, SIGNATURE, TIMESTAMP } from '../domain/standard-webhooks.ts';
+import { isLoopback } from '../egress/allowed-hosts.ts';
+import type { Now } from '../postgres/database-clock.ts';
+import { ANSWERS, languageOf, writeNotice, type Told } from './notice-texts.ts';
+
+/** Sends one message. A repeat has the same id, so that a receiver can drop it. @throws NotSent */
+export type SendNotice = (messageId: string, told: Told & { locationId: string }) => Promise<void>;
+/** A way that the environment does not set up is undefined. */
+export type Ways = { email: SendNotice | undefined; webhook: SendNotice | undefined };
+
+/** A message was not sent, or perhaps it was. The text holds no address and nothing that the other side said. */
+export class NotSent extends Error {
+  override readonly name = 'NotSent';
+  /** True if a repeat cannot succeed. */
+  readonly isFinal: boolean;
+
+  constructor(message: string, isFinal = false) {
+    super(message);
+    this.isFinal = isFinal;
+  }
+}
+
+export const UNSET = {
+  email: 'SMTP_URL is not set, so no e-mail is sent',
+  webhook: 'NOTIFY_WEBHOOK_URL is not set, so no webhook is sent',
+} as const;
+
+/** Sending never takes longer. It must be shorter than the lease of a message. */
+const WITHIN_MS = 30_000;
+const WEBHOOK_WITHIN_MS = 15_000;
+const TYPE = 'expediter.restaurant.notified.v1';
+
+/** The variables of the environment that set up the ways. */
+export const WAYS = ['SMTP_URL', 'MAIL_FROM', 'NOTIFY_WEBHOOK_URL', 'NOTIFY_WEBHOOK_SECRET'] as const;
+
+/** @param send refuses hosts that may not be called */
+export function noticeWays(
+  config: { [name in (typeof WAYS)[number]]?: string | undefined },
+  send: typeof fetch,
+  now: Now,
+): Ways {
+  const { SMTP_URL: smtp, MAIL_FROM: from, NOTIFY_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secret } = config;
+  return {
+    email: smtp && from ? (id, told) => within(WITHIN_MS, sendMail({ url: smtp, from }, id, told)) : undefined,
+    webhook: url && secret ? (id, told) => sendWebhook({ url, secret, send, now }, id, told) : undefined,
+  };
+}
+
+/** Opens a connection to the mail server. Without TLS it sends only to this machine, unless the URL says otherwise. */
+export async function openMail(url: string) {
+  // Loaded for the first message, because few processes send one soon after their start.
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
+    url,
+    requireTLS: !isLoopback(URL.parse(url)?.hostname ?? ''),
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 20_000,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+async function sendMail({ url, from }: { url: string; from: string }, id: string, told: Told): Promise<void> {
+  const transport = await openMail(url);
+  try {
+    await transport.sendMail({
+      from,
+      to: { name: told.contact.name ?? '', address: told.contact.email ?? '' },
+      ...writeNotice(told),
+      // guard: same-message-id
+      messageId: `<${id}@${from.split('@')[1]}>`,
+      headers: { 'auto-submitted': 'auto-generated' },
+    });
+  } catch (error) {
+    throw mailProblem(error);
+  }
+}
+
+/** Says what went wrong with the mail server, by nodemailer's code and the server's, without the server's text. */
+export function mailProblem(error: unknown): NotSent {
+  const { code = 'unknown', responseCode } = error as { code?: string; responseCode?: number };
+  const said = responseCode === undefined ? '' : ` (${responseCode})`;
+  const isFinal = code === 'EENVELOPE' && responseCode !== undefined && responseCode >= 500;
+  const problems: Record<string, string> = {
+    EAUTH: 'the mail server refused our user name and password',
+    EENVELOPE: 'the mail server refused the address',
+    ETLS: 'no encrypted connection to the mail server could be made',
+    EREQUIRETLS: 'the mail server offers no encryption',
+  };
+  return new NotSent(`${problems[code] ?? `the mail server could not be used: ${code}`}${said}`, isFinal);
+}
+
+async function sendWebhook(
+  { url, secret, send, now }: { url: string; secret: string; send: typeof fetch; now: Now },
+  id: string,
+  told: Told & { locationId: string },
+): Promise<void> {
+  const { contact, locationId, locationName, orders, answerUrl } = told;
+  const { name, phone, email } = contact;
+  const body = JSON.stringify({
+    type: TYPE,
+    id,
+    time: now().toISOString(),
+    data: {
+      to: { name, phone, email },
+      language: languageOf(contact.language),
+      locationId,
+      locationName,
+      text: writeNotice(told).text,
+      orders: orders.map((order) => ({ ...order, answers: ANSWERS[order.reason] })),
+      answerUrl,
+    },
+  });
+  const timestamp = String(Math.floor(now().getTime() / 1_000));
+  const signal = AbortSignal.timeout(WEBHOOK_WITHIN_MS);
+  const headers = {
+    'content-type': 'application/json',
+    [ID]: id,
+    [TIMESTAMP]: timestamp,
+    [SIGNATURE]: sign([secret], id, timestamp, body),
+  };
+  const answer = await send(url, { method: 'POST', headers, body, signal }).catch((error: unknown) => {
+    if (error instanceof NeedsOperator) throw new NotSent(describeError(error));
+    throw new NotSent(signal.aborted ? 'the gateway did not answer in time' : 'the gateway could not be reached');
+  });
+  await answer.body?.cancel();
+  if (!answer.ok) throw new NotSent(`the gateway answered ${answer.status}`);
+}
+
+async function within(milliseconds: number, sending: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new NotSent('the mail server did not answer in time')), milliseconds);
+  // An error after the time limit is not unhandled.
+  sending.catch(() => {});
+  await Promise.race([sending, late.promise]).finally(() => clearTimeout(timer));
+}
