@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import { findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { seedTrouble, setContacts } from './seed-trouble.ts';
+
+const KITCHEN: Contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
+const OWNER: Contact = { name: 'Owner', phone: '+4930123456', via: 'webhook', afterMinutes: 10 };
+
+let stage: Stage;
+let count = 0;
+/** Each test has its own location. */
+let locationId: string;
+
+beforeAll(async () => {
+  stage = await startStage();
+});
+beforeEach(async () => {
+  locationId = `nord-${(count += 1)}`;
+  await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await setContacts(stage, locationId, [KITCHEN]);
+});
+afterAll(() => stage?.stop());
+
+const seed = async (reason: NoticeReason, minutes?: number, id = `${locationId}-${reason}`): Promise<string> => {
+  await seedTrouble(stage, reason, { serviceOrderId: id, locationId, ...(minutes !== undefined && { minutes }) });
+  return id;
+};
+/** What the location's contacts are told: the reasons, sorted. */
+const found = async (): Promise<unknown[]> => {
+  await findNotices(stage.pool, 0);
+  const rows = await stage.query(
+    `SELECT n.reason, n.contact ->> 'name' AS name FROM notices n JOIN notice_messages USING (message_id)
+     WHERE n.location_id = $1 ORDER BY n.reason, name`,
+    [locationId],
+  );
+  return rows.map(({ reason, name }) => (name === 'Kitchen' ? reason : `${String(reason)} ${String(name)}`));
+};
+const change = (id: string, set: string, table = 'placements'): Promise<unknown> =>
+  stage.query(`UPDATE ${table} SET ${set} WHERE service_order_id = $1`, [id]);
+
+describe('a contact is told', () => {
+  it('about an order that is late, failed, in doubt or must be cancelled by phone', async () => {
+    for (const reason of ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const) await seed(reason);
+    expect(await found()).toEqual(['cancel_by_phone', 'failed', 'in_doubt', 'late']);
+  });
+
+  it('once about each, however often and by however many processes it is looked for', async () => {
+    await seed('late');
+    await seed('in_doubt');
+    await Promise.all([found(), found(), found()]);
+    expect(await found()).toEqual(['in_doubt', 'late']);
+  });
+
+  it('after its minutes, and not if the trouble is over by then', async () => {
+    await setContacts(stage, locationId, [KITCHEN, OWNER]);
+    const settled = await seed('in_doubt', 9);
+    const lasting = await seed('in_doubt', 9, 'lasting');
+    expect(await found()).toEqual(['in_doubt', 'in_doubt']);
+    await change(settled, `state = 'sent', finished_at = now()`);
+    await change(lasting, `started_at = now() - interval '11 min'`, 'placement_attempts');
+    await change(lasting, `since = (SELECT started_at FROM placement_attempts WHERE service_order_id = $1)`, 'notices');
+    expect(await found()).toEqual(['in_doubt', 'in_doubt', 'in_doubt Owner']);
+  });
+
+  it('again if the order is in doubt again after it was not there', async () => {
+    const id = await seed('in_doubt');
+    await found();
+    await change(id, `absent_at = now() - interval '2 min'`);
+    await stage.query(
+      `INSERT INTO placement_attempts (service_order_id, attempt, call, started_at, ended_at, outcome)
+       VALUES ($1, 2, 'createOrder', now() - interval '1 min', now(), 'TryAgain')`,
+      [id],
+    );
+    expect(await found()).toEqual(['in_doubt', 'in_doubt']);
+  });
+
+  it('in one message about what waits for it, and in the next message a minute later', async () => {
+    for (const nth of [1, 2, 3]) await seed('failed', 1, `${locationId}-${nth}`);
+    const messages = async (): Promise<unknown> =>
+      (
+        await stage.query(
+          `SELECT count(n) ::int AS orders FROM notices n LEFT JOIN notice_messages m USING (message_id)
+           WHERE n.location_id = $1 GROUP BY message_id ORDER BY min(m.created_at)`,
+          [locationId],
+        )
+      ).map(({ orders }) => orders);
+    await findNotices(stage.pool);
+    await seed('failed', 1, `${locationId}-4`);
+    await findNotices(stage.pool);
+    expect(await messages(), 'the fourth waits').toEqual([3, 1]);
+    const waiting = `SELECT FROM notices WHERE location_id = $1 AND message_id IS NULL`;
+    expect(await stage.query(waiting, [locationId])).toHaveLength(1);
+    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 s' WHERE location_id = $1`, [
+      locationId,
+    ]);
+    await findNotices(stage.pool);
+    expect(await stage.query(waiting, [locationId])).toEqual([]);
+    expect(await messages()).toEqual([3, 1]);
+  });
+
+  it('not about what was settled while it waited for the next message', async () => {
+    await seed('failed', 1);
+    await findNotices(stage.pool);
+    const id = await seed('in_doubt');
+    await findNotices(stage.pool);
+    await change(id, `state = 'sent', finished_at = now()`);
+    await findNotices(stage.pool);
+    expect(await stage.query('SELECT FROM notices WHERE service_order_id = $1', [id])).toEqual([]);
+  });
+});
+
+describe('a contact is not told', () => {
+  const quiet: [what: string, reason: NoticeReason, set: string, table?: string][] = [
+    ['of an order that was signalled less than 2 minutes ago', 'late', `signalled_at = now() - interval '1 min'`],
+    ['of an order that waits because its location is paused', 'late', `cause = '{"code":"location_paused"}'`],
+    ['of an order for later that is not due yet', 'late', `requested_at = now() + interval '2 h'`, 'orders'],
+    ['of a late order that is being cancelled', 'late', `cancellation = 'requested'`, 'orders'],
+    ['of an order that has ended', 'in_doubt', 'ended_at = now()', 'orders'],
+    ['of a failure hours ago', 'failed', `finished_at = now() - interval '3 h'`],
+    ['of a failure whose order reached the POS after all', 'failed', 'failed_by_us = false', 'orders'],
+    ['of a cancellation that has ended', 'cancel_by_phone', 'finished_at = now()', 'cancellations'],
+  ];
+  it.each(quiet)('%s', async (_what, reason, set, table) => {
+    await change(await seed(reason), set, table);
+    expect(await found()).toEqual([]);
+  });
+
+  it('of a doubt that may still be settled automatically', async () => {
+    const id = await seed('in_doubt', 1);
+    await change(id, `next_attempt_at = now() + interval '10 s'`);
+    expect(await found()).toEqual([]);
+    await change(id, `started_at = now() - interval '3 min'`, 'placement_attempts');
+    expect(await found()).toEqual(['in_doubt']);
+  });
+
+  it('of a doubt too, if the order is to be cancelled by phone', async () => {
+    const id = await seed('in_doubt');
+    await stage.query(
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)
+       VALUES ($1, $2, 'platform', 'by_phone', now())`,
+      [id, locationId],
+    );
+    expect(await found()).toEqual(['cancel_by_phone']);
+  });
+
+  it('once another contact has answered', async () => {
+    await setContacts(stage, locationId, [KITCHEN, OWNER]);
+    const id = await seed('late', 3);
+    expect(await found()).toEqual(['late']);
+    await change(id, `answer = 'seen', answered_at = now()`, 'notices');
+    await change(id, `signalled_at = now() - interval '11 min'`);
+    await change(id, `since = (SELECT signalled_at FROM placements WHERE service_order_id = $1)`, 'notices');
+    expect(await found()).toEqual(['late']);
+  });
+
+  it('because of a contact that was edited by hand, which the others survive', async () => {
+    await setContacts(stage, locationId, [{ via: 'pigeon' } as unknown as Contact, KITCHEN], null);
+    await seed('late');
+    expect(await found()).toEqual(['late']);
+  });
+});
+
+describe('the steps that are due', () => {
+  /** 23:30 in Berlin. */
+  const now = new Date('2027-01-31T22:30:00Z');
+  const due = (contact: object, about: Partial<Parameters<typeof stepsDue>[0]> = {}): number =>
+    stepsDue({
+      reason: 'in_doubt',
+      ageS: 60,
+      now,
+      timeZone: 'Europe/Berlin',
+      told: [],
+      contacts: [{ ...KITCHEN, ...contact }],
+      ...about,
+    }).length;
+
+  it('leave out a contact in its quiet hours, which may span midnight, by the clock of the restaurant', () => {
+    expect(due({ quiet: { from: '22:00', to: '08:00' } })).toBe(0);
+    expect(due({ quiet: { from: '23:00', to: '23:31' } })).toBe(0);
+    expect(due({ quiet: { from: '23:31', to: '23:00' } })).toBe(1);
+    expect(due({ quiet: { from: '22:00', to: '23:30' } })).toBe(1);
+    expect(due({ quiet: { from: '23:00', to: '08:00' } }, { timeZone: 'Europe/London' })).toBe(1);
+  });
+
+  it('leave out a contact that wants to hear of other reasons, that has no way, or that was told', () => {
+    expect(due({ about: ['late'] })).toBe(0);
+    expect(due({ about: ['late', 'in_doubt'] })).toBe(1);
+    expect(due({}, { contacts: [{ name: 'Shown', email: 'a@b.example' }] })).toBe(0);
+    expect(due({}, { told: ['email 0 kitchen@nord.example'] })).toBe(0);
+    expect(due({ afterMinutes: 5 }, { ageS: 301, told: ['email 0 kitchen@nord.example'] })).toBe(1);
+  });
+
+  it('wait for the minutes of the contact, and a failure only for ten more', () => {
+    expect(due({ afterMinutes: 2 }, { ageS: 119 })).toBe(0);
+    expect(due({ afterMinutes: 2 }, { ageS: 120 })).toBe(1);
+    expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 719 })).toBe(1);
+    expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 721 })).toBe(0);
+  });
+});

@@ -1,0 +1,57 @@
+import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import type { Fixtures } from '../../support/fixtures.ts';
+
+type Stage = Pick<Fixtures, 'query' | 'seedOrder'>;
+
+export async function setContacts(
+  { query }: Stage,
+  locationId: string,
+  contacts: Contact[],
+  timeZone: string | null = 'Europe/Berlin',
+): Promise<void> {
+  await query(`UPDATE locations SET name = 'Trattoria Nord', contacts = $2, time_zone = $3 WHERE location_id = $1`, [
+    locationId,
+    JSON.stringify(contacts),
+    timeZone,
+  ]);
+}
+
+/** An order with a trouble that began `minutes` ago. */
+export async function seedTrouble(
+  stage: Stage,
+  reason: NoticeReason,
+  about: { serviceOrderId: string; locationId: string; minutes?: number },
+): Promise<void> {
+  const { serviceOrderId, locationId, minutes = 3 } = about;
+  const { query } = stage;
+  await stage.seedOrder({ serviceOrderId, locationId, contents: { member: { name: 'Ada Lovelace' } } });
+  const values = [serviceOrderId, minutes];
+  const ago = 'now() - make_interval(mins => $2)';
+  if (reason === 'cancel_by_phone') {
+    await query(`UPDATE orders SET cancellation = 'requested' WHERE service_order_id = $1`, [serviceOrderId]);
+    await query(
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, requested_at, state, deadline_at, next_attempt_at)
+       VALUES ($1, $3, 'platform', ${ago}, 'by_phone', now(), 'infinity')`,
+      [...values, locationId],
+    );
+    return;
+  }
+  const SET: Record<Exclude<NoticeReason, 'cancel_by_phone'>, string> = {
+    late: `state = 'waiting', finished_at = NULL, deadline_at = now() + interval '1 h', signalled_at = ${ago}`,
+    in_doubt: `state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
+               deadline_at = now() + interval '1 h', signalled_at = ${ago}`,
+    failed: `state = 'failed', finished_at = ${ago}`,
+  };
+  await query(`UPDATE placements SET ${SET[reason]} WHERE service_order_id = $1`, values);
+  await query(
+    `UPDATE orders SET rank = $2, failed_by_us = $3, ended_at = CASE WHEN $3 THEN now() END WHERE service_order_id = $1`,
+    [serviceOrderId, reason === 'failed' ? 100 : 0, reason === 'failed'],
+  );
+  if (reason === 'in_doubt') {
+    await query(
+      `INSERT INTO placement_attempts (service_order_id, attempt, call, started_at, ended_at, outcome)
+       VALUES ($1, 1, 'createOrder', ${ago}, now(), 'TryAgain')`,
+      values,
+    );
+  }
+}

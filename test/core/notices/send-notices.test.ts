@@ -1,0 +1,279 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { NoticeObserved } from '../../../src/core/domain/observed.ts';
+import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
+import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import { findNotices } from '../../../src/core/notices/find-notices.ts';
+import { testContacts, workNotices } from '../../../src/core/notices/send-notices.ts';
+import { noticeWays, type Ways } from '../../../src/core/notices/ways.ts';
+import { createLog } from '../../../src/observe/create-log.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { readBody, serveHttp, type HttpServer } from '../../support/serve-http.ts';
+import { startMailServer, type MailServer } from '../../support/start-mail-server.ts';
+import { until } from '../../support/until.ts';
+import { seedTrouble, setContacts } from './seed-trouble.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of the gateway, 32 bytes').toString('base64')}`;
+const KITCHEN: Contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
+const OWNER: Contact = { name: 'Owner', phone: '+4930123456', via: 'webhook', language: 'de' };
+const PUBLIC_URL = 'https://expediter.example.com';
+
+type Sent = { headers: Record<string, string>; body: string };
+let stage: Stage;
+let mail: MailServer;
+let gateway: HttpServer;
+/** What the gateway got, and what it answers: a status, or nothing. */
+const got: Sent[] = [];
+let answer: number | 'hang' = 204;
+let ways: Ways;
+let locationId: string;
+let count = 0;
+const observed: NoticeObserved[] = [];
+const lines: string[] = [];
+const running: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  stage = await startStage();
+  mail = await startMailServer();
+  gateway = await serveHttp(async (request, response) => {
+    got.push({ headers: request.headers as Record<string, string>, body: (await readBody(request)).toString() });
+    if (answer !== 'hang') response.writeHead(answer).end();
+  });
+  ways = noticeWays(
+    {
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'orders@club.example',
+      NOTIFY_WEBHOOK_URL: gateway.url,
+      NOTIFY_WEBHOOK_SECRET: SECRET,
+    },
+    guardedFetch(allowedHosts),
+    () => new Date(),
+  );
+});
+beforeEach(async () => {
+  mail.mails.length = got.length = observed.length = lines.length = 0;
+  mail.refuses = {};
+  answer = 204;
+  locationId = `nord-${(count += 1)}`;
+  await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((worker) => worker.stop()));
+  await stage.query(`WITH quiet AS (UPDATE locations SET contacts = '[]') DELETE FROM notice_messages`);
+});
+afterAll(async () => {
+  await Promise.all([gateway?.stop(), mail?.stop(), stage?.stop()]);
+});
+
+const work = (by: Ways = ways): { wake(): void } => {
+  const log = createLog('info', { write: (line: string) => void lines.push(line) });
+  const worker = workNotices({
+    pool: stage.pool,
+    ways: by,
+    publicUrl: PUBLIC_URL,
+    observe: (each) => {
+      if (each.what === 'notice') observed.push(each);
+    },
+    log,
+  });
+  running.push(worker);
+  worker.start();
+  return worker;
+};
+/** Tells the location's contacts about a new order in trouble. */
+const tell = async (contacts: Contact[], reason: NoticeReason = 'in_doubt', orders = 1): Promise<string[]> => {
+  await setContacts(stage, locationId, contacts);
+  const ids = Array.from({ length: orders }, (_, nth) => `${locationId}-${nth}`);
+  for (const serviceOrderId of ids) await seedTrouble(stage, reason, { serviceOrderId, locationId });
+  await findNotices(stage.pool);
+  return ids;
+};
+const message = async (): Promise<Record<string, unknown>> =>
+  (await stage.query('SELECT * FROM notice_messages WHERE location_id = $1', [locationId]))[0] ?? {};
+const isOver = (outcome: string): Promise<Record<string, unknown>> =>
+  until(async () => {
+    const row = await message();
+    return row['outcome'] === outcome && row;
+  });
+const linksIn = (text: string): string[] =>
+  text.match(/https:\/\/expediter\.example\.com\/answer\/exa_[\w-]{49}/g) ?? [];
+
+describe('an e-mail', () => {
+  it('says the code, the restaurant, since when and what to do, with a link, and nothing of the member', async () => {
+    await tell([KITCHEN]);
+    work();
+    await isOver('sent');
+    const [sent] = mail.mails;
+    expect(sent).toMatchObject({ from: 'orders@club.example', to: ['kitchen@nord.example'] });
+    expect(sent?.headers).toContain('Subject: Trattoria Nord: Is order K472 on your till?');
+    expect(sent?.headers).toMatch(/^auto-submitted: auto-generated$/im);
+    expect(sent?.body).toMatch(
+      /^Trattoria Nord\s+Look whether order K472 of \d\d:\d\d is on your till, then tell us\./,
+    );
+    expect(linksIn(sent?.body ?? '')).toHaveLength(1);
+    expect(JSON.stringify(sent)).not.toMatch(/Ada|Lovelace/);
+  });
+
+  it('about several orders is one', async () => {
+    await tell([KITCHEN], 'failed', 3);
+    work();
+    await isOver('sent');
+    expect(mail.mails).toHaveLength(1);
+    expect(mail.mails[0]?.headers).toContain('Subject: Trattoria Nord: 3 orders need you');
+    expect(mail.mails[0]?.body.match(/Order K472 could not be sent/g)).toHaveLength(3);
+  });
+
+  it('is retried while the server is away, and is then sent once', async () => {
+    await tell([KITCHEN]);
+    mail.refuses = { data: 451 };
+    const worker = work();
+    await until(async () => Number((await message())['failures']) > 0);
+    expect((await message())['problem']).toMatch(/^the mail server/);
+    mail.refuses = {};
+    await stage.query('UPDATE notice_messages SET next_attempt_at = now() WHERE location_id = $1', [locationId]);
+    worker.wake();
+    await isOver('sent');
+    expect(mail.mails).toHaveLength(1);
+    expect(observed.map(({ outcome }) => outcome)).toEqual(['failed', 'sent']);
+  });
+
+  it('is given up after an hour, or at once if the address is refused', async () => {
+    await tell([KITCHEN]);
+    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min' WHERE location_id = $1`, [
+      locationId,
+    ]);
+    mail.refuses = { data: 451 };
+    const worker = work();
+    await isOver('gave_up');
+    await stage.query('DELETE FROM notice_messages');
+    mail.refuses = { rcpt: 550 };
+    await findNotices(stage.pool);
+    worker.wake();
+    expect(await isOver('gave_up')).toMatchObject({ problem: 'the mail server refused the address (550)' });
+  });
+
+  it('has the same Message-ID if it is sent again, and both links work', async () => {
+    await tell([KITCHEN]);
+    // As a process that dies after the message was taken, and before this is recorded.
+    work({ ...ways, email: async (...about) => ways.email?.(...about).then(() => new Promise<never>(() => {})) });
+    await until(() => mail.mails.length === 1);
+    running.length = 0;
+    await stage.query(`UPDATE notice_messages SET lease_until = now() WHERE location_id = $1`, [locationId]);
+    work();
+    const { links, message_id: id } = await isOver('sent');
+    expect(mail.mails.map(({ messageId }) => messageId)).toEqual([
+      `<${String(id)}@club.example>`,
+      `<${String(id)}@club.example>`,
+    ]);
+    expect(links).toHaveLength(2);
+  });
+});
+
+describe('a webhook', () => {
+  it('is signed by Standard Webhooks, in the language of the contact', async () => {
+    await tell([OWNER]);
+    work();
+    const { message_id: id } = await isOver('sent');
+    const [sent] = got;
+    const event = new Webhook(SECRET).verify(sent?.body ?? '', sent?.headers ?? {}) as Record<string, never>;
+    expect(sent?.headers['webhook-id']).toBe(id);
+    expect(event).toMatchObject({
+      type: 'expediter.restaurant.notified.v1',
+      id,
+      data: {
+        to: { name: 'Owner', phone: '+4930123456' },
+        language: 'de',
+        locationId,
+        locationName: 'Trattoria Nord',
+        text: expect.stringMatching(/Sehen Sie nach, ob Bestellung K472 von \d\d:\d\d in Ihrer Kasse ist/) as string,
+        orders: [{ callOutCode: 'K472', reason: 'in_doubt', answers: ['there', 'not_there'] }],
+        answerUrl: expect.stringMatching(/\/answer\/exa_/) as string,
+      },
+    });
+    expect(sent?.body).not.toMatch(/Ada|Lovelace/);
+  });
+
+  it('that is slow delays no e-mail', async () => {
+    answer = 'hang';
+    await tell([OWNER, KITCHEN], 'in_doubt', 1);
+    work();
+    await until(() => got.length === 1);
+    await until(() => mail.mails.length === 1);
+    running.length = 0;
+  });
+
+  it.each([500, 302])('that is answered %i is sent again', async (status) => {
+    answer = status;
+    await tell([OWNER]);
+    work();
+    await until(async () => Number((await message())['failures']) > 0);
+    expect(await message()).toMatchObject({ outcome: null, problem: `the gateway answered ${status}` });
+  });
+
+  it('goes to no address that may not be called', async () => {
+    const refusing = noticeWays(
+      { NOTIFY_WEBHOOK_URL: 'http://127.0.0.2:9', NOTIFY_WEBHOOK_SECRET: SECRET },
+      guardedFetch(allowedHosts),
+      () => new Date(),
+    );
+    await tell([OWNER]);
+    work(refusing);
+    await until(async () => Number((await message())['failures']) > 0);
+    expect((await message())['problem']).toMatch(/127\.0\.0\.2/);
+  });
+});
+
+describe('a message', () => {
+  it('is sent by one of many processes', async () => {
+    await tell([KITCHEN, OWNER], 'in_doubt', 2);
+    for (let nth = 0; nth < 4; nth++) work();
+    await until(async () => (await stage.query('SELECT FROM notice_messages WHERE ended_at IS NULL')).length === 0);
+    expect([mail.mails.length, got.length]).toEqual([1, 1]);
+  });
+
+  it('leaves out orders that were settled meanwhile, and is not sent if none is left', async () => {
+    const [first = '', second = ''] = await tell([KITCHEN], 'in_doubt', 2);
+    const settle = (id: string): Promise<unknown> =>
+      stage.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [id]);
+    await settle(first);
+    work();
+    await isOver('sent');
+    expect(mail.mails[0]?.headers).toContain('Is order K472 on your till?');
+    await stage.query('DELETE FROM notice_messages');
+    await findNotices(stage.pool);
+    await settle(second);
+    work();
+    await isOver('settled');
+    expect(mail.mails).toHaveLength(1);
+  });
+
+  it('is given up at once if its way is not set up', async () => {
+    await tell([KITCHEN]);
+    work({ email: undefined, webhook: undefined });
+    expect(await isOver('gave_up')).toMatchObject({ problem: 'SMTP_URL is not set, so no e-mail is sent' });
+  });
+
+  it('leaves no link, address or number in the log', async () => {
+    answer = 500;
+    mail.refuses = { data: 554 };
+    await tell([KITCHEN, OWNER]);
+    work();
+    await until(() => observed.length >= 2);
+    expect(JSON.stringify([observed, lines])).not.toMatch(/exa_|nord\.example|4930123456/);
+  });
+});
+
+it('a test message goes to each contact that is told about orders, and says who did not get it', async () => {
+  await setContacts(stage, locationId, [KITCHEN, OWNER, { name: 'Shown', email: 'shown@nord.example' }]);
+  answer = 503;
+  expect(await testContacts(stage.pool, ways, locationId)).toEqual({
+    locationId,
+    contacts: [
+      { contact: 'Kitchen', via: 'email', problem: null },
+      { contact: 'Owner', via: 'webhook', problem: 'the gateway answered 503' },
+    ],
+  });
+  expect(mail.mails[0]?.body).toContain('This is a test.');
+  expect(await testContacts(stage.pool, ways, 'nowhere')).toBeUndefined();
+});

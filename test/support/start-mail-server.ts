@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { SMTPServer } from 'smtp-server';
+
+/** A message as the server got it. */
+export type Mail = { from: string; to: string[]; headers: string; body: string; messageId: string };
+
+export type MailServer = {
+  /** For SMTP_URL. */
+  url: string;
+  mails: Mail[];
+  /** What the server says to a recipient or a message in place of taking it: an SMTP status, such as 550. */
+  refuses: { rcpt?: number; data?: number };
+  stop(): Promise<void>;
+};
+
+/** A real SMTP server without TLS, on this machine. */
+export async function startMailServer(): Promise<MailServer> {
+  const mails: Mail[] = [];
+  const refusal = (responseCode: number): Error => Object.assign(new Error('no'), { responseCode });
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onRcptTo: (_address, _session, done) => done(mail.refuses.rcpt === undefined ? null : refusal(mail.refuses.rcpt)),
+    onData(stream, { envelope }, done) {
+      void text(stream).then((raw) => {
+        if (mail.refuses.data !== undefined) return done(refusal(mail.refuses.data));
+        const [head = '', ...body] = raw.split('\r\n\r\n');
+        const headers = head.replaceAll(/\r\n[ \t]+/g, ' ');
+        mails.push({
+          from: envelope.mailFrom === false ? '' : envelope.mailFrom.address,
+          to: envelope.rcptTo.map(({ address }) => address),
+          headers,
+          body: decode(body.join('\r\n\r\n'), /quoted-printable/i.test(headers)),
+          messageId: /^message-id: *(.*)$/im.exec(headers)?.[1] ?? '',
+        });
+        return done();
+      });
+    },
+  });
+  server.on('error', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server.server, 'listening');
+  const { port } = server.server.address() as AddressInfo;
+  const mail: MailServer = {
+    url: `smtp://127.0.0.1:${port}`,
+    mails,
+    refuses: {},
+    stop: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
+  return mail;
+}
+
+function decode(body: string, isQuoted: boolean): string {
+  if (!isQuoted) return body;
+  const bytes = body
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
