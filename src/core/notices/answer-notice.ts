@@ -111,15 +111,8 @@ export async function answerNotice(
 }
 
 async function act(pool: Pool, serviceOrderId: string, answer: Answer): Promise<object | Refused | undefined> {
-  switch (answer) {
-    case 'there':
-      return resolveThere(pool, serviceOrderId, {});
-    case 'not_there':
-      return resolveNotThere(pool, serviceOrderId);
-    case 'cancelled':
-    case 'too_late':
-      return concludeByPhone(pool, serviceOrderId, answer === 'cancelled');
-    case 'seen':
-      return {};
-  }
+  if (answer === 'seen') return {};
+  if (answer === 'there') return resolveThere(pool, serviceOrderId, {});
+  if (answer === 'not_there') return resolveNotThere(pool, serviceOrderId);
+  return concludeByPhone(pool, serviceOrderId, answer === 'cancelled');
 }
