@@ -420,4 +420,36 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'created-once': REMOVED },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),
   },
+  'a contact of a restaurant is told once': {
+    edits: { 'told-once': REMOVED },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),
+  },
+  'orders that fail together are told together': {
+    edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about what waits'),
+  },
+  'a contact is told nothing in its quiet hours': {
+    edits: { 'quiet-hours': [/ \|\| isQuiet\(.*?\)/, ''] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'quiet hours'),
+  },
+  'a receiver can drop a message that is sent again': {
+    edits: { 'same-message-id': REMOVED },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'the same Message-ID'),
+  },
+  'a message is sent by one process at a time': {
+    edits: { 'sent-by-one': REMOVED },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'that a process is sending'),
+  },
+  'a message leaves out what was settled': {
+    edits: { 'settled-not-told': [/ AND \$\{IS_OPEN\}/, ''] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'leaves out orders that were settled'),
+  },
+  'a link ends after a day': {
+    edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'or after a day'),
+  },
+  'a question is answered once': {
+    edits: { 'answered-once': [/order\?\.isOpen !== true/, 'order === undefined'] },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'is taken once'),
+  },
 };

@@ -6,6 +6,7 @@ export const PERMISSIVE: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
   'BlueOak-1.0.0',
+  'MIT-0',
   'BSD-2-Clause',
   'BSD-3-Clause',
   'ISC',

@@ -41,6 +41,7 @@ const SECTIONS: { [Name in keyof Config]?: string } = {
   GOOGLE_CLOUD_PROJECT: 'Google Pub/Sub',
   FOLLOW_TOKEN_KEYS: 'Members who follow an order: docs/live-to-members.md',
   SETTINGS_KEY: 'Locations and POS systems',
+  SMTP_URL: 'Messages to restaurants: docs/notify-restaurants.md',
   OPERATOR_TOKEN: 'Operators: docs/operators.md',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'Traces: docs/tracing.md',
   WEBHOOK_BODY_LIMIT: 'Limits',

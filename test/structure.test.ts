@@ -58,7 +58,9 @@ describe('the structure', () => {
   it('core and console name no POS', () => {
     const names = [...registry.keys(), ...VENDORS];
     for (const { file, text } of [...filesIn('core'), ...filesIn('../console')]) {
-      for (const name of names) expect(text.toLowerCase(), file).not.toMatch(new RegExp(`\\b${name}\\b`));
+      // The specification of signed webhooks has the name of an integration.
+      const words = text.toLowerCase().replaceAll(/standard.webhooks/g, '');
+      for (const name of names) expect(words, file).not.toMatch(new RegExp(`\\b${name}\\b`));
     }
   });
 

@@ -57,7 +57,8 @@ async function claim(pool: Pool, via: Way, limit: number): Promise<Claimed[]> {
      WHERE message_id = ANY (ARRAY(
        SELECT message_id FROM notice_messages
        WHERE ended_at IS NULL AND next_attempt_at <= now() AND contact ->> 'via' = $1
-         AND (lease_until > now()) IS NOT TRUE -- guard: sent-by-one
+         -- guard: sent-by-one
+         AND (lease_until > now()) IS NOT TRUE
        ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED))
      RETURNING message_id AS "messageId", lease_id AS "leaseId", location_id AS "locationId", contact, failures`,
     [via, limit],

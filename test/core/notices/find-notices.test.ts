@@ -46,6 +46,7 @@ describe('a contact is told', () => {
   });
 
   it('once about each, however often and by however many processes it is looked for', async () => {
+    await setContacts(stage, locationId, [KITCHEN, KITCHEN]);
     await seed('late');
     await seed('in_doubt');
     await Promise.all([found(), found(), found()]);

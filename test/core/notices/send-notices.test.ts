@@ -232,6 +232,23 @@ describe('a message', () => {
     expect([mail.mails.length, got.length]).toEqual([1, 1]);
   });
 
+  it('that a process is sending is sent by no other', async () => {
+    await tell([KITCHEN]);
+    const hanging = Promise.withResolvers<void>();
+    work({ ...ways, email: async () => new Promise<never>(() => hanging.resolve()) });
+    await hanging.promise;
+    running.length = 0;
+    const later = `${locationId}-later`;
+    await stage.addLocation(later, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await setContacts(stage, later, [KITCHEN]);
+    await seedTrouble(stage, 'late', { serviceOrderId: later, locationId: later });
+    await findNotices(stage.pool);
+    work();
+    await until(() => mail.mails.length > 0);
+    expect(mail.mails.map(({ headers }) => /has not reached/.test(headers))).toEqual([true]);
+    expect(await message()).toMatchObject({ outcome: null });
+  });
+
   it('leaves out orders that were settled meanwhile, and is not sent if none is left', async () => {
     const [first = '', second = ''] = await tell([KITCHEN], 'in_doubt', 2);
     const settle = (id: string): Promise<unknown> =>
