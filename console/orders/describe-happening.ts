@@ -84,7 +84,7 @@ function restaurantNotified({ contact, via, reason, outcome, problem }: Notice):
   if (outcome === 'sent') return { sentence: `${who} was notified ${BY[via]} (${about})`, tone: 'plain', more: [] };
   const more = [about, ...(problem === null ? [] : [problem])];
   return outcome === 'gave_up'
-    ? { sentence: `${who} could not be notified ${BY[via]}. Call it.`, tone: 'bad', more }
+    ? { sentence: `${who} could not be notified ${BY[via]}: call it`, tone: 'bad', more }
     : { sentence: `${who} is being notified ${BY[via]}`, tone: problem === null ? 'busy' : 'warn', more };
 }
 

@@ -71,6 +71,8 @@ describe('a happening is described in words', () => {
       'Cancellation requested by the member',
       'The cancellation is sent to the POS',
       'The POS will report whether it cancels the order',
+      'The restaurant (Kitchen) was notified by e-mail (cancel by phone)',
+      'Kitchen answered: cancelled',
       'A webhook updated the order',
       'The POS reported: cancelled',
       'Member notified: cancelled',
@@ -320,6 +322,8 @@ describe('in short', () => {
       ['The ticket is at the POS: it is placed', 'Member notified: sent'],
       ['The platform changed the order after it was sent'],
       ['Cancellation requested by the member'],
+      ['The restaurant (Kitchen) was notified by e-mail (cancel by phone)'],
+      ['Kitchen answered: cancelled'],
       ['The POS reported: cancelled', 'Member notified: cancelled'],
       ['The data of the member was erased'],
     ]);
@@ -384,5 +388,34 @@ describe('a timeline with little data', () => {
     };
     little.timeline = orderTimeline(little);
     expect(storyLines(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);
+  });
+});
+
+describe('a message to the restaurant', () => {
+  const line = (about: Partial<ShownOrder['notices'][number]>): string[] => {
+    const story = sampleStory();
+    story.notices = story.notices.map((notice) => ({ ...notice, answer: null, answeredAt: null, ...about }));
+    story.timeline = orderTimeline(story);
+    return storyLines(story).flatMap(({ what, sentence, more, tone }) =>
+      what.startsWith('restaurant') ? [sentence, more.join(', '), tone] : [],
+    );
+  };
+
+  it('that was given up says that somebody has to call', () => {
+    const problem = 'the gateway answered 503';
+    expect(line({ via: 'webhook', outcome: 'gave_up', problem, contact: null })).toEqual([
+      'The restaurant could not be notified by your gateway: call it',
+      `cancel by phone, ${problem}`,
+      'bad',
+    ]);
+    expect(line({ outcome: null, endedAt: null, problem })).toEqual([
+      'The restaurant (Kitchen) is being notified by e-mail',
+      `cancel by phone, ${problem}`,
+      'warn',
+    ]);
+  });
+
+  it('is not listed if nothing was left to tell', () => {
+    expect(line({ outcome: 'settled' })).toEqual([]);
   });
 });

@@ -32,6 +32,7 @@ it('drains in an order in which each part finds what it needs while it stops', a
     'batches',
     'calls',
     'jobs',
+    'notices',
     // All of that is published.
     'kitchens',
     'relay',
