@@ -1,7 +1,20 @@
 import { linesOf } from '../people/right-of.ts';
 import type { ShownLocation } from '../wire.ts';
 
-export type ContactDraft = { name: string; email: string; phone: string };
+type Contact = ShownLocation['contacts'][number];
+export type ContactDraft = {
+  name: string;
+  email: string;
+  phone: string;
+  /** Empty if it is not told about orders. */
+  via: string;
+  afterMinutes: string;
+  language: string;
+  quietFrom: string;
+  quietTo: string;
+  /** Which orders it is told about. The form does not change this. */
+  about?: Contact['about'];
+};
 
 /** The texts of the form about a location, without its POS. Groups are one per line. */
 export type AboutDraft = {
@@ -23,7 +36,16 @@ export const NO_ABOUT: AboutDraft = {
   groups: '',
   contacts: [],
 };
-export const NO_CONTACT: ContactDraft = { name: '', email: '', phone: '' };
+export const NO_CONTACT: ContactDraft = {
+  name: '',
+  email: '',
+  phone: '',
+  via: '',
+  afterMinutes: '',
+  language: '',
+  quietFrom: '',
+  quietTo: '',
+};
 
 /** The ids of its inputs: the fields of the request. */
 export const ABOUT_IDS = Object.keys(NO_ABOUT) as readonly (keyof AboutDraft)[];
@@ -38,7 +60,12 @@ export function aboutOf(location: About): AboutDraft {
     address: location.address ?? '',
     backOfficeUrl: location.backOfficeUrl ?? '',
     groups: location.groups.join('\n'),
-    contacts: location.contacts.map((contact) => ({ ...NO_CONTACT, ...contact })),
+    contacts: location.contacts.map(({ quiet, afterMinutes, ...contact }) => ({
+      ...NO_CONTACT,
+      ...contact,
+      ...(afterMinutes !== undefined && { afterMinutes: String(afterMinutes) }),
+      ...(quiet !== undefined && { quietFrom: quiet.from, quietTo: quiet.to }),
+    })),
   };
 }
 
@@ -51,11 +78,20 @@ export function readAbout({ name, country, timeZone, address, backOfficeUrl, gro
     address: address.trim() || null,
     backOfficeUrl: backOfficeUrl.trim() || null,
     groups: linesOf(groups).toSorted(),
-    contacts: contacts.flatMap((contact) => {
-      const given = Object.entries(contact).flatMap(([field, text]) =>
-        text.trim() === '' ? [] : [[field, text.trim()]],
-      );
-      return given.length === 0 ? [] : [Object.fromEntries(given) as Partial<ContactDraft>];
+    contacts: contacts.map(readContact).filter((contact) => Object.keys(contact).length > 0),
+  };
+}
+
+function readContact({ about, via, afterMinutes, language, quietFrom, quietTo, ...reach }: ContactDraft): object {
+  const given = Object.entries(reach).flatMap(([field, text]) => (text.trim() === '' ? [] : [[field, text.trim()]]));
+  return {
+    ...(Object.fromEntries(given) as object),
+    ...(via !== '' && {
+      via,
+      ...(afterMinutes !== '' && { afterMinutes: Number(afterMinutes) }),
+      ...(language !== '' && { language }),
+      ...((quietFrom !== '' || quietTo !== '') && { quiet: { from: quietFrom, to: quietTo } }),
+      ...(about !== undefined && { about }),
     }),
   };
 }

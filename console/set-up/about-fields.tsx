@@ -154,33 +154,102 @@ function Contacts({
   return (
     <fieldset class="form-group">
       <legend>Contacts at the restaurant</legend>
-      {contacts.map((contact, nth) => (
-        // oxlint-disable-next-line react/no-array-index-key -- two contacts may have the same texts
-        <div class="form-row" key={nth}>
-          {CONTACT.map(([field, label]) => (
-            <input
-              key={field}
-              aria-label={`Contact ${nth + 1}: ${label}`}
-              placeholder={label}
-              value={contact[field]}
-              autocomplete="off"
-              onInput={(event) => onChange(contacts.with(nth, { ...contact, [field]: event.currentTarget.value }))}
-            />
-          ))}
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Remove contact ${nth + 1}`}
-            onClick={() => onChange(contacts.toSpliced(nth, 1))}
-          >
-            ✕
-          </button>
-        </div>
-      ))}
+      {contacts.map((contact, nth) => {
+        const put = (change: Partial<ContactDraft>): void => onChange(contacts.with(nth, { ...contact, ...change }));
+        return (
+          // oxlint-disable-next-line react/no-array-index-key -- two contacts may have the same texts
+          <div key={nth}>
+            <div class="form-row">
+              {CONTACT.map(([field, label]) => (
+                <input
+                  key={field}
+                  aria-label={`Contact ${nth + 1}: ${label}`}
+                  placeholder={label}
+                  value={contact[field]}
+                  autocomplete="off"
+                  onInput={(event) => put({ [field]: event.currentTarget.value })}
+                />
+              ))}
+              <button
+                type="button"
+                class="quiet"
+                aria-label={`Remove contact ${nth + 1}`}
+                onClick={() => onChange(contacts.toSpliced(nth, 1))}
+              >
+                ✕
+              </button>
+            </div>
+            <Told contact={contact} nth={nth} put={put} />
+          </div>
+        );
+      })}
       {problem !== undefined && <p class="problem">{problem}</p>}
       <button type="button" onClick={() => onChange([...contacts, NO_CONTACT])}>
         Add a contact
       </button>
     </fieldset>
+  );
+}
+
+const VIA = [
+  ['', 'Is not told about orders'],
+  ['email', 'Is told by e-mail'],
+  ['webhook', 'Is told by your gateway'],
+] as const;
+const LANGUAGES = [
+  ['', 'In English'],
+  ['de', 'In German'],
+  ['fr', 'In French'],
+  ['es', 'In Spanish'],
+] as const;
+
+/** Whether and when a contact is told about orders: docs/notify-restaurants.md. */
+function Told({
+  contact,
+  nth,
+  put,
+}: {
+  contact: ContactDraft;
+  nth: number;
+  put: (change: Partial<ContactDraft>) => void;
+}) {
+  const select = (field: 'via' | 'language', options: typeof VIA | typeof LANGUAGES, label: string) => (
+    <select
+      aria-label={`Contact ${nth + 1}: ${label}`}
+      value={contact[field]}
+      onChange={(event) => put({ [field]: event.currentTarget.value })}
+    >
+      {options.map(([value, name]) => (
+        <option key={value} value={value}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+  const input = (field: 'afterMinutes' | 'quietFrom' | 'quietTo', type: 'number' | 'time', label: string) => (
+    <label>
+      {label}{' '}
+      <input
+        type={type}
+        min={type === 'number' ? 0 : undefined}
+        max={type === 'number' ? 120 : undefined}
+        aria-label={`Contact ${nth + 1}: ${label}`}
+        value={contact[field]}
+        onInput={(event) => put({ [field]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <div class="form-row">
+      {select('via', VIA, 'told about orders')}
+      {contact.via !== '' && (
+        <>
+          {select('language', LANGUAGES, 'language')}
+          {input('afterMinutes', 'number', 'after minutes')}
+          {input('quietFrom', 'time', 'not from')}
+          {input('quietTo', 'time', 'to')}
+        </>
+      )}
+    </div>
   );
 }

@@ -3,7 +3,7 @@ import { problemsOf, withoutChanged } from '../../console/set-up/field-problems.
 import { labelOf } from '../../console/set-up/label-of.ts';
 import { editOf, moveEdit, patchOf } from '../../console/set-up/location-edit.ts';
 import { minorUnitsOf } from '../../console/set-up/minor-units.ts';
-import { NO_ABOUT, readAbout } from '../../console/set-up/about-draft.ts';
+import { aboutOf, NO_ABOUT, NO_CONTACT, readAbout } from '../../console/set-up/about-draft.ts';
 import {
   draftOf,
   fieldsOf,
@@ -273,8 +273,8 @@ it('a price is read in the minor units of its currency', () => {
 
 it('empty texts about a location are sent as nothing', () => {
   const contacts = [
-    { name: 'Ada', email: '', phone: '' },
-    { name: '', email: ' ', phone: '' },
+    { ...NO_CONTACT, name: 'Ada' },
+    { ...NO_CONTACT, email: ' ' },
   ];
   expect(readAbout({ ...NO_ABOUT, country: 'de', groups: 'b\n\na\nb', contacts })).toEqual({
     name: null,
@@ -285,4 +285,29 @@ it('empty texts about a location are sent as nothing', () => {
     groups: ['a', 'b'],
     contacts: [{ name: 'Ada' }],
   });
+});
+
+it('how a contact is told about orders is sent as it was read, also what the form does not show', () => {
+  const contacts = [
+    {
+      name: 'Kitchen',
+      email: 'kitchen@nord.example',
+      via: 'email' as const,
+      afterMinutes: 0,
+      language: 'de' as const,
+      quiet: { from: '22:00', to: '08:00' },
+      about: ['late' as const],
+    },
+    { phone: '+4930123456' },
+  ];
+  const location = {
+    name: null,
+    timeZone: null,
+    country: null,
+    groups: [],
+    address: null,
+    backOfficeUrl: null,
+    contacts,
+  };
+  expect(readAbout(aboutOf(location)).contacts).toEqual(contacts);
 });

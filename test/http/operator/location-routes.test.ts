@@ -319,6 +319,24 @@ describe('a location by the API', () => {
     expect(tag('Hafenstr. 1')).not.toBe(tag(null));
   });
 
+  it('stores how a contact is told about orders, and refuses what cannot work', async () => {
+    const contact = { email: 'kitchen@nord.example', via: 'email', quiet: { from: '22:00', to: '08:00' } };
+    const more = { ...contact, afterMinutes: 10, language: 'de', about: ['in_doubt'] };
+    const stored = await put('told', standard({ contacts: [more], timeZone: 'Europe/Berlin' }));
+    expect(stored).toMatchObject({ status: 201 });
+    expect(await show('told')).toMatchObject({ contacts: [more] });
+    const phone = { phone: '+4930123456' };
+    for (const [wrong, detail] of [
+      [{ contacts: [contact] }, /timeZone: is required, because a contact has quiet hours/],
+      [{ contacts: [{ ...phone, via: 'email' }] }, /needs an email, because via is email/],
+      [{ contacts: [{ ...phone, via: 'webhook', afterMinutes: 121 }] }, /afterMinutes/],
+      [{ contacts: [{ ...phone, quiet: { from: '24:00', to: '08:00' } }] }, /is not a time such as 22:00/],
+    ] as const) {
+      const refused = await put('told', standard(wrong));
+      expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringMatching(detail)]);
+    }
+  });
+
   it('is created by one of many requests at the same time', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, (_, nth) => put('once', standard({ name: `${nth}` }))));
     expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
