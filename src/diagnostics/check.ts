@@ -45,6 +45,7 @@ export const PARTS = [
   'push',
   'follow',
   'public-url',
+  'notify',
   'operators',
   'locations',
 ] as const;

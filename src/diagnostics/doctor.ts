@@ -8,6 +8,7 @@ import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePus
 import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
 import { queryPlatform, examineClock, examinePlatform, type PlatformAnswer } from './examine-platform.ts';
+import { examineContacts, examineNotify } from './examine-notify.ts';
 import { examineSpill, examineTopics } from './examine-pubsub.ts';
 
 const CONNECTIONS = 4;
@@ -30,12 +31,14 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     push: () => examinePush(env),
     follow: () => examineFollow(env),
     'public-url': () => examinePublicUrl(env),
+    notify: () => examineNotify(env),
     operators: () => examineOidc(env),
   };
   const inside: Partial<Record<Part, (pool: Pool) => Promise<Check[]>>> = {
     database: (pool) => examineDatabase(env, pool),
     clock: (pool) => examineClock(pool, queryOnce()),
     keys: (pool) => examineKeys(env, pool),
+    notify: (pool) => examineContacts(env, pool),
     operators: (pool) => examineGrants(env, pool),
     locations: (pool) => examineLocations(env, pool),
   };

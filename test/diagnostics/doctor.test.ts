@@ -25,6 +25,7 @@ import { freePort } from '../support/free-port.ts';
 import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
 import { runCli } from '../support/run-cli.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { startMailServer } from '../support/start-mail-server.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -812,6 +813,29 @@ describe('of follow tokens', () => {
       failed(check, /name cannot be resolved/),
       warning(check, /not https/),
     ]);
+  });
+});
+
+describe('of messages to restaurants', () => {
+  it('a mail server that works is told from one that does not, and a gateway that must not be called', async () => {
+    const mail = await startMailServer();
+    servers.push(mail);
+    const set = { SMTP_URL: mail.url, NOTIFY_WEBHOOK_URL: 'https://sms.example.com' };
+    expect(await wrong('notify', set)).toEqual([]);
+    const gone = `smtp://127.0.0.1:${await freePort()}`;
+    expect(await wrong('notify', { SMTP_URL: gone, NOTIFY_WEBHOOK_URL: 'http://10.0.0.1/?key=hunter2' })).toEqual([
+      failed('SMTP_URL', /^the mail server could not be used/, /SMTP_URL/),
+      failed('NOTIFY_WEBHOOK_URL', /10\.0\.0\.1 must not be called: private/, /ALLOW_PRIVATE_HOSTS/),
+    ]);
+  });
+
+  it('a contact whose way is not set up is told', async () => {
+    const contacts = (value: object[]): Promise<unknown> =>
+      system.query(`UPDATE locations SET contacts = $1`, [JSON.stringify(value)]);
+    await contacts([{ email: 'kitchen@nord.example', via: 'email' }]);
+    expect(await wrong('notify')).toEqual([warning('contacts', /by email at /, /set SMTP_URL/)]);
+    await contacts([]);
+    expect(await wrong('notify')).toEqual([]);
   });
 });
 

@@ -49,15 +49,15 @@ export function noticeWays(
 }
 
 /** Opens a connection to the mail server. Without TLS it sends only to this machine, unless the URL says otherwise. */
-export async function openMail(url: string) {
+export async function openMail(url: string, waitMs = 20_000) {
   // Loaded for the first message, because few processes send one soon after their start.
   const { createTransport } = await import('nodemailer');
   return createTransport({
     url,
     requireTLS: !isLoopback(URL.parse(url)?.hostname ?? ''),
-    connectionTimeout: 10_000,
-    greetingTimeout: 10_000,
-    socketTimeout: 20_000,
+    connectionTimeout: waitMs / 2,
+    greetingTimeout: waitMs / 2,
+    socketTimeout: waitMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
