@@ -80,7 +80,7 @@ const ROWS: Record<string, Row> = {
     args: ({ locationId }) => [locationId, '--extra-minutes', '20', '--for', '1h'],
   },
   endBusy: { args: ofLocation },
-  testContacts: { args: ofLocation, refused: true, code: 1 },
+  testContacts: { args: ofLocation },
   removeLocation: {
     input: { locationId: 'empty', dryRun: false },
     args: ({ locationId }) => [locationId === LOCATION ? 'empty' : locationId],
