@@ -14,7 +14,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
       integration: row.integration,
       placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
       'member sees': row.memberState,
-      cancel: row.cancellation,
+      cancel: row.endedAt === null ? row.cancellation : null,
       status: row.status,
       'POS id': row.providerOrderId,
       ended: time(row.endedAt),
@@ -50,44 +50,49 @@ export function foundInWords({ orders, locations, webhooks }: Found): string {
   return words === '' ? 'Nothing was found.' : words;
 }
 
-export function orderInWords(shown: ShownOrder): string {
+/** The order and its placement as facts. */
+function factsOf(shown: ShownOrder): string {
   const { serviceOrderId, placement, order } = shown;
   const needsResolve = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
+  return facts({
+    'call-out code': order?.callOutCode,
+    order: serviceOrderId,
+    location: order?.locationId ?? placement.locationId,
+    integration: order?.integration,
+    fulfillment: order?.fulfillment,
+    status: order?.status,
+    reason: order?.reason,
+    'reason code': order?.reasonCode,
+    items: order?.itemIds?.join(', '),
+    'estimated ready': time(order?.estimatedReadyAt ?? null),
+    'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
+    tracking: order?.trackingUrl,
+    'kitchen was busy': busyInWords(shown.attempts),
+    'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
+    notified: shown.notified,
+    cancel: cancelInWords(shown.cancellation),
+    'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
+    member: shown.memberWatching ? 'is watching' : '',
+    ended: time(order?.endedAt ?? null),
+    erased: time(order?.erasedAt ?? null),
+    placement: placement.state.replace('_', ' '),
+    problem: placement.problem,
+    'taken care of by': shown.case?.holder,
+    'alarm hidden until': time(shown.snoozedUntil),
+    'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
+    signalled: time(placement.signalledAt),
+    deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
+    'next try': needsResolve
+      ? `none: expediter order resolve ${serviceOrderId} --there | --not-there`
+      : time(placement.nextAttemptAt),
+    finished: time(placement.finishedAt),
+    'POS ids': shown.posIds.map((each) => each.providerOrderId).join(', '),
+  });
+}
+
+export function orderInWords(shown: ShownOrder): string {
   return sections(
-    facts({
-      'call-out code': order?.callOutCode,
-      order: serviceOrderId,
-      location: order?.locationId ?? placement.locationId,
-      integration: order?.integration,
-      fulfillment: order?.fulfillment,
-      status: order?.status,
-      reason: order?.reason,
-      'reason code': order?.reasonCode,
-      items: order?.itemIds?.join(', '),
-      'estimated ready': time(order?.estimatedReadyAt ?? null),
-      'estimated delivery': time(order?.estimatedDeliveryAt ?? null),
-      tracking: order?.trackingUrl,
-      'kitchen was busy': busyInWords(shown.attempts),
-      'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
-      notified: shown.notified,
-      cancel: cancelInWords(shown.cancellation),
-      'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
-      member: shown.memberWatching ? 'is watching' : '',
-      ended: time(order?.endedAt ?? null),
-      erased: time(order?.erasedAt ?? null),
-      placement: placement.state.replace('_', ' '),
-      problem: placement.problem,
-      'taken care of by': shown.case?.holder,
-      'alarm hidden until': time(shown.snoozedUntil),
-      'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
-      signalled: time(placement.signalledAt),
-      deadline: placement.finishedAt === null ? time(placement.deadlineAt) : '',
-      'next try': needsResolve
-        ? `none: expediter order resolve ${serviceOrderId} --there | --not-there`
-        : time(placement.nextAttemptAt),
-      finished: time(placement.finishedAt),
-      'POS ids': shown.posIds.map((each) => each.providerOrderId).join(', '),
-    }),
+    factsOf(shown),
     titled(
       'Attempts',
       table(

@@ -60,6 +60,11 @@ export const VARIABLES = {
     'the topic for what needs a person: docs/operators.md#be-called. Unset: it is not published',
     'expediter-attention',
   ],
+  ATTENTION_WEBHOOK_URL: [
+    httpUrl().optional(),
+    'or the URL of your chat or pager for the same, signed with `NOTIFY_WEBHOOK_SECRET`',
+    'https://pager.example.com/expediter',
+  ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
     text().optional(),
@@ -227,9 +232,14 @@ const Environment = z
     fault('MAIL_FROM', 'is required with SMTP_URL'),
   )
   .refine(
-    ({ NOTIFY_WEBHOOK_URL, NOTIFY_WEBHOOK_SECRET }) =>
-      NOTIFY_WEBHOOK_URL === undefined || NOTIFY_WEBHOOK_SECRET !== undefined,
-    fault('NOTIFY_WEBHOOK_SECRET', 'is required with NOTIFY_WEBHOOK_URL'),
+    ({ NOTIFY_WEBHOOK_URL, ATTENTION_WEBHOOK_URL, NOTIFY_WEBHOOK_SECRET }) =>
+      (NOTIFY_WEBHOOK_URL ?? ATTENTION_WEBHOOK_URL) === undefined || NOTIFY_WEBHOOK_SECRET !== undefined,
+    fault('NOTIFY_WEBHOOK_SECRET', 'is required with NOTIFY_WEBHOOK_URL and ATTENTION_WEBHOOK_URL'),
+  )
+  .refine(
+    ({ ATTENTION_TOPIC, ATTENTION_WEBHOOK_URL }) =>
+      ATTENTION_TOPIC === undefined || ATTENTION_WEBHOOK_URL === undefined,
+    fault('ATTENTION_WEBHOOK_URL', 'is set, and so is ATTENTION_TOPIC: set only one of them'),
   )
   .refine(
     ({ SMTP_URL, NOTIFY_WEBHOOK_URL, PUBLIC_URL }) =>

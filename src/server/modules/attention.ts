@@ -7,18 +7,20 @@ import {
   type AttentionRow,
 } from '../../core/orders/attention-events.ts';
 import { publishRows } from '../../core/postgres/publish-rows.ts';
-import { attentionTopic } from '../pubsub/attention-topic.ts';
+import type { AttentionEvent } from '../../core/domain/attention-event.ts';
+import { postSigned } from '../../core/notices/ways.ts';
+import { attentionTopic, attentionType } from '../pubsub/attention-topic.ts';
 
-type App = Pick<FastifyInstance, 'log' | 'database' | 'pubsub'>;
+type App = Pick<FastifyInstance, 'log' | 'database' | 'providers' | 'pubsub'>;
 
 export type Attention = ReturnType<typeof attentionModule>;
 
 /** Tells the operators' own chat or pager what needs a person. */
 export function attentionModule(app: App, config: Config) {
   const { pool } = app.database;
-  const { ATTENTION_TOPIC: topic, CONSOLE_URL: consoleUrl } = config;
-  if (topic === undefined) return undefined;
-  const tell = attentionTopic(app.pubsub, topic);
+  const { CONSOLE_URL: consoleUrl } = config;
+  const tell = tellerOf(app, config);
+  if (tell === undefined) return undefined;
   const publisher = publishRows<AttentionRow>({
     pool,
     table: 'attention_items',
@@ -32,5 +34,20 @@ export function attentionModule(app: App, config: Config) {
     async record() {
       if (await recordAttention(pool)) publisher.wake();
     },
+  };
+}
+
+/** @returns undefined if nobody is to be told */
+function tellerOf(
+  { database, providers, pubsub }: App,
+  config: Config,
+): ((event: AttentionEvent) => Promise<unknown>) | undefined {
+  const { ATTENTION_TOPIC: topic, ATTENTION_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secret } = config;
+  if (topic !== undefined) return attentionTopic(pubsub, topic);
+  if (url === undefined || secret === undefined) return undefined;
+  const to = { url, secret, send: providers.posFetch, now: database.clock.now };
+  return (event) => {
+    const { id, sequence, at: time } = event;
+    return postSigned(to, { type: attentionType(event.event), id: `${id}/${sequence}`, time, data: event });
   };
 }

@@ -1,0 +1,62 @@
+/** What needs a person, on its way to a chat or pager: signed, repeated until it is taken, and again when somebody has it. */
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { AttentionEvent } from '../../src/core/domain/attention-event.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-operator.ts';
+import { readBody, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startSystem, type System } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+
+let pager: HttpServer;
+let pos: Pos;
+let system: System;
+let operator: Operator;
+const got: { type: string; id: string; data: AttentionEvent }[] = [];
+let refusals = 1;
+beforeAll(async () => {
+  pager = await serveHttp(async (request, response) => {
+    const body = await readBody(request);
+    got.push(new Webhook(SECRET).verify(body, request.headers as Record<string, string>) as (typeof got)[number]);
+    response.writeHead((refusals -= 1) >= 0 ? 503 : 204).end();
+  });
+  pos = await startPos();
+  system = await startSystem({
+    processes: 2,
+    env: { OPERATOR_TOKEN, ATTENTION_WEBHOOK_URL: pager.url, NOTIFY_WEBHOOK_SECRET: SECRET },
+  });
+  operator = await askOperator(system.urls[0] ?? '');
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+});
+afterAll(async () => {
+  await system?.stop();
+  await Promise.all([pos?.stop(), pager?.stop()]);
+});
+
+it('a pager gets a need with its page, the same again if it did not take it, who has it, and its end', async () => {
+  pos.behave = () => ({ status: 404 });
+  const { serviceOrderId } = await system.placeOrder();
+  await until(() => got.length === 2);
+  expect(got[0]).toMatchObject({
+    type: 'expediter.attention.opened.v1',
+    id: 'held club-1/1',
+    data: {
+      kind: 'held',
+      locationId: 'club-1',
+      count: 1,
+      holder: null,
+      sentence: expect.stringMatching(/^1 order of/),
+    },
+  });
+  expect(got[1]).toEqual(got[0]);
+  await operator.send('PUT', `/orders/${serviceOrderId}/case`, { to: 'Anna' });
+  await until(() => got.length === 3);
+  expect(got[2]).toMatchObject({ type: 'expediter.attention.updated.v1', data: { holder: 'Anna' } });
+  pos.behave = undefined;
+  await operator.post(`/orders/${serviceOrderId}/retry`);
+  await until(() => got.length === 4);
+  expect(got[3]).toMatchObject({ type: 'expediter.attention.closed.v1', data: { closedAt: expect.any(String) } });
+  expect(JSON.stringify(got)).not.toContain('Ada');
+});
