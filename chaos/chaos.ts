@@ -1,6 +1,7 @@
 import { runOrderings, type OrderingsResult } from './orderings/run-orderings.ts';
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
+import { runKitchens, type KitchensResult } from './run-kitchens.ts';
 import { runPhones, type PhonesResult } from './run-phones.ts';
 import { runSilent, type SilentResult } from './run-silent.ts';
 
@@ -30,7 +31,7 @@ if (args.help) {
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const ALONE = { silent: runSilent, phones: runPhones, orderings: runOrderings };
+const ALONE = { silent: runSilent, phones: runPhones, orderings: runOrderings, kitchen: runKitchens };
 const { result, complaints, notJudged, story } =
   args.alone === undefined
     ? await runChaos(args, say)
@@ -40,7 +41,7 @@ if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
 function explain(
-  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult,
+  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult | KitchensResult,
   complaints: readonly string[],
   story: Report['story'],
 ): void {

@@ -15,7 +15,7 @@ export type Arguments = {
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones', 'orderings'] as const;
+const ALONE = ['silent', 'phones', 'orderings', 'kitchen'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The program then prints its usage and exits with code 2. */
@@ -53,6 +53,9 @@ Special runs, only one at a time, only with --only, and with no other option tha
   orderings
           events, then events with cancels, changes and lost answers, in any order, at all kinds of POS; no process
           dies; about a minute
+  kitchen
+          kitchens flap, close with orders waiting and open; then a thousand hours of POS systems that fail at random;
+          about five minutes
 `;
 
 /** @throws WrongUsage */

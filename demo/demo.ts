@@ -205,7 +205,8 @@ Ctrl-C ends everything. The data stays in ${options.dir}
 function guests({ trackerUrl, locations, behind, fix }: Awaited<ReturnType<Sample['keepBusy']>>): string {
   return `A guest sees:   ${trackerUrl}
 
-From now on a few guests a minute order at ${locations.join(', ')} and ${behind}. The POS of
+From now on a few guests a minute order at ${locations.join(', ')} and ${behind}. The kitchen of
+${locations[0]} is busy, and that of ${locations[1]} is closed for two minutes: its orders wait. The POS of
 ${behind} signs its webhooks with an old secret, on purpose: they are dropped, and the board
 shows that. To fix this, run these commands in another terminal, then replay the webhooks:
 ${fix}

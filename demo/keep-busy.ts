@@ -2,6 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Topic } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { makeBusy } from '../src/core/locations/settle-kitchens.ts';
+import { pauseLocation } from '../src/core/locations/locations.ts';
 import { startStandard } from '../test/simulators/start-standard.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';
 import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
@@ -21,6 +24,7 @@ const STEP_MS = { atLeast: 6_000, atMost: 18_000 };
 /** A little more than the slowest kitchen needs to have an order ready. */
 const WANTED_IN_MS = 75_000;
 const HURRY = 600;
+const CLOSED_MINUTES = 2;
 
 /**
  * Places a few orders a minute until the signal, so that the console has something to show. They have their own
@@ -82,6 +86,7 @@ export async function keepBusy(about: {
     }
   };
   void evening().catch(unless(signal));
+  await changeKitchens(about.databaseUrl);
   return {
     rightSettings,
     newestOrder: () => newest,
@@ -89,6 +94,18 @@ export async function keepBusy(about: {
       await Promise.all([pos.stop(), old.stop()]);
     },
   };
+}
+
+/** Makes one kitchen busy and closes another one for a while, as an operator does. */
+async function changeKitchens(databaseUrl: string): Promise<void> {
+  const [busy, closed] = BUSY;
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  try {
+    await makeBusy(pool, busy, { extraMinutes: 20, minutes: 30, by: 'the demo', reason: 'A party of thirty' });
+    await pauseLocation(pool, closed, { minutes: CLOSED_MINUTES, by: 'the demo', reason: 'The oven is cold' });
+  } finally {
+    await pool.end();
+  }
 }
 
 /** Ignores errors after the signal, because all parts are ending then. */
