@@ -71,6 +71,7 @@ export function needsOf(
     matchesFilter(each.locationId, null, each.serviceOrderId, each.callOutCode ?? ''),
   );
   const silent = (attention?.silent ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
+  const unreachable = (attention?.unreachable ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
   const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
     matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
   );
@@ -136,6 +137,20 @@ export function needsOf(
       hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
       count: lists.left_out.length,
+    },
+    {
+      title: 'POS systems that do not answer',
+      tone: 'bad',
+      hint: 'The platform is told. Call the restaurant, or the vendor if there are many.',
+      needs: unreachable.map((each) => ({
+        key: `unreachable:${each.locationId}`,
+        ...ofLocation(each.locationId),
+        href: pageOf.location(each.locationId),
+        brief: [`its ${each.integration} does not answer`],
+        detail: `${each.integration} does not answer, so new orders wait`,
+        since: Date.parse(each.since),
+      })),
+      count: unreachable.length,
     },
     {
       title: 'Silent locations',

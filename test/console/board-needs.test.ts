@@ -44,6 +44,7 @@ const ATTENTION: Attention = {
     },
     { locationId: 'club-1', integration: 'standard', count: 1, lastReceivedAt: AT, lastReason: null, lastCause: null },
   ],
+  unreachable: [{ locationId: 'club-4', integration: 'acme', since: AT }],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
   unnotified: null,
   cases: [],
@@ -52,7 +53,9 @@ const ATTENTION: Attention = {
 describe('what needs a person', () => {
   it('is empty without needs', () => {
     expect(needsOf(NOTHING, undefined, NO_FILTER, NOW)).toEqual([]);
-    expect(needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [] }, NO_FILTER, NOW)).toEqual([]);
+    expect(
+      needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [], unreachable: [] }, NO_FILTER, NOW),
+    ).toEqual([]);
   });
 
   it('is grouped, the worst first, each with a link to its page', () => {
@@ -68,6 +71,7 @@ describe('what needs a person', () => {
       ['Conflicts', 1, '/console/orders/order-9'],
       ['Failed today', 1, '/console/orders/order-3'],
       ['On hold', 1, '/console/orders/order-2'],
+      ['POS systems that do not answer', 1, '/console/locations/club-4'],
       ['Silent locations', 1, '/console/locations/club-3'],
       [
         'Dropped webhooks',
@@ -81,6 +85,7 @@ describe('what needs a person', () => {
       'club-1: the POS reported cancelled',
       'no such order. The member was not notified.',
       'club-1: paused',
+      'acme does not answer, so new orders wait',
       '3 tickets sent, and the POS has sent nothing since',
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
@@ -182,6 +187,7 @@ describe('a case', () => {
     conflicts: [],
     dropped: [],
     silent: [],
+    unreachable: [],
     cases: [{ ...NO_CASE, id: 'order-1', ...some }],
   });
   const later = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();

@@ -102,6 +102,7 @@ describe('what is wrong with a ticket', () => {
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
       ],
       silent: [],
+    unreachable: [],
       unnotified: null,
       cases: [],
     };

@@ -245,7 +245,7 @@ function isWithin({ locations }: BoardFilter, { locationId }: { locationId: stri
 }
 
 function within(filter: BoardFilter, all: SampledAttention): Attention {
-  const { cases, conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unnotified } = all;
+  const { cases, conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unreachable, unnotified } = all;
   return {
     cases: cases.filter((each) => isWithin(filter, each)).slice(0, CASES),
     unnotified: sumUnnotified(unnotified.filter((each) => isWithin(filter, each))),
@@ -257,6 +257,7 @@ function within(filter: BoardFilter, all: SampledAttention): Attention {
       .map(({ integration: _integration, ...conflict }) => conflict),
     dropped: dropped.filter((each) => isIn(filter, each)),
     silent: silent.filter((each) => isIn(filter, each)),
+    unreachable: unreachable.filter((each) => isIn(filter, each)),
   };
 }
 

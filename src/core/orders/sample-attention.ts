@@ -87,6 +87,9 @@ export const Attention = z
           'Locations that have sent no webhook since the oldest ticket without a report. Only tickets count that were ' +
           'sent 5 minutes to 24 hours ago and are wanted within the hour.',
       }),
+    unreachable: z
+      .array(z.object({ locationId: z.string(), integration: z.string(), since: Instant }))
+      .meta({ description: 'Locations whose POS does not answer: the first 500.' }),
     unnotified: z
       .object({
         messages: z.int().meta({ description: 'Live messages that are not in the topic yet, counted up to 10,000.' }),
@@ -146,6 +149,7 @@ const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
+const UNREACHABLE = 500;
 const UNNOTIFIED_READ = 10_000;
 
 /** Finds problems that a person should check, with index scans that read a limited number of rows. */
@@ -159,6 +163,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     changed: await list<Attention['changed'][number]>(FIND_CHANGES),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
+    unreachable: await list<Attention['unreachable'][number]>(FIND_UNREACHABLE),
     unnotified: await list<UnnotifiedThere>(FIND_UNNOTIFIED),
     cases: await list<Attention['cases'][number]>(FIND_CASES),
   };
@@ -268,6 +273,11 @@ const FIND_SILENT = `
   LEFT JOIN LATERAL (SELECT last_seen_at FROM location_last_seen WHERE location_id = s.location_id OFFSET 0) AS h ON true
   WHERE (h.last_seen_at >= s.oldest) IS NOT TRUE
   ORDER BY s.oldest, s.location_id`;
+
+const FIND_UNREACHABLE = `
+  SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'since', k.unreachable_since) AS each
+  FROM kitchens k JOIN locations l USING (location_id) WHERE k.state = 'unreachable' AND k.unreachable_since IS NOT NULL
+  ORDER BY k.unreachable_since, l.location_id LIMIT ${UNREACHABLE}`;
 
 const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 

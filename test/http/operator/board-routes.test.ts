@@ -395,6 +395,15 @@ describe('what needs attention', () => {
     await stage.query(`INSERT INTO location_last_seen VALUES ('quiet', 'standard', now())`);
     await until(() => silentThere(watched) === undefined);
   });
+
+  it('has a location whose POS does not answer', async () => {
+    await stage.addLocation('down', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const watched = await watch(0);
+    await stage.query(
+      `INSERT INTO kitchens (location_id, since, state, unreachable_since) VALUES ('down', now(), 'unreachable', now())`,
+    );
+    await until(() => watched.attention()?.unreachable.some(({ locationId }) => locationId === 'down'));
+  });
 });
 
 describe('live messages that do not go out', () => {
@@ -577,6 +586,7 @@ describe('a reader that hangs', () => {
         changed: [],
         dropped: [],
         silent: [{ sent: version } as never],
+        unreachable: [],
         unnotified: null,
         cases: [],
       });
