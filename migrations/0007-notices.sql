@@ -17,6 +17,7 @@ CREATE TABLE notice_messages (
 CREATE INDEX notice_messages_open ON notice_messages (next_attempt_at) WHERE ended_at IS NULL;
 CREATE INDEX notice_messages_of_step ON notice_messages (location_id, step, created_at);
 CREATE INDEX notice_messages_of_link ON notice_messages USING gin (links) WITH (fastupdate = off);
+CREATE INDEX notice_messages_given_up ON notice_messages (ended_at) WHERE outcome = 'gave_up';
 CREATE INDEX notice_messages_by_time ON notice_messages (created_at);
 
 -- What a contact of a restaurant is told about an order: at most one row for each trouble and step. No member data.

@@ -80,6 +80,10 @@ export function needsOf(
   const changed = (attention?.changed ?? []).filter((each) =>
     matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
   );
+  // A process of the previous version does not send this list.
+  const unreachedContacts = ((attention ?? {}) as Partial<Attention>).unreachedContacts?.filter((each) =>
+    matchesFilter(each.locationId, each.integration),
+  );
   const dropped = (attention?.dropped ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
 
   const groups: Listed[] = [
@@ -165,6 +169,20 @@ export function needsOf(
         since: Date.parse(each.oldestSentAt),
       })),
       count: silent.length,
+    },
+    {
+      title: 'Restaurants not notified',
+      tone: 'warn',
+      hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
+      needs: (unreachedContacts ?? []).map((each) => ({
+        key: `unreachedContacts:${each.locationId}`,
+        ...ofLocation(each.locationId),
+        href: pageOf.location(each.locationId),
+        brief: [each.lastProblem ?? many(each.count, 'message')],
+        detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
+        since: Date.parse(each.lastAt),
+      })),
+      count: unreachedContacts?.length ?? 0,
     },
     {
       title: 'Dropped webhooks',

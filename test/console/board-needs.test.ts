@@ -46,6 +46,7 @@ const ATTENTION: Attention = {
   ],
   unreachable: [{ locationId: 'club-4', integration: 'acme', since: AT }],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
+  unreachedContacts: [],
   unnotified: null,
   cases: [],
 };
@@ -65,7 +66,10 @@ describe('what needs a person', () => {
       failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
       left_out: [],
     };
-    const groups = needsOf(lists, ATTENTION, NO_FILTER, NOW);
+    const unreachedContacts = [
+      { locationId: 'club-4', integration: 'square', count: 2, lastAt: AT, lastProblem: 'the gateway answered 503' },
+    ];
+    const groups = needsOf(lists, { ...ATTENTION, unreachedContacts }, NO_FILTER, NOW);
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
       ['In doubt', 1, '/console/orders/order%2F1'],
       ['Conflicts', 1, '/console/orders/order-9'],
@@ -73,6 +77,7 @@ describe('what needs a person', () => {
       ['On hold', 1, '/console/orders/order-2'],
       ['POS systems that do not answer', 1, '/console/locations/club-4'],
       ['Silent locations', 1, '/console/locations/club-3'],
+      ['Restaurants not notified', 1, '/console/locations/club-4'],
       [
         'Dropped webhooks',
         1_001,
@@ -87,6 +92,7 @@ describe('what needs a person', () => {
       'club-1: paused',
       'acme does not answer, so new orders wait',
       '3 tickets sent, and the POS has sent nothing since',
+      '2 messages not sent: the gateway answered 503',
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
     ]);

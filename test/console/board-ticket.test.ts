@@ -102,7 +102,8 @@ describe('what is wrong with a ticket', () => {
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
       ],
       silent: [],
-    unreachable: [],
+      unreachable: [],
+      unreachedContacts: [],
       unnotified: null,
       cases: [],
     };

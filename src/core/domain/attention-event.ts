@@ -10,6 +10,8 @@ export const ATTENTION_KINDS = [
   'held',
   'silent',
   'dropped',
+  'unreachable',
+  'contacts',
   'unnotified',
 ] as const;
 export const ATTENTION_EVENTS = ['opened', 'updated', 'closed'] as const;
@@ -23,8 +25,8 @@ export const AttentionEvent = z
     id: z.string().meta({ description: 'The same in all events of one need: its kind, and what it is about.' }),
     kind: z.enum(ATTENTION_KINDS).meta({
       description:
-        '`in_doubt`, `cancel_by_phone`, `conflict` and `changed` are about one order. `failed`, `held`, `silent` and ' +
-        '`dropped` are about a location. `unnotified`: the status topic does not accept messages.',
+        '`in_doubt`, `cancel_by_phone`, `conflict` and `changed` are about one order. `failed`, `held`, `silent`, ' +
+        '`dropped`, `unreachable` (its POS) and `contacts` (not reached) are about a location. `unnotified`: the status topic does not accept messages.',
     }),
     sentence: z.string().meta({ description: 'What is wrong and what to do, for a chat or a pager.' }),
     serviceOrderId: z.string().nullable(),

@@ -65,7 +65,8 @@ export async function recordAttention(pool: Pool): Promise<boolean> {
   });
 }
 
-function needsIn({ conflicts, changed, silent, dropped, unnotified }: SampledAttention): Need[] {
+function needsIn(sample: SampledAttention): Need[] {
+  const { conflicts, changed, silent, dropped, unreachable, unreachedContacts, unnotified } = sample;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null, integration: null };
   const late = sumUnnotified(unnotified);
   return [
@@ -73,6 +74,8 @@ function needsIn({ conflicts, changed, silent, dropped, unnotified }: SampledAtt
     ...changed.map((each): Need => ({ ...none, ...each, kind: 'changed', since: each.seenAt })),
     ...silent.map((each): Need => ({ ...none, ...each, kind: 'silent', since: each.oldestSentAt, count: each.sent })),
     ...dropped.map((each): Need => ({ ...none, ...each, kind: 'dropped', since: each.lastReceivedAt })),
+    ...unreachable.map((each): Need => ({ ...none, ...each, kind: 'unreachable' })),
+    ...unreachedContacts.map((each): Need => ({ ...none, ...each, kind: 'contacts', since: each.lastAt })),
     ...(late === null
       ? []
       : [{ ...none, kind: 'unnotified' as const, since: late.oldestAppliedAt, count: late.orders }]),
@@ -165,6 +168,9 @@ const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> 
     `${locationId} has ${count} tickets and has sent nothing since. Call the restaurant.`,
   dropped: ({ count, locationId }) =>
     `${count} webhooks of ${locationId} were dropped. Fix the reason, then replay them.`,
+  unreachable: ({ locationId }) => `The POS of ${locationId} does not answer. Call the restaurant.`,
+  contacts: ({ count, locationId }) =>
+    `${count} messages to contacts of ${locationId} were given up. Call the restaurant, and correct its contacts.`,
   unnotified: ({ count }) => `Members of ${orders(count)} are not notified: the status topic does not accept messages.`,
 };
 const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'orders'}`;

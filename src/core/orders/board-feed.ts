@@ -245,13 +245,25 @@ function isWithin({ locations }: BoardFilter, { locationId }: { locationId: stri
 }
 
 function within(filter: BoardFilter, all: SampledAttention): Attention {
-  const { cases, conflicts, cancelByPhone, cancelsByPhone, changed, dropped, silent, unreachable, unnotified } = all;
+  const {
+    cases,
+    conflicts,
+    cancelByPhone,
+    cancelsByPhone,
+    changed,
+    dropped,
+    silent,
+    unreachable,
+    unreachedContacts,
+    unnotified,
+  } = all;
   return {
     cases: cases.filter((each) => isWithin(filter, each)).slice(0, CASES),
     unnotified: sumUnnotified(unnotified.filter((each) => isWithin(filter, each))),
     cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)).slice(0, CANCELS),
     cancelByPhoneTotal: cancelsByPhone.reduce((all, each) => (isIn(filter, each) ? all + each.count : all), 0),
     changed: changed.filter((each) => isIn(filter, each)),
+    unreachedContacts: unreachedContacts.filter((each) => isIn(filter, each)),
     conflicts: conflicts
       .filter((each) => isIn(filter, each))
       .map(({ integration: _integration, ...conflict }) => conflict),

@@ -90,6 +90,20 @@ export const Attention = z
     unreachable: z
       .array(z.object({ locationId: z.string(), integration: z.string(), since: Instant }))
       .meta({ description: 'Locations whose POS does not answer: the first 500.' }),
+    unreachedContacts: z
+      .array(
+        z.object({
+          locationId: z.string(),
+          integration: z.string(),
+          count: z.int().meta({ description: 'Number of messages that were given up.' }),
+          lastAt: Instant,
+          lastProblem: z.string().nullable(),
+        }),
+      )
+      .meta({
+        description:
+          'Locations with contacts that could not be told about orders in the last 24 hours, and that got no message since.',
+      }),
     unnotified: z
       .object({
         messages: z.int().meta({ description: 'Live messages that are not in the topic yet, counted up to 10,000.' }),
@@ -164,6 +178,7 @@ export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
     unreachable: await list<Attention['unreachable'][number]>(FIND_UNREACHABLE),
+    unreachedContacts: await list<Attention['unreachedContacts'][number]>(FIND_UNREACHED),
     unnotified: await list<UnnotifiedThere>(FIND_UNNOTIFIED),
     cases: await list<Attention['cases'][number]>(FIND_CASES),
   };
@@ -278,6 +293,16 @@ const FIND_UNREACHABLE = `
   SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'since', k.unreachable_since) AS each
   FROM kitchens k JOIN locations l USING (location_id) WHERE k.state = 'unreachable' AND k.unreachable_since IS NOT NULL
   ORDER BY k.unreachable_since, l.location_id LIMIT ${UNREACHABLE}`;
+const FIND_UNREACHED = `
+  SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'count', count(*),
+                           'lastAt', max(m.ended_at),
+                           'lastProblem', (array_agg(m.problem ORDER BY m.ended_at DESC))[1]) AS each
+  FROM notice_messages m JOIN locations l USING (location_id)
+  WHERE m.outcome = 'gave_up' AND m.ended_at > now() - interval '24 h'
+    AND NOT EXISTS (SELECT FROM notice_messages s WHERE s.location_id = m.location_id AND s.step = m.step
+                                                    AND s.created_at > m.created_at AND s.outcome = 'sent')
+  GROUP BY l.location_id
+  ORDER BY max(m.ended_at) DESC, l.location_id LIMIT 500`;
 
 const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 

@@ -406,6 +406,24 @@ describe('what needs attention', () => {
   });
 });
 
+it('a location whose contact could not be told is listed until it gets a message again', async () => {
+  await stage.addLocation('unreached', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  const end = (outcome: string): Promise<unknown> =>
+    stage.query(
+      `INSERT INTO notice_messages (message_id, location_id, step, contact, outcome, problem, ended_at)
+       VALUES (gen_random_uuid(), 'unreached', 'email 0', '{}', $1, 'no answer', clock_timestamp())`,
+      [outcome],
+    );
+  const watched = await watch(0);
+  await end('gave_up');
+  await until(() => watched.attention()?.unreachedContacts.length === 1);
+  expect(watched.attention()?.unreachedContacts).toMatchObject([
+    { locationId: 'unreached', integration: 'standard', count: 1, lastProblem: 'no answer' },
+  ]);
+  await end('sent');
+  await until(() => watched.attention()?.unreachedContacts.length === 0);
+});
+
 describe('live messages that do not go out', () => {
   it('are said to whoever watches their locations, whatever the filter, until they are out', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
@@ -587,6 +605,7 @@ describe('a reader that hangs', () => {
         dropped: [],
         silent: [{ sent: version } as never],
         unreachable: [],
+        unreachedContacts: [],
         unnotified: null,
         cases: [],
       });
