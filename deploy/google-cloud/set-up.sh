@@ -227,6 +227,7 @@ log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"$2\""
 }
 exclude webhooks /webhook/
 exclude follow /follow
+exclude answers /answer/
 
 cat <<END
 

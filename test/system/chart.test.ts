@@ -270,6 +270,7 @@ it('the route leads webhooks, pushes, health and streams to the public port, and
   expect(hostnames).toEqual(['expediter.example.com']);
   expect(rules.flatMap(({ matches }) => matches.map(({ path }) => path.value))).toEqual([
     '/webhook/',
+    '/answer/',
     '/pubsub/push',
     '/readyz',
     '/follow',

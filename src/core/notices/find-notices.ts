@@ -71,7 +71,8 @@ type Trouble = {
   told: readonly string[];
 };
 
-const FIND = `
+/** Reads open placements and recent failures by their indexes, and nothing of an order that was sent. */
+export const FIND = `
   SELECT t.service_order_id AS "serviceOrderId", t.location_id AS "locationId", t.reason, t.since::text AS since,
          extract(epoch FROM now() - t.since)::float8 AS "ageS", now() AS now, l.contacts, l.time_zone AS "timeZone", n.told
   FROM (${troubles(`${LONGEST_MIN} min`)}) AS t

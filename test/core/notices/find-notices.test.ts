@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
-import { findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
+import { FIND, findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { readPlans } from '../../support/read-plans.ts';
 import { seedTrouble, setContacts } from './seed-trouble.ts';
 
 const KITCHEN: Contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
@@ -198,4 +199,23 @@ describe('the steps that are due', () => {
     expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 719 })).toBe(1);
     expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 721 })).toBe(0);
   });
+});
+
+it('looking for troubles reads no order that was sent or that failed long ago', async () => {
+  await stage.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
+       SELECT 'old-' || nth, $1, CASE WHEN nth % 10 = 0 THEN 'failed' ELSE 'sent' END, now(), now() - interval '5 h'
+       FROM generate_series(1, 5000) AS nth RETURNING service_order_id
+     )
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, failed_by_us, ended_at)
+     SELECT service_order_id, 'K1', $1, 'pickup', true, now() FROM p`,
+    [locationId],
+  );
+  await stage.query('ANALYZE placements, orders, notices');
+  await seed('failed', 1);
+  await seed('late');
+  const { whole, reads } = await readPlans(stage.pool, (recording) => recording.query(FIND));
+  expect(whole.filter((table) => table === 'placements' || table === 'orders')).toEqual([]);
+  expect(reads).toBeLessThan(1_000);
 });

@@ -238,6 +238,7 @@ describe('a message', () => {
     work({ ...ways, email: async () => new Promise<never>(() => hanging.resolve()) });
     await hanging.promise;
     running.length = 0;
+    const lease = (await message())['lease_id'];
     const later = `${locationId}-later`;
     await stage.addLocation(later, { ordersUrl: 'http://127.0.0.1:9/orders' });
     await setContacts(stage, later, [KITCHEN]);
@@ -246,7 +247,7 @@ describe('a message', () => {
     work();
     await until(() => mail.mails.length > 0);
     expect(mail.mails.map(({ headers }) => /has not reached/.test(headers))).toEqual([true]);
-    expect(await message()).toMatchObject({ outcome: null });
+    expect(await message()).toMatchObject({ outcome: null, lease_id: lease });
   });
 
   it('leaves out orders that were settled meanwhile, and is not sent if none is left', async () => {
