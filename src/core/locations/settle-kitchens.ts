@@ -73,7 +73,7 @@ export function publishKitchens(about: {
   log: Pick<Log, 'error'>;
 }): WorkLoop {
   const joins = 'JOIN locations l ON l.location_id = k.location_id';
-  return publishRows<Availability>({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins });
+  return publishRows({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins });
 }
 
 /** An operator's report of a busy kitchen. Its end is a time, or minutes from now; without both, it has no end. */

@@ -10,29 +10,29 @@ const LEASE_S = 20;
 const BACKOFF = { firstMs: 200, mostMs: 30_000, jitter: 0.5 };
 
 /** A row to publish, with its key and its sequence. */
-type Due<Row> = { row: Row; key: string; sequence: string; failures: number; leaseId: string };
+type Due = { row: never; key: string; sequence: string; failures: number; leaseId: string };
 
 /**
  * Publishes rows that are their own outbox: those whose `sequence` is above `published_sequence`. Only the latest state of
  * a row is published, and one message of a row at a time, so their order holds. A message is recorded after it is
  * published, so a crash in between repeats it.
  * @param about.table a table with the columns `sequence`, `published_sequence`, `lease_id`, `lease_until` and `failures`
- * @param about.row SQL of a row's JSON. `k` is the claimed row
+ * @param about.row SQL of a row's JSON, which `publish` gets. `k` is the claimed row
  * @param about.joins SQL of what else `row` reads
  * @param about.publish takes at most 15 s
  */
-export function publishRows<Row>(about: {
+export function publishRows(about: {
   pool: Pool;
   table: string;
   key: string;
   row: string;
   joins?: string;
-  publish: (row: Row) => Promise<unknown>;
+  publish: (row: never) => Promise<unknown>;
   log: Pick<Log, 'error'>;
 }): WorkLoop {
   const { pool, table, key, row, joins = '', publish, log } = about;
-  const claim = async (limit: number): Promise<Due<Row>[]> => {
-    const { rows } = await pool.query<Due<Row>>({
+  const claim = async (limit: number): Promise<Due[]> => {
+    const { rows } = await pool.query<Due>({
       name: `claim ${table}`,
       text: `
         WITH due AS (
@@ -49,7 +49,7 @@ export function publishRows<Row>(about: {
     });
     return rows;
   };
-  const publishOne = async ({ row: latest, key: id, sequence, failures, leaseId }: Due<Row>): Promise<void> => {
+  const publishOne = async ({ row: latest, key: id, sequence, failures, leaseId }: Due): Promise<void> => {
     try {
       await publish(latest);
     } catch (error) {

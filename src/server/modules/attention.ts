@@ -21,12 +21,12 @@ export function attentionModule(app: App, config: Config) {
   const { CONSOLE_URL: consoleUrl } = config;
   const tell = tellerOf(app, config);
   if (tell === undefined) return undefined;
-  const publisher = publishRows<AttentionRow>({
+  const publisher = publishRows({
     pool,
     table: 'attention_items',
     key: 'item_key',
     row: ATTENTION_ROW,
-    publish: (row) => tell(attentionEvent(row, consoleUrl)),
+    publish: (row: AttentionRow) => tell(attentionEvent(row, consoleUrl)),
     log: app.log,
   });
   return {

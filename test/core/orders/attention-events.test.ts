@@ -53,7 +53,7 @@ async function tell(): Promise<string[]> {
 }
 const errors: unknown[] = [];
 const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
-  publishRows<AttentionRow>({
+  publishRows({
     pool,
     table: 'attention_items',
     key: 'item_key',
