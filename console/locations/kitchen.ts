@@ -17,7 +17,7 @@ export function kitchenInShort({ state, extraMinutes }: Pick<Kitchen, 'state' | 
 
 /** Who said it, in words that follow a comma. */
 export function saidBy({ source, state, by }: Pick<Kitchen, 'source' | 'state' | 'by'>): string {
-  if (source === 'operator') return `said ${by ?? 'an operator'}`;
-  if (source === 'pos') return 'said its POS';
+  if (source === 'operator') return `as ${by ?? 'an operator'} said`;
+  if (source === 'pos') return 'as its POS reported';
   return state === 'unreachable' ? 'because its POS does not answer' : 'because its POS answers';
 }

@@ -156,8 +156,10 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
       <div class="page-head">
         <h2 id="location-now">Now</h2>
         <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
-          {pausedAt === null && <BusyOrNot location={location} onDone={onDone} />}
-          <PauseOrResume location={location} onDone={onDone} />
+          <div class="buttons">
+            {pausedAt === null && <BusyOrNot location={location} onDone={onDone} />}
+            <PauseOrResume location={location} onDone={onDone} />
+          </div>
         </WithRole>
       </div>
       <dl class="locations-facts">

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { kitchenInShort, saidBy } from '../../console/locations/kitchen.ts';
 import { pauseOf, pausedBy, stateOfOrders } from '../../console/locations/pause.ts';
 import { findLocations, integrationsOf } from '../../console/locations/find-locations.ts';
 import {
@@ -221,4 +222,14 @@ describe('a pause', () => {
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
   });
+});
+
+it('says of a kitchen what the platform is told, and who said it', () => {
+  expect(kitchenInShort({ state: 'busy', extraMinutes: 20 })).toBe('busy, 20 minutes more');
+  expect(kitchenInShort({ state: 'closed', extraMinutes: null })).toBe('closed');
+  expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');
+  expect(saidBy({ source: 'operator', state: 'open', by: null })).toBe('as an operator said');
+  expect(saidBy({ source: 'pos', state: 'open', by: null })).toBe('as its POS reported');
+  expect(saidBy({ source: 'inferred', state: 'unreachable', by: null })).toBe('because its POS does not answer');
+  expect(saidBy({ source: 'inferred', state: 'open', by: null })).toBe('because its POS answers');
 });
