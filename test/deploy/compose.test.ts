@@ -304,7 +304,14 @@ describe('what is open to the network', () => {
 
   it('are the public paths of docs/deploy.md, and no path of operators', () => {
     const [, paths = ''] = /^\t@public path (.*)$/m.exec(caddyfile) ?? [];
-    expect(paths.split(' ')).toEqual(['/webhook/*', '/answer/*', '/pubsub/push', '/readyz', '/follow']);
+    expect(paths.split(' ')).toEqual([
+      '/webhook/*',
+      '/answer/*',
+      '/pubsub/push',
+      '/readyz',
+      '/follow',
+      '/availability',
+    ]);
     const [, upstream = ''] = /handle @public \{\n\t+reverse_proxy (.*) \{/.exec(caddyfile) ?? [];
     expect(upstream).toMatch(/^\{\$PUBLIC_UPSTREAMS:/);
   });
