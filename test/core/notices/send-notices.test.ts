@@ -6,6 +6,7 @@ import type { Contact, NoticeReason } from '../../../src/core/locations/put-loca
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { testContacts, workNotices } from '../../../src/core/notices/send-notices.ts';
 import { noticeWays, type Ways } from '../../../src/core/notices/ways.ts';
+import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -294,4 +295,13 @@ it('a test message goes to each contact that is told about orders, and says who 
   });
   expect(mail.mails[0]?.body).toContain('This is a test.');
   expect(await testContacts(stage.pool, ways, 'nowhere')).toBeUndefined();
+});
+
+it('what contacts were told is deleted with the message', async () => {
+  await tell([KITCHEN]);
+  await deleteOld(stage.pool, 'deletion of old notices', 60);
+  expect(await message()).toMatchObject({ location_id: locationId });
+  await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 s'`);
+  await deleteOld(stage.pool, 'deletion of old notices', 60);
+  expect(await stage.query('SELECT FROM notices WHERE location_id = $1', [locationId])).toEqual([]);
 });

@@ -734,7 +734,8 @@ it('an order that goes elsewhere is gone from the streams of who may see nothing
   await until(() => last().includes('event: complete'));
   await until(() => order?.isOver());
   expect(last()).not.toContain('moving-1');
-  expect(`${board?.text()}${order?.text()}`).not.toContain('east');
+  // A holder of a case may have the word in the name.
+  expect(`${board?.text()}${order?.text()}`).not.toContain('"east"');
   board?.leave();
 });
 
