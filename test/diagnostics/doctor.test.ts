@@ -609,6 +609,12 @@ describe('of the topic', () => {
     ]);
   });
 
+  it('of kitchens is examined too, if there is one', async () => {
+    expect(await wrong('topic', { KITCHEN_TOPIC: 'no-kitchens' })).toEqual([
+      failed('KITCHEN_TOPIC', /there is no "no-kitchens"/, /gcloud pubsub topics create no-kitchens/),
+    ]);
+  });
+
   it('one that we may not publish to fails, and nothing is ever published', async () => {
     const before = system.pubsub.published('order-status').length;
     system.pubsub.faults.permissions = [];
