@@ -1,6 +1,7 @@
 import { runOrderings, type OrderingsResult } from './orderings/run-orderings.ts';
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runChaos, type Report } from './run-chaos.ts';
+import { runContacts, type ContactsResult } from './run-contacts.ts';
 import { runKitchens, type KitchensResult } from './run-kitchens.ts';
 import { runPhones, type PhonesResult } from './run-phones.ts';
 import { runSilent, type SilentResult } from './run-silent.ts';
@@ -31,7 +32,13 @@ if (args.help) {
 const words = args.json ? process.stderr : process.stdout;
 const say = (line: string): void => void words.write(`${line}\n`);
 
-const ALONE = { silent: runSilent, phones: runPhones, orderings: runOrderings, kitchen: runKitchens };
+const ALONE = {
+  silent: runSilent,
+  phones: runPhones,
+  orderings: runOrderings,
+  kitchen: runKitchens,
+  contacts: runContacts,
+};
 const { result, complaints, notJudged, story } =
   args.alone === undefined
     ? await runChaos(args, say)
@@ -41,7 +48,7 @@ if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
 function explain(
-  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult | KitchensResult,
+  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult | KitchensResult | ContactsResult,
   complaints: readonly string[],
   story: Report['story'],
 ): void {

@@ -15,7 +15,7 @@ export type Arguments = {
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones', 'orderings', 'kitchen'] as const;
+const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The program then prints its usage and exits with code 2. */
@@ -56,6 +56,9 @@ Special runs, only one at a time, only with --only, and with no other option tha
   kitchen
           kitchens flap, close with orders waiting and open; then a thousand hours of POS systems that fail at random;
           about five minutes
+  contacts
+          orders in doubt, of which restaurants are told by e-mail and webhook, while the mail server is down and the
+          gateway is slow, refuses or repeats; some answer, twice at once; about four minutes
 `;
 
 /** @throws WrongUsage */

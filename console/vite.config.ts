@@ -15,5 +15,7 @@ export default defineConfig({
     // The content security policy forbids data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One file is smaller than twenty, and each page is drawn at once.
+    cssCodeSplit: false,
   },
 });

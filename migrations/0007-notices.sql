@@ -37,6 +37,3 @@ CREATE TABLE notices (
 );
 CREATE INDEX notices_of_message ON notices (message_id);
 CREATE INDEX notices_to_gather ON notices (location_id, step) WHERE message_id IS NULL;
-
--- Finds orders that failed recently.
-CREATE INDEX IF NOT EXISTS placements_failed ON placements (finished_at) WHERE state = 'failed';

@@ -6,11 +6,13 @@ CREATE TABLE attention_items (
   about jsonb NOT NULL,                         -- the fields of the event. No member data
   opened_at timestamptz NOT NULL DEFAULT now(),
   told_at timestamptz NOT NULL DEFAULT now(),   -- when the newest event was made
+  reminded_at timestamptz,
   closed_at timestamptz,                        -- NULL while it needs a person
   reminders integer NOT NULL DEFAULT 0,
   event text NOT NULL DEFAULT 'opened' CHECK (event IN ('opened', 'updated', 'closed')),
-  sequence integer NOT NULL DEFAULT 1,
-  published_sequence integer NOT NULL DEFAULT 0,
+  -- Milliseconds since 1970, or one more than the last: it grows even after the row was deleted.
+  sequence bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000),
+  published_sequence bigint NOT NULL DEFAULT 0,
   lease_id uuid,
   lease_until timestamptz,
   failures integer NOT NULL DEFAULT 0

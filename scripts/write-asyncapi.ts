@@ -84,7 +84,7 @@ const AttentionAttributes = CloudEvent.extend({
   'ce-subject': z.string().exactOptional().meta({ description: "The need's id, as on the status topic." }),
   'ce-time': z.string().meta({ format: 'date-time', description: 'When the event was made.' }),
   'ce-dataschema': z.literal(ATTENTION_SCHEMA),
-  'ce-sequence': z.string().regex(/^\d{10}$/),
+  'ce-sequence': z.string().regex(/^\d{13}$/),
 });
 
 /** The fields in which src/http/pubsub-push.ts looks for an order id if the message has no attribute `orderId`. */

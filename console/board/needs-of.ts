@@ -145,13 +145,13 @@ export function needsOf(
     {
       title: 'POS systems that do not answer',
       tone: 'bad',
-      hint: 'The platform is told. Call the restaurant, or the vendor if there are many.',
+      hint: 'Call the restaurant, or the vendor if there are many.',
       needs: unreachable.map((each) => ({
         key: `unreachable:${each.locationId}`,
         ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
         brief: [`its ${each.integration} does not answer`],
-        detail: `${each.integration} does not answer, so new orders wait`,
+        detail: `${each.integration} does not answer. Its orders are tried again`,
         since: Date.parse(each.since),
       })),
       count: unreachable.length,

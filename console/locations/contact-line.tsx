@@ -2,7 +2,7 @@ import type { ShownLocation } from '../wire.ts';
 
 /** A contact, whose telephone a phone can call. */
 export function ContactLine({ contact }: { contact: ShownLocation['contacts'][number] }) {
-  const { name, phone, email, via, afterMinutes = 0, quiet } = contact;
+  const { name, phone, email, via, afterMinutes = 0, quiet, about } = contact;
   const after = afterMinutes === 0 ? '' : ` after ${afterMinutes} min`;
   const not = quiet === undefined ? '' : `, not ${quiet.from}–${quiet.to}`;
   return (
@@ -15,6 +15,7 @@ export function ContactLine({ contact }: { contact: ShownLocation['contacts'][nu
           is told about orders by {via === 'email' ? 'e-mail' : 'your gateway'}
           {after}
           {not}
+          {about !== undefined && ` (only: ${about.join(', ').replaceAll('_', ' ')})`}
         </span>
       )}
     </>

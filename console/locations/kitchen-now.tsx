@@ -19,7 +19,8 @@ export function KitchenNow({ kitchen }: { kitchen: Kitchen }) {
       {sequence > 0 && (
         <>
           {' '}
-          since <Time at={since} />, {saidBy(kitchen)}
+          since <Time at={since} />
+          {state === 'open' ? '' : `, ${saidBy(kitchen)}`}
         </>
       )}
       {until !== null && (
@@ -40,15 +41,16 @@ export function BusyOrNot({
   location: Pick<ListedLocation, 'locationId' | 'timeZone' | 'kitchen'>;
   onDone: () => void;
 }) {
-  const [isChosen, setChosen] = useState(false);
+  // The page is reloaded while the dialog is open, and the dialog must not change its meaning.
+  const [chosen, setChosen] = useState<'make' | 'end'>();
   const isBusy = location.kitchen.state === 'busy';
-  const shared = { location, onDone, onClose: () => setChosen(false) };
+  const shared = { location, onDone, onClose: () => setChosen(undefined) };
   return (
     <>
-      <button type="button" onClick={() => setChosen(true)}>
+      <button type="button" onClick={() => setChosen(isBusy ? 'end' : 'make')}>
         {isBusy ? 'End busy …' : 'Busy …'}
       </button>
-      {isChosen && <BusyDialog {...shared} isBusy={isBusy} />}
+      {chosen !== undefined && <BusyDialog {...shared} isBusy={chosen === 'end'} />}
     </>
   );
 }
@@ -85,10 +87,10 @@ function BusyDialog({
       onClose={onClose}
     >
       {isBusy ? (
-        <p>The platform is told that orders take their usual time again.</p>
+        <p>Orders take their usual time again. This also ends what the POS reported.</p>
       ) : (
         <>
-          <p>Orders are still sent to the POS. The platform is told that each one takes longer.</p>
+          <p>Orders are still sent to the POS. The platform can read that each one takes longer.</p>
           <div class="pause">
             <Choice
               id="busy-extra"

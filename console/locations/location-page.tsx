@@ -155,7 +155,11 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
     <section class="sheet" aria-labelledby="location-now">
       <div class="page-head">
         <h2 id="location-now">Now</h2>
-        <WithRole needs="operator" at={locationId} to={pausedAt === null ? 'To pause it' : 'To resume it'}>
+        <WithRole
+          needs="operator"
+          at={locationId}
+          to={pausedAt === null ? 'To pause it or make it busy' : 'To resume it'}
+        >
           <div class="buttons">
             {pausedAt === null && <BusyOrNot location={location} onDone={onDone} />}
             <PauseOrResume location={location} onDone={onDone} />
@@ -167,7 +171,7 @@ function Now({ location, onDone }: { location: ShownLocation; onDone: () => void
         <dd>
           <Orders location={location} />
         </dd>
-        <dt>Kitchen, as the platform is told</dt>
+        <dt>Kitchen</dt>
         <dd>
           <KitchenNow kitchen={location.kitchen} />
         </dd>

@@ -116,17 +116,17 @@ function Banner({ standing, children }: { standing: Banner; children: ComponentC
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && <p>{problem}</p>}
-        {toDo.map(({ say, link, run }) =>
-          run !== undefined && link === undefined ? null : (
-            <div key={say}>
-              {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
-            </div>
-          ),
-        )}
+        {toDo.map(({ say, link }) => (
+          <div key={say}>
+            {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
+          </div>
+        ))}
         {toDo.some(({ run }) => run !== undefined) && (
           <details>
             <summary>By command line</summary>
-            {toDo.map(({ say, run }) => run !== undefined && <Command key={say} say={say} run={run} />)}
+            {toDo.map(
+              ({ say, run }) => run !== undefined && <Copyable key={say} text={run} label={`the command: ${say}`} />,
+            )}
             <WhereToRun />
           </details>
         )}
@@ -136,14 +136,6 @@ function Banner({ standing, children }: { standing: Banner; children: ComponentC
         </p>
       </div>
       <div class="buttons">{children}</div>
-    </div>
-  );
-}
-
-function Command({ say, run }: { say: string; run: string }) {
-  return (
-    <div>
-      {say} <Copyable text={run} label={`the command: ${say}`} />
     </div>
   );
 }

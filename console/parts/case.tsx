@@ -193,7 +193,7 @@ function Close({ path, reload, onClose }: About & { onClose: () => void }) {
     <Confirm title="Close this case?" action="Close the case" onConfirm={close} onClose={onClose}>
       <p>
         {path.startsWith('/locations/')
-          ? 'Nobody has it then. A silent location leaves the board at its first webhook.'
+          ? 'Nobody takes care of it then. The problem stays on the board until it is fixed.'
           : 'A failure, a conflict or a change then leaves the board. A later problem appears again.'}
       </p>
       <div class="case-form">

@@ -1,6 +1,7 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused, ask, query } from '../api.ts';
+import { onlyConfigures } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { ContactLine } from '../locations/contact-line.tsx';
@@ -65,10 +66,15 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         <>
           {isSaved && (
             <p>
-              <Badge tone="good">saved</Badge> Orders on hold are tried now. If webhooks were dropped, replay them:{' '}
-              <a href={`/console/webhooks${query({ location: location.locationId, outcome: 'dropped' })}`}>
-                dropped webhooks
-              </a>
+              <Badge tone="good">saved</Badge> Waiting orders are tried again.{' '}
+              {!onlyConfigures(location.locationId) && (
+                <>
+                  If webhooks were dropped, replay them:{' '}
+                  <a href={`/console/webhooks${query({ location: location.locationId, outcome: 'dropped' })}`}>
+                    dropped webhooks
+                  </a>
+                </>
+              )}
             </p>
           )}
           <Facts location={location} />

@@ -24,7 +24,8 @@ const FORM = 'application/x-www-form-urlencoded';
  * open links in e-mail do no harm.
  *
  * - `GET /answer/:token` the orders of the message, with buttons; `404` if the link is not valid
- * - `POST /answer/:token` one answer: `notice` and `answer`. Then `303` to the page; `409` if it cannot be used now
+ * - `POST /answer/:token` one answer as a form: `notice` and `answer`. Then `303` to the page; `409` if it cannot be used
+ *   now, `400` if the page has no such order or answer, `415` if it is not a form
  */
 export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }: AnswerDeps): Promise<void> {
   await scope.register(pages, { prefix: ANSWER_PATH });
@@ -33,6 +34,7 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
     page.addHook('onRequest', async (_request, reply) => {
       reply.headers({ ...HEADERS, 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
     });
+    page.removeAllContentTypeParsers();
     page.addContentTypeParser(FORM, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
       done(null, new URLSearchParams(String(body))),
     );
@@ -67,6 +69,7 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
       const { body } = request;
       const given = { noticeId: body?.get?.('notice') ?? '', answer: body?.get?.('answer') ?? '' };
       const done = await answerNotice(pool, found, given, actionFrom(request));
+      if (done === 'unusable') return show(reply, 400, askContact(found));
       if (done !== undefined && 'refused' in done) {
         const after = await findAnswerPage(pool, request.params.token);
         return show(reply, 409, askContact(after ?? found, given.noticeId));

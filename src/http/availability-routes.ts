@@ -55,7 +55,7 @@ export async function availabilityRoutes(scope: FastifyInstance, deps: Availabil
   scope.get(AVAILABILITY_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const { locations: given } = request.query as { locations?: unknown };
     const locations = typeof given === 'string' ? given.split(',').filter((id) => id !== '') : [];
-    if (locations.length === 0 || locations.length > MOST) {
+    if (locations.length === 0 || locations.length > MOST || locations.some((id) => id.includes('\0'))) {
       const detail = `Name 1 to ${MOST} locations, separated by commas: ${AVAILABILITY_PATH}?locations=club-1,club-2`;
       return sendProblem(reply, 400, detail);
     }

@@ -107,7 +107,7 @@ const busy = operation({
     summary: 'Make a kitchen busy: each order takes longer',
     description:
       'Orders are still sent, with `extraMinutes` for the POS. The platform is told at once. Without `minutes` and ' +
-      '`until` it has no end. This replaces an earlier request, and what the POS reports.',
+      "`until` it has no end. It replaces an earlier request. While it lasts, the POS's own report does not count.",
     output: ShownAvailability,
     answer: 'The availability of the kitchen, which may be closed or unreachable.',
   },

@@ -69,6 +69,7 @@ function problemWith(value: unknown): string | undefined {
   if (attemptWithinS !== undefined && !isAttemptLimit(attemptWithinS)) {
     return `has an "attemptWithinS" that is not a number of seconds up to ${LONGEST_ATTEMPT_S}`;
   }
+  if ('readBusy' in value) return 'has "readBusy", which is now called "readKitchen": see CHANGELOG.md';
   if (typeof createOrder !== 'function') return 'needs a function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'needs a function "translateWebhook"';
   if (webhookAuth !== undefined && !WebhookAuth.safeParse(webhookAuth).success) {

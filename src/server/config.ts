@@ -62,7 +62,7 @@ export const VARIABLES = {
   ],
   ATTENTION_WEBHOOK_URL: [
     httpUrl().optional(),
-    'or the URL of your chat or pager for the same, signed with `NOTIFY_WEBHOOK_SECRET`',
+    'a URL that gets these events instead of the topic, signed with `NOTIFY_WEBHOOK_SECRET`',
     'https://pager.example.com/expediter',
   ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
@@ -114,7 +114,7 @@ export const VARIABLES = {
   ],
   NOTIFY_WEBHOOK_SECRET: [
     z.string().refine(isSecret, { error: 'is not whsec_ and the base64 of 24 to 64 bytes' }).optional(),
-    'the secret that signs what it gets, by Standard Webhooks',
+    'the secret that signs messages to `NOTIFY_WEBHOOK_URL` and `ATTENTION_WEBHOOK_URL`, by Standard Webhooks',
     'whsec_<32 random bytes in base64>',
   ],
 

@@ -12,7 +12,7 @@ import fastify, {
 import type { Config } from './config.ts';
 import type { AvailabilityDeps } from '../http/availability-routes.ts';
 import type { Connections, Authenticate } from '../http/bound-connections.ts';
-import { answerRoutes, type AnswerDeps } from '../http/answer-routes.ts';
+import type { AnswerDeps } from '../http/answer-routes.ts';
 import { CONSOLE_PATHS, secureHeaders } from '../http/console/page-files.ts';
 import { FOLLOW_PATH, followRoutes, type FollowDeps } from '../http/follow/follow-routes.ts';
 import { health, type Readiness } from '../http/health.ts';
@@ -118,7 +118,12 @@ export function addEndpoints(
     void app.register(pubsubPush, { ...outside.push, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
     const { follow, availability, answers } = outside;
-    if (answers !== undefined) void app.register(answerRoutes, answers);
+    if (answers !== undefined) {
+      void app.register(async (scope) => {
+        const { answerRoutes } = await import('../http/answer-routes.ts');
+        await answerRoutes(scope, answers);
+      });
+    }
     if (follow !== undefined) void app.register(followRoutes, { ...follow, authenticate });
     if (availability !== undefined) {
       void app.register(async (scope) => {

@@ -90,7 +90,7 @@ describe('what needs a person', () => {
       'club-1: the POS reported cancelled',
       'no such order. The member was not notified.',
       'club-1: paused',
-      'acme does not answer, so new orders wait',
+      'acme does not answer. Its orders are tried again',
       '3 tickets sent, and the POS has sent nothing since',
       '2 messages not sent: the gateway answered 503',
       '1,000 webhooks of square: wrong signature',

@@ -21,6 +21,7 @@ const acme: Provider = {
   integration: 'acme',
   settings: z.object({}),
   deduplicates: true,
+  usesExtraMinutes: true,
   async createOrder(order) {
     sent.push(order);
     await take();

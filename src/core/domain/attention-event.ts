@@ -40,7 +40,8 @@ export const AttentionEvent = z
     reminders: z.int().meta({ description: 'How often it was told again, because nobody took it.' }),
     url: z.url().nullable().meta({ description: 'Its page in the console. Null if CONSOLE_URL is not set.' }),
     sequence: z.int().meta({
-      description: 'Counts the events of one need. Numbers may be skipped. Drop an event that is not above your last.',
+      description:
+        'A higher number is newer. Numbers are skipped. Drop an event that is not above your last of this need.',
     }),
   })
   .meta({

@@ -175,6 +175,8 @@ export type Provider<Settings = unknown> = {
    * @throws Poison; the webhook is then stored as dropped
    */
   readKitchen?(webhook: Webhook, settings: Settings): KitchenReport | undefined;
+  /** True if `createOrder` uses `order.extraMinutes`. Otherwise the order has none, and its story says nothing of them. */
+  usesExtraMinutes?: boolean;
   /** How `translateWebhook` verifies a webhook. Operators see this if a webhook could not be verified. */
   webhookAuth?: WebhookAuth;
   /**

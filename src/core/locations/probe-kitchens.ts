@@ -9,7 +9,7 @@ import { askPos, type PosDeps } from './check-location.ts';
 import { findLocation, type DecryptSettings } from './locations.ts';
 
 /** Maximum number of probes at the same time in one process. */
-const PROBES = 64;
+const PROBES = 300;
 /** Seconds that a probe may take. */
 const PROBE_S = 5;
 /** Seconds after which a probe whose process died is repeated. It is longer than a probe. */
@@ -49,13 +49,17 @@ export async function probeKitchens(
   await Promise.all(
     rows.map(async ({ locationId }) => {
       const answers = await probe(deps, locationId, stopping);
-      if (!stopping.aborted) await recordProbe(pool, locationId, answers, times);
+      // A probe that made no call is repeated when its lease ends.
+      if (!stopping.aborted && answers !== undefined) await recordProbe(pool, locationId, answers, times);
     }),
   );
 }
 
-/** @returns false if the POS gave no answer. Wrong settings and an unexpected error prove nothing and count as an answer */
-async function probe(deps: ProbeDeps, locationId: string, stopping: AbortSignal): Promise<boolean> {
+/**
+ * @returns false if the POS gave no answer, undefined if it was not called. Wrong settings and an unexpected error prove
+ *   nothing and count as an answer
+ */
+async function probe(deps: ProbeDeps, locationId: string, stopping: AbortSignal): Promise<boolean | undefined> {
   try {
     const location = await findLocation(deps.pool, locationId);
     if (location === undefined) return true;
@@ -64,7 +68,7 @@ async function probe(deps: ProbeDeps, locationId: string, stopping: AbortSignal)
     await askPos(deps, { ...location, settings }, limit, async (context) => provider.check?.(context));
     return true;
   } catch (error) {
-    return !(error instanceof TryAgain) || isAnswer(error) !== false;
+    return error instanceof TryAgain ? isAnswer(error) : true;
   }
 }
 
@@ -124,6 +128,9 @@ export const FIND_SUSPECTS = `
       -- Our own rate limiter made no call.
       AND (a.http_status IS NULL AND p.cause ->> 'code' = 'pos_busy') IS NOT TRUE
     ORDER BY p.location_id, a.ended_at DESC
+  ), heard AS MATERIALIZED (
+    SELECT integration, (array_agg(last_seen_at ORDER BY last_seen_at DESC))[3] AS third FROM location_last_seen
+    GROUP BY integration
   ), silent AS (
     SELECT o.location_id
     FROM (SELECT service_order_id, finished_at FROM placements
@@ -133,10 +140,8 @@ export const FIND_SUSPECTS = `
     LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
     WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
       AND (s.last_seen_at >= p.finished_at) IS NOT TRUE
-      AND 3 = (SELECT count(*)
-               FROM (SELECT FROM location_last_seen other
-                     WHERE other.integration = o.integration AND other.location_id <> o.location_id
-                       AND other.last_seen_at > p.finished_at LIMIT 3) AS others)
+      -- Three other locations reported since.
+      AND p.finished_at < (SELECT third FROM heard WHERE heard.integration = o.integration)
   ), place AS (
     SELECT location_id FROM tried WHERE unanswered
     UNION SELECT location_id FROM silent

@@ -156,7 +156,10 @@ export const SETTLE = `
     ) AS fact (nth, state, source, since, until, extra_minutes, holds)
     WHERE holds ORDER BY nth LIMIT 1
   ) AS said
-  WHERE $1::text IS NULL OR l.location_id = $1
+  WHERE ($1::text IS NULL OR l.location_id = $1)
+    -- ON CONFLICT would lock each row, also if nothing changed.
+    AND (k.location_id IS NULL OR (k.state, k.source, k.until, k.extra_minutes)
+                                  IS DISTINCT FROM (said.state, said.source, said.until, said.extra_minutes))
   ORDER BY l.location_id
   ON CONFLICT (location_id) DO UPDATE
   SET state = excluded.state, source = excluded.source, until = excluded.until, extra_minutes = excluded.extra_minutes,

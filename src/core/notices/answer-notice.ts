@@ -76,18 +76,19 @@ const ACTIONS = {
 /**
  * Does what an operator's answer would do, and records it as the contact's. An order that is settled already, or by an
  * answer at the same moment, does not change.
- * @returns a refusal; undefined if there is no such order or answer on the page, or no answer is needed any more
+ * @returns a refusal; `unusable` if the page has no such order or answer; undefined if no answer is needed any more
  */
 export async function answerNotice(
   pool: Pool,
   page: AnswerPage,
   given: { noticeId: string; answer: string },
   from: Pick<Action, 'source' | 'requestId' | 'log'>,
-): Promise<object | Refused | undefined> {
+): Promise<object | Refused | 'unusable' | undefined> {
   const order = page.orders.find(({ noticeId }) => noticeId === given.noticeId);
   const answer = ANSWERS[order?.reason ?? 'late'].find((each) => each === given.answer);
+  if (order === undefined || answer === undefined) return 'unusable';
   // guard: answered-once
-  if (order?.isOpen !== true || answer === undefined) return undefined;
+  if (!order.isOpen) return undefined;
   const { serviceOrderId, noticeId, reason } = order;
   const { locationId, locationName, contact } = page;
   const who = contact.name ?? contact.email ?? contact.phone ?? '';

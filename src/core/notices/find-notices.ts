@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
 import { DOUBT_FOR_OPERATOR, PAUSED_CAUSES } from '../orders/needs-operator.ts';
+import { TEST_REASON } from '../placements/test-order.ts';
 import { inTransaction, LOCK_FIND_NOTICES, tryLock } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
@@ -29,7 +30,8 @@ const troubles = (failedFor: string): string => `
     WHERE service_order_id = p.service_order_id AND ended_at IS NULL AND (cancellation = 'requested') IS NOT TRUE
     OFFSET 0
   ) AS o
-  WHERE p.finished_at IS NULL AND p.state IN ('waiting', 'held') AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
+  -- Only test orders are held without a next attempt.
+  WHERE p.finished_at IS NULL AND (p.state = 'waiting' OR p.state = 'held' AND p.next_attempt_at < 'infinity') AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
     AND coalesce(p.absent_at, p.signalled_at) < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'in_doubt', a.since
@@ -49,7 +51,8 @@ const troubles = (failedFor: string): string => `
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'failed', p.finished_at
   FROM placements p CROSS JOIN LATERAL (
-    SELECT FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us OFFSET 0
+    SELECT FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us
+    AND reason IS DISTINCT FROM '${TEST_REASON}' OFFSET 0
   ) AS o
   WHERE p.state = 'failed' AND p.finished_at > now() - interval '${failedFor}'`;
 
@@ -99,6 +102,7 @@ export async function findNotices(pool: Pool, gatherS = GATHER_S): Promise<numbe
     const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
     if (due.length > 0) await store(client, due);
     await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+    await client.query(GIVE_UP_UNSENT);
     const { rows: made } = await client.query<{ count: number }>(GATHER, [gatherS]);
     return made[0]?.count ?? 0;
   });
@@ -115,6 +119,11 @@ async function store(client: PoolClient, due: readonly object[]): Promise<void> 
     [JSON.stringify(due)],
   );
 }
+
+/** Gives up messages whose way no process has set up: the others are given up by the worker within an hour. */
+const GIVE_UP_UNSENT = `
+  UPDATE notice_messages SET outcome = 'gave_up', ended_at = now(), problem = coalesce(problem, $$no process is set up to send it$$)
+  WHERE ended_at IS NULL AND created_at < now() - interval '70 min' AND (lease_until > now()) IS NOT TRUE`;
 
 const GATHER = `
   WITH waiting AS (

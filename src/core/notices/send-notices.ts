@@ -27,9 +27,13 @@ type Deps = { pool: Pool; ways: Ways; publicUrl: string; observe: Observe; log: 
 type Way = keyof Ways;
 type Claimed = { messageId: string; leaseId: string; locationId: string; contact: Contact; failures: number };
 
-/** Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. */
+/**
+ * Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. A
+ * process leaves the ways that it has not set up to other processes. `findNotices` gives up what nobody sends.
+ */
 export function workNotices(deps: Deps): Pick<WorkLoop, 'start' | 'wake' | 'stop'> {
-  const loops = (['email', 'webhook'] as const).map((via) =>
+  const isSetUp = (via: Way): boolean => deps.ways[via] !== undefined;
+  const loops = (['email', 'webhook'] as const).filter(isSetUp).map((via) =>
     workLoop({
       capacity: AT_ONCE,
       pollMs: POLL_MS,

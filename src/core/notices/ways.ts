@@ -73,6 +73,8 @@ async function sendMail({ url, from }: { url: string; from: string }, id: string
       // guard: same-message-id
       messageId: `<${id}@${from.split('@')[1]}>`,
       headers: { 'auto-submitted': 'auto-generated' },
+      // It also closes the connection, so that a message that is tried again is not sent twice.
+      signal: AbortSignal.timeout(WITHIN_MS),
     });
   } catch (error) {
     throw mailProblem(error);

@@ -1,14 +1,22 @@
 import type { Pool } from 'pg';
 import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
 import { isClosed, isSnoozed } from '../domain/settled-case.ts';
+import { TEST_REASON } from '../placements/test-order.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
 import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
-import { sampleAttention, sumUnnotified, type SampledAttention } from './sample-attention.ts';
+import {
+  CHANGES,
+  CONFLICTS,
+  sampleAttention,
+  sumUnnotified,
+  UNREACHABLE,
+  type SampledAttention,
+} from './sample-attention.ts';
 
 /** Minutes after which a need that nobody has taken is told again, and at most how often. */
 const REMIND = { everyMin: 15, most: 8 };
 /** A need whose count changed is told again after this time at the earliest. */
-const UPDATE_S = 60;
+const UPDATE_MIN = 15;
 const NEEDS_READ = 2_000;
 
 /** A need, before needs of one location are counted together. Times in RFC 3339. */
@@ -32,22 +40,24 @@ const SETTLED: ReadonlySet<AttentionKind> = new Set(['conflict', 'failed', 'chan
 const need = (kind: AttentionKind, since: string): string => `json_build_object('kind', '${kind}',
   'serviceOrderId', p.service_order_id, 'callOutCode', o.call_out_code, 'locationId', p.location_id,
   'integration', o.integration, 'since', ${since})`;
-const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration FROM orders
+const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration, reason FROM orders
   WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true`;
 
 const FIND = `
-  (SELECT ${need('in_doubt', 'p.signalled_at')} AS need FROM placements p ${ORDER}
+  (SELECT ${need('in_doubt', 'p.signalled_at')} AS need, now() FROM placements p ${ORDER}
    WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
-  (SELECT ${need('cancel_by_phone', 'c.requested_at')} FROM cancellations c
+  (SELECT ${need('cancel_by_phone', 'c.requested_at')}, now() FROM cancellations c
    CROSS JOIN LATERAL (SELECT c.service_order_id, c.location_id) AS p ${ORDER}
    WHERE ${CANCEL_FOR_OPERATOR} ORDER BY c.requested_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
-  (SELECT ${need('held', 'p.signalled_at')} FROM placements p ${ORDER}
-   WHERE p.state = 'held' AND ${HELD_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
+  (SELECT ${need('held', 'p.signalled_at')}, now() FROM placements p ${ORDER}
+   WHERE p.state = 'held' AND ${HELD_FOR_OPERATOR} AND p.next_attempt_at < 'infinity' -- others are test orders
+   ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
-  (SELECT ${need('failed', 'p.finished_at')} FROM placements p ${ORDER}
-   WHERE p.state = 'failed' AND p.finished_at > now() - interval '24 h' ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
+  (SELECT ${need('failed', 'p.finished_at')}, now() FROM placements p ${ORDER}
+   WHERE p.state = 'failed' AND p.finished_at > now() - interval '24 h'
+     AND o.reason IS DISTINCT FROM '${TEST_REASON}' ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
 
 /**
  * Compares what needs a person with what was told, and records what opened, changed and closed. One process at a time
@@ -55,14 +65,28 @@ const FIND = `
  * @returns whether there is something to publish
  */
 export async function recordAttention(pool: Pool): Promise<boolean> {
-  const sample = await sampleAttention(pool);
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_ATTENTION))) return false;
-    const { rows } = await client.query<{ need: Need }>(FIND);
-    const items = itemsOf([...rows.map((row) => row.need), ...needsIn(sample)], sample.cases, Date.now());
-    const { rowCount } = await client.query(RECORD, [JSON.stringify(items)]);
+    const sample = await sampleAttention(client);
+    const { rows } = await client.query<{ need: Need; now: Date }>(FIND);
+    const needs = [...rows.map((row) => row.need), ...needsIn(sample)];
+    const items = itemsOf(needs, sample.cases, rows[0]?.now.getTime() ?? Date.now());
+    const { rowCount } = await client.query(RECORD, [JSON.stringify(items), fullKinds(needs)]);
     return rowCount !== 0;
   });
+}
+
+/** The most needs of a kind that are read. */
+const MOST: Partial<Record<AttentionKind, number>> = {
+  conflict: CONFLICTS,
+  changed: CHANGES,
+  unreachable: UNREACHABLE,
+};
+
+function fullKinds(needs: readonly Need[]): AttentionKind[] {
+  const counts = new Map<AttentionKind, number>();
+  for (const { kind } of needs) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].flatMap(([kind, count]) => (count >= (MOST[kind] ?? NEEDS_READ) ? [kind] : []));
 }
 
 function needsIn(sample: SampledAttention): Need[] {
@@ -89,14 +113,15 @@ export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases']
   for (const { kind, since, count = 1, serviceOrderId, callOutCode, locationId, integration } of needs) {
     const ofOrder = serviceOrderId === null ? undefined : byId.get(`order ${serviceOrderId}`);
     const ofLocation = locationId === null ? undefined : byId.get(`location ${locationId}`);
-    const its = serviceOrderId === null ? ofLocation : ofOrder;
-    const at = Date.parse(since);
-    if (!URGENT.has(kind) && isSnoozed(its, at, now)) continue;
-    if (SETTLED.has(kind) && isClosed(its, at)) continue;
     const isOne = OF_ORDER.has(kind);
+    // Orders that are counted together may be taken care of one by one, or by their location.
+    const its = serviceOrderId === null ? [ofLocation] : isOne ? [ofOrder] : [ofOrder, ofLocation];
+    const at = Date.parse(since);
+    if (!URGENT.has(kind) && its.some((each) => isSnoozed(each, at, now))) continue;
+    if (SETTLED.has(kind) && its.some((each) => isClosed(each, at))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
-    const holder = its?.holder ?? null;
+    const holder = its.find((each) => each?.holder)?.holder ?? null;
     if (known === undefined) {
       const order = isOne ? { serviceOrderId, callOutCode } : { serviceOrderId: null, callOutCode: null };
       items.set(key, { key, kind, ...order, locationId, integration, count, holder });
@@ -110,9 +135,9 @@ export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases']
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
-  OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_S} s'`;
+  OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_MIN} min'`;
 const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMIND.most}
-  AND a.told_at < now() - interval '${REMIND.everyMin} min'`;
+  AND coalesce(a.reminded_at, a.opened_at) < now() - interval '${REMIND.everyMin} min'`;
 
 /** The new, changed and ended needs, from a JSON array of items. */
 const RECORD = `
@@ -122,16 +147,19 @@ const RECORD = `
     INSERT INTO attention_items AS a (item_key, kind, about) SELECT item_key, kind, about FROM i
     ON CONFLICT (item_key) DO UPDATE
     SET about = excluded.about, opened_at = now(), told_at = now(), closed_at = NULL, reminders = 0,
-        sequence = a.sequence + 1,
-        -- Its end was not told yet, so it goes on.
-        event = CASE WHEN a.published_sequence = a.sequence THEN 'opened' ELSE 'updated' END
+        reminded_at = NULL, sequence = greatest(a.sequence + 1, excluded.sequence),
+        -- If its end was not told yet, it goes on.
+        event = CASE WHEN a.published_sequence = a.sequence OR a.lease_until IS NOT NULL THEN 'opened' ELSE 'updated' END
     WHERE a.closed_at IS NOT NULL
     RETURNING item_key
   ), updated AS (
     UPDATE attention_items a
     SET about = i.about, told_at = now(), sequence = a.sequence + 1,
         reminders = a.reminders + CASE WHEN ${REMINDED} THEN 1 ELSE 0 END,
-        event = CASE WHEN a.event = 'opened' AND a.published_sequence < a.sequence THEN 'opened' ELSE 'updated' END
+        reminded_at = CASE WHEN ${REMINDED} THEN now() ELSE a.reminded_at END,
+        -- While an event is being published, it may have been told.
+        event = CASE WHEN a.event = 'opened' AND a.published_sequence < a.sequence AND a.lease_until IS NULL
+                     THEN 'opened' ELSE 'updated' END
     FROM i WHERE a.item_key = i.item_key AND a.closed_at IS NULL AND (${CHANGED} OR ${REMINDED})
     RETURNING a.item_key
   ), closed AS (
@@ -139,7 +167,8 @@ const RECORD = `
     SET closed_at = now(), told_at = now(), event = 'closed', sequence = a.sequence + 1,
         published_sequence = CASE WHEN a.event = 'opened' AND a.published_sequence < a.sequence AND a.lease_until IS NULL
                                   THEN a.sequence + 1 ELSE a.published_sequence END
-    WHERE a.closed_at IS NULL AND NOT EXISTS (SELECT FROM i WHERE i.item_key = a.item_key)
+    -- A list that is full does not show what ended.
+    WHERE a.closed_at IS NULL AND NOT a.kind = ANY ($2::text[]) AND NOT EXISTS (SELECT FROM i WHERE i.item_key = a.item_key)
     RETURNING a.item_key
   ), forgotten AS (
     DELETE FROM attention_items WHERE closed_at < now() - interval '7 d' AND published_sequence = sequence

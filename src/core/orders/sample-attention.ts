@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase } from 'pg';
 import { z } from 'zod';
 import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
@@ -147,7 +147,7 @@ export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal
 };
 type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: string | null; late: boolean };
 
-const CONFLICTS = 100;
+export const CONFLICTS = 100;
 /** Maximum of rows read. It is higher than CONFLICTS because one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
 /** Maximum of orders listed. The newest are listed, because they may still be cancelled in time. */
@@ -157,17 +157,17 @@ const CANCELS_READ = 1_000;
 /** Maximum of cases for one watcher, and of rows read. */
 export const CASES = 500;
 const CASES_READ = 5_000;
-const CHANGES = 100;
+export const CHANGES = 100;
 const CHANGES_READ = 1_000;
 const DROPPED_PLACES = 500;
 const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
-const UNREACHABLE = 500;
+export const UNREACHABLE = 500;
 const UNNOTIFIED_READ = 10_000;
 
 /** Finds problems that a person should check, with index scans that read a limited number of rows. */
-export async function sampleAttention(pool: Pool): Promise<SampledAttention> {
+export async function sampleAttention(pool: Pick<ClientBase, 'query'>): Promise<SampledAttention> {
   const list = async <Each>(text: string): Promise<Each[]> =>
     (await pool.query<{ each: Each }>(text)).rows.map(({ each }) => each);
   return {
@@ -298,7 +298,8 @@ const FIND_UNREACHED = `
                            'lastAt', max(m.ended_at),
                            'lastProblem', (array_agg(m.problem ORDER BY m.ended_at DESC))[1]) AS each
   FROM notice_messages m JOIN locations l USING (location_id)
-  WHERE m.outcome = 'gave_up' AND m.ended_at > now() - interval '24 h'
+  -- After a change of the location, its contacts may be right.
+  WHERE m.outcome = 'gave_up' AND m.ended_at > greatest(now() - interval '24 h', l.updated_at)
     AND NOT EXISTS (SELECT FROM notice_messages s WHERE s.location_id = m.location_id AND s.step = m.step
                                                     AND s.created_at > m.created_at AND s.outcome = 'sent')
   GROUP BY l.location_id

@@ -21,7 +21,7 @@ export async function sendOrder(
   known: Pick<ActiveOrder, 'order' | 'location'>,
 ): Promise<Decision> {
   const { provider } = location;
-  const order = await busyOrder(deps, job, known);
+  const order = provider.usesExtraMinutes === true ? await busyOrder(deps, job, known) : known.order;
   const call = await callProvider(
     deps,
     job,

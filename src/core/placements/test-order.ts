@@ -54,14 +54,14 @@ export async function beginTestOrder(
 }
 
 /** The reason of the failure. A real order has a sentence for its member here. */
-const REASON = 'This was a test order.';
+export const TEST_REASON = 'This was a test order.';
 
 /**
  * Ends a test order in any state, so that it is not sent again. An order with a ticket ends without a live message.
  * @param problem the reason why the POS did not accept it. It is stored only if the placement is still open
  */
 export async function endTestOrder(pool: Pool, claim: TestClaim, problem: Problem): Promise<void> {
-  if (await failPlacement(pool, claim, { reason: REASON, ...problem })) return;
+  if (await failPlacement(pool, claim, { reason: TEST_REASON, ...problem })) return;
   await pool.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1::text AND ended_at IS NULL', [
     claim.serviceOrderId,
   ]);

@@ -22,6 +22,7 @@ export const deliverect: Provider<Settings> = {
   cancelOrder,
   translateWebhook,
   readKitchen,
+  usesExtraMinutes: true,
   webhookAuth,
   check,
   connect,

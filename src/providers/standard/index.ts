@@ -18,6 +18,7 @@ export const standard: Provider<Settings> = {
   readStatus,
   translateWebhook,
   readKitchen,
+  usesExtraMinutes: true,
   webhookAuth,
   webhookHeaders,
   account: ({ ordersUrl }) => ordersUrl,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 import {
@@ -8,10 +9,13 @@ import {
 } from '../../core/orders/attention-events.ts';
 import { publishRows } from '../../core/postgres/publish-rows.ts';
 import type { AttentionEvent } from '../../core/domain/attention-event.ts';
+import { traceId } from '../../core/domain/trace-id.ts';
 import { postSigned } from '../../core/notices/ways.ts';
 import { attentionTopic, attentionType } from '../pubsub/attention-topic.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'providers' | 'pubsub'>;
+
+const STOP_MS = 1_000;
 
 export type Attention = ReturnType<typeof attentionModule>;
 
@@ -30,7 +34,12 @@ export function attentionModule(app: App, config: Config) {
     log: app.log,
   });
   return {
-    part: { name: 'attention', start: publisher.start, stop: publisher.stop },
+    part: {
+      name: 'attention',
+      start: publisher.start,
+      // A slow pager must not delay the other parts. Another process tells it again, with the same id.
+      stop: () => Promise.race([publisher.stop(), sleep(STOP_MS, undefined, { ref: false })]),
+    },
     async record() {
       if (await recordAttention(pool)) publisher.wake();
     },
@@ -48,6 +57,7 @@ function tellerOf(
   const to = { url, secret, send: providers.posFetch, now: database.clock.now };
   return (event) => {
     const { id, sequence, at: time } = event;
-    return postSigned(to, { type: attentionType(event.event), id: `${id}/${sequence}`, time, data: event });
+    // A header cannot carry each id of an order.
+    return postSigned(to, { type: attentionType(event.event), id: `${traceId(id)}-${sequence}`, time, data: event });
   };
 }

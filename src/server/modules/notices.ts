@@ -25,7 +25,9 @@ export function noticesModule(app: App, config: Config, { wake }: { wake: () => 
       if ((await findNotices(pool)) > 0) worker.wake();
     },
     ways,
-    endpoint: { pool, judge: throttleFailures({ observe }), wake },
+    /** Undefined if this process sends no links. */
+    endpoint:
+      (ways.email ?? ways.webhook) === undefined ? undefined : { pool, judge: throttleFailures({ observe }), wake },
     work: {
       name: 'notices',
       start: worker.start,

@@ -5,8 +5,8 @@ import { eventTopic } from './event-topic.ts';
 /** The `$id` of docs/attention-event.schema.json. */
 export const ATTENTION_SCHEMA = 'urn:expediter:attention-event:v1';
 export const attentionType = (event: AttentionEvent['event']): string => `expediter.attention.${event}.v1`;
-/** Digits of the largest sequence, a 4-byte integer of Postgres. */
-const DIGITS = 10;
+/** A sequence is at least the milliseconds since 1970. */
+const DIGITS = 13;
 
 /** The topic for what needs a person. */
 export function attentionTopic(

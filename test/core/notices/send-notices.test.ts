@@ -267,10 +267,16 @@ describe('a message', () => {
     expect(mail.mails).toHaveLength(1);
   });
 
-  it('is given up at once if its way is not set up', async () => {
+  it('is left to other processes if its way is not set up, and given up after an hour', async () => {
     await tell([KITCHEN]);
     work({ email: undefined, webhook: undefined });
-    expect(await isOver('gave_up')).toMatchObject({ problem: 'SMTP_URL is not set, so no e-mail is sent' });
+    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '69 min'`);
+    await findNotices(stage.pool);
+    const { rows } = await stage.pool.query('SELECT FROM notice_messages WHERE ended_at IS NULL AND failures = 0');
+    expect(rows).toHaveLength(1);
+    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '71 min'`);
+    await findNotices(stage.pool);
+    expect(await isOver('gave_up')).toMatchObject({ problem: 'no process is set up to send it' });
   });
 
   it('leaves no link, address or number in the log', async () => {
