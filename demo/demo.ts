@@ -197,6 +197,11 @@ Status topic:   ${demo.topic}
                 (docs/connect-your-platform.md#5-the-topic shows how to read it)
 Ctrl-C ends everything. The data stays in ${options.dir}
 `);
+  if (demo.sample !== undefined) {
+    print(`The POS of ${demo.sample.loseAnswer()} has an order, but its answer is lost, on purpose. Nobody can ask
+this POS, so the service asks the restaurant by SMS and does not send the order again.\n`);
+    lines.head();
+  }
   if (!signal.aborted) await once(signal, 'abort');
   signal.throwIfAborted();
 }

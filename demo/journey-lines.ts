@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
 
-export type Who = 'platform' | 'service' | 'POS' | 'member';
+export type Who = 'platform' | 'service' | 'POS' | 'member' | 'staff';
 type Mood = keyof typeof MOODS;
 
 /** The printed events of the orders, one line each. */
@@ -18,7 +18,7 @@ export type Timeline = {
 const WHO_WIDTH = 'platform'.length;
 const TYPE_WIDTH = 'delivery'.length;
 const ID_WIDTH = 'order-0123456789'.length;
-const COLOURS = { platform: 'blue', service: 'cyan', POS: 'yellow', member: 'magenta' } as const;
+const COLOURS = { platform: 'blue', service: 'cyan', POS: 'yellow', member: 'magenta', staff: 'white' } as const;
 const MOODS = { good: 'green', bad: 'red' } as const;
 
 export function journeyLines(print: (line: string) => void, colourful: boolean): Timeline {

@@ -109,7 +109,7 @@ async function changeKitchens(databaseUrl: string): Promise<void> {
 }
 
 /** Ignores errors after the signal, because all parts are ending then. */
-function unless(signal: AbortSignal): (error: unknown) => void {
+export function unless(signal: AbortSignal): (error: unknown) => void {
   return (error) => {
     if (!signal.aborted) throw error;
   };

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { putLocation } from '../src/core/locations/put-location.ts';
+import { putLocation, type Contact } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/make-token.ts';
@@ -15,14 +15,16 @@ export async function setUpLocation(about: {
   locationId: string;
   integration: string;
   settings: unknown;
+  contacts?: Contact[];
   /** The providers; by default ours, without the providers of PROVIDER_MODULES. */
   registry?: Registry;
 }): Promise<string> {
-  const { publicUrl, locationId, integration, settings, registry = ours } = about;
+  const { publicUrl, locationId, integration, settings, contacts = [], registry = ours } = about;
   const pool = new pg.Pool({ connectionString: about.databaseUrl, max: 1 });
   try {
     const keys = parseSettingsKeys(about.settingsKey);
-    await putLocation(pool, { registry, keys, publicUrl, allowedHosts }, { locationId, integration, settings });
+    const rules = { registry, keys, publicUrl, allowedHosts };
+    await putLocation(pool, rules, { locationId, integration, settings, contacts });
     const { token } = await issueToken(pool, { locationId, label: 'demo' });
     return webhookUrl(publicUrl, { integration, locationId, token });
   } finally {

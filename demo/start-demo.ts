@@ -11,6 +11,7 @@ import { startOrderingPlatform } from '../test/support/start-ordering-platform.t
 import { until } from '../test/support/until.ts';
 import type { Simulator } from '../test/simulators/simulator.ts';
 import { balanceLoad } from '../test/support/balance-load.ts';
+import { IN_DOUBT, startGateway, TILL } from './ask-restaurant.ts';
 import { cancelOrders, type Cancelled } from './cancel-orders.ts';
 import { cookOrders } from './cook-orders.ts';
 import type { Endings } from './endings.ts';
@@ -72,6 +73,8 @@ export type Demo = {
 export type Sample = {
   /** Places orders at more locations until the end. The settings of location `behind` are wrong; `fix` has the commands. */
   keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; fix: string }>;
+  /** Places an order whose answer is lost, so that only the restaurant knows whether it is there. @returns its location */
+  loseAnswer(): string;
   /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
   openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
 };
@@ -101,7 +104,8 @@ export async function startDemo(about: {
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
   const { PROVIDER_MODULES } = readConfigOf(env, 'PROVIDER_MODULES');
-  const registry = await loadProviders(PROVIDER_MODULES);
+  const modules = about.own === undefined ? [...PROVIDER_MODULES, TILL] : PROVIDER_MODULES;
+  const registry = await loadProviders(modules);
   const startSimulator = await loadSimulator(about.pos);
   const own = about.own && (await ownPlatform(about.own, env));
   // Deletes the database, because the service does not place an order again that it placed in an earlier run.
@@ -168,6 +172,8 @@ export async function startDemo(about: {
   await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
   signal.throwIfAborted();
 
+  const gateway = platform && (await startGateway({ timeline, signal }));
+  if (gateway !== undefined) endings.add('the gateway', () => gateway.stop());
   const origins = [tracker.url, env['MEMBER_ORIGINS']].filter(Boolean).join(',');
   const { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE = '' } = env;
   const isOwnFollow = Boolean(FOLLOW_TOKEN_KEYS);
@@ -180,6 +186,7 @@ export async function startDemo(about: {
     env: {
       ...pubsub.env,
       ...follow,
+      ...gateway?.env,
       DATABASE_URL: database.url,
       ...(own?.env ?? {
         ORDER_API_URL: platform?.url ?? '',
@@ -189,7 +196,7 @@ export async function startDemo(about: {
       SETTINGS_KEY: settingsKey,
       ALLOW_PRIVATE_HOSTS,
       // The service runs in the project's folder, so paths relative to the demo's folder are resolved here.
-      PROVIDER_MODULES: PROVIDER_MODULES.map((name) => (/^[./]/.test(name) ? resolve(name) : name)).join(','),
+      PROVIDER_MODULES: modules.map((name) => (/^[./]/.test(name) ? resolve(name) : name)).join(','),
       OPERATOR_TOKEN: operatorToken,
       PUBLIC_URL: balancer.url,
     },
@@ -268,7 +275,7 @@ export async function startDemo(about: {
     if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
     return placed;
   };
-  const ordering = platform && { platform, topic: pubsub.orders, timeline };
+  const ordering = platform && gateway && { platform, topic: pubsub.orders, timeline, gateway };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
   const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
@@ -308,6 +315,12 @@ export async function startDemo(about: {
     logFile,
     shell,
     sample: ordering && {
+      loseAnswer() {
+        const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
+        const lost = ordering.gateway.loseAnswer({ ...at, registry, place, live, setAside });
+        lost.catch((error: Error) => stopping.abort(error));
+        return IN_DOUBT;
+      },
       async keepBusy() {
         const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic: pubsub.orders });
         endings.add('the other POS', () => busy.stop());

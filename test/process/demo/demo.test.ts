@@ -263,6 +263,10 @@ describe('npm run demo', () => {
     const { requestedAt, createdAt } = body['order'] as Record<'requestedAt' | 'createdAt', string>;
     expect(Date.parse(requestedAt) - Date.parse(createdAt)).toBeLessThan(90_000);
 
+    // Only the restaurant can say whether this order is at its POS, and the order continues when it has.
+    const asked = await until(() => /(order-\w+) +staff +get an SMS .*is on your till, then/.exec(stdout())?.[1]);
+    await until(() => new RegExp(`${asked} +POS +webhook COMPLETED +200 applied`).test(stdout()));
+    expect(stdout()).toMatch(new RegExp(`${asked} +service +in doubt: [^]*${asked} +staff +answer by the link: it is`));
     const [, shell = '', mend = ''] = /\n(\. \S+)\n(expediter location put .*)\n/.exec(stdout()) ?? [];
     const pasted = [
       shell,
