@@ -224,12 +224,11 @@ describe('a pause', () => {
   });
 });
 
-it('says of a kitchen what the platform is told, and who said it', () => {
+it('says of a kitchen whether it takes orders, and who said it', () => {
   expect(kitchenInShort({ state: 'busy', extraMinutes: 20 })).toBe('busy, 20 minutes more');
   expect(kitchenInShort({ state: 'closed', extraMinutes: null })).toBe('closed');
   expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');
-  expect(saidBy({ source: 'operator', state: 'open', by: null })).toBe('as an operator said');
-  expect(saidBy({ source: 'pos', state: 'open', by: null })).toBe('as its POS reported');
+  expect(saidBy({ source: 'operator', state: 'closed', by: null })).toBe('as an operator said');
+  expect(saidBy({ source: 'pos', state: 'closed', by: null })).toBe('as its POS reported');
   expect(saidBy({ source: 'inferred', state: 'unreachable', by: null })).toBe('because its POS does not answer');
-  expect(saidBy({ source: 'inferred', state: 'open', by: null })).toBe('because its POS answers');
 });

@@ -206,10 +206,14 @@ describe('an answer', () => {
   it('that does not fit the question, or the notice of another message, changes nothing', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const notice = noticeIn(await read(Kitchen));
-    for (const answer of ['seen', 'cancelled', '', '__proto__']) await post(Kitchen, notice, answer);
-    for (const other of ['', 'x', '00000000-0000-4000-8000-000000000000']) await post(Kitchen, other, 'there');
+    for (const answer of ['seen', 'cancelled', '', '__proto__'])
+      expect((await post(Kitchen, notice, answer)).status).toBe(400);
+    for (const other of ['', 'x', '00000000-0000-4000-8000-000000000000'])
+      expect((await post(Kitchen, other, 'there')).status).toBe(400);
     for (const type of ['application/json', 'text/plain', 'image/png']) {
-      await sendAsIs(stage.app, Kitchen, { method: 'POST', headers: { 'content-type': type }, body: '{}' });
+      const headers = { 'content-type': type };
+      const { status } = await sendAsIs(stage.app, Kitchen, { method: 'POST', headers, body: '{}' });
+      expect(status).toBe(415);
     }
     expect(await stage.placement(order)).toMatchObject({ state: 'in_doubt' });
     expect(await audits()).toEqual([]);

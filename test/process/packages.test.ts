@@ -21,17 +21,17 @@ const EXPORTS: Record<string, string> = {
   'expediter-kit': `
     absentable ageCheck Allowance Authorisation BaseUrl baseUrl callPos callWithToken CancelAnswer CanonicalOrder
     connectByCode Connection Credentials cutText DeliveredBy describeIssues discountsOf entryOf flattenModifiers
-    FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits Modifier NeedsOperator
-    NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson Poison PosAnswer PosContext PosRequest Provider quoteRefusal
+    FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator
+    NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
     readShape readState REASON_CODES ReasonCode reasonInWords requestedId Secret SHOWN splitName Status StatusEvent STATUSES takeOff
     timeIfAny toDecimal TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
   'expediter-kit/contract': `
-    deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn providerContract ProviderFixtures
+    deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn Kitchen providerContract ProviderFixtures
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions
     StartSimulator Ticket TicketField TicketLine TicketModifier`,
   'expediter-platform': `
     CanonicalOrder ErrorCode FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
-    minorDigits Modifier OrderInput OrderModule phoneInCountry PlatformError readCanonicalOrder ReadOrder skip Skipped
+    minorDigits minorUnits Modifier OrderInput OrderModule phoneInCountry PlatformError readCanonicalOrder ReadOrder skip Skipped
     splitName splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
   'expediter-follow': `follow Kind Options State Update`,
 };

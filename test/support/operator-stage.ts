@@ -22,6 +22,12 @@ import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts
 import { createDatabase } from './create-database.ts';
 import { SHARED_ENV, UNHURRIED, fixturesOf, registryWith, type Fixtures } from './fixtures.ts';
 
+/** Nobody listens there. A process without a gateway or a mail server has no links to answer. */
+const GATEWAY = {
+  NOTIFY_WEBHOOK_URL: 'http://127.0.0.1:9/',
+  NOTIFY_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}`,
+};
+
 export type Stage = Fixtures & {
   app: FastifyInstance;
   /** Of the role that owns the tables. */
@@ -114,7 +120,7 @@ export async function startStage(
           observe: app.observability.observe,
         },
         webhook: webhooks.endpoint,
-        answers: notices.endpoint,
+        answers: noticesModule(app, { ...config, ...GATEWAY }, { wake }).endpoint,
       },
       operator: operator && {
         ...operator,
