@@ -82,7 +82,7 @@ it.each([
       if (status !== undefined) press(status.toUpperCase());
     },
   );
-  expect(ended).toMatchObject({ code: 0 });
+  expect(ended, ended.error).toMatchObject({ code: 0 });
   expect(ended.error).toMatch(
     /^\.\.\. {6}en_route: send it on its way, unless that happens automatically \(up to 60 s\)$/m,
   );
