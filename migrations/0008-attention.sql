@@ -17,4 +17,4 @@ CREATE TABLE attention_items (
   lease_until timestamptz,
   failures integer NOT NULL DEFAULT 0
 );
-CREATE INDEX attention_items_to_publish ON attention_items (told_at) WHERE published_sequence < sequence;
+CREATE INDEX attention_items_to_publish ON attention_items (sequence) WHERE published_sequence < sequence;

@@ -1,5 +1,6 @@
 import { describeError } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
+import { withTimeout } from '../domain/timing.ts';
 import { ID, sign, SIGNATURE, TIMESTAMP } from '../domain/standard-webhooks.ts';
 import { isLoopback } from '../egress/allowed-hosts.ts';
 import type { Now } from '../postgres/database-clock.ts';
@@ -43,7 +44,7 @@ export function noticeWays(
 ): Ways {
   const { SMTP_URL: smtp, MAIL_FROM: from, NOTIFY_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secret } = config;
   return {
-    email: smtp && from ? (id, told) => within(WITHIN_MS, sendMail({ url: smtp, from }, id, told)) : undefined,
+    email: smtp && from ? (id, told) => sendMail({ url: smtp, from }, id, told) : undefined,
     webhook: url && secret ? (id, told) => sendWebhook({ url, secret, send, now }, id, told) : undefined,
   };
 }
@@ -63,7 +64,17 @@ export async function openMail(url: string, waitMs = 20_000) {
   });
 }
 
-async function sendMail({ url, from }: { url: string; from: string }, id: string, told: Told): Promise<void> {
+async function sendMail(about: { url: string; from: string }, id: string, told: Told): Promise<void> {
+  const late = (): Error => new NotSent('the mail server did not answer in time');
+  return withTimeout(WITHIN_MS, (signal) => sendWithin(about, id, told, signal), late);
+}
+
+async function sendWithin(
+  { url, from }: { url: string; from: string },
+  id: string,
+  told: Told,
+  signal: AbortSignal,
+): Promise<void> {
   const transport = await openMail(url);
   try {
     await transport.sendMail({
@@ -74,7 +85,7 @@ async function sendMail({ url, from }: { url: string; from: string }, id: string
       messageId: `<${id}@${from.split('@')[1]}>`,
       headers: { 'auto-submitted': 'auto-generated' },
       // It also closes the connection, so that a message that is tried again is not sent twice.
-      signal: AbortSignal.timeout(WITHIN_MS),
+      signal,
     });
   } catch (error) {
     throw mailProblem(error);
@@ -133,12 +144,4 @@ export async function postSigned(
   });
   await answer.body?.cancel();
   if (!answer.ok) throw new NotSent(`the gateway answered ${answer.status}`);
-}
-
-async function within(milliseconds: number, sending: Promise<void>): Promise<void> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new NotSent('the mail server did not answer in time')), milliseconds);
-  // An error after the time limit is not unhandled.
-  sending.catch(() => {});
-  await Promise.race([sending, late.promise]).finally(() => clearTimeout(timer));
 }
