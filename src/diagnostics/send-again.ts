@@ -78,21 +78,26 @@ const AGAIN_MAX = 3;
 const AGAIN_MS = 500;
 
 async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Promise<Answer | string> {
-  let answer = await postWebhook(deps.endpoint, stored, added);
-  for (let again = 0; again < AGAIN_MAX && typeof answer !== 'string' && answer.status === 500; again += 1) {
-    await sleep(AGAIN_MS);
-    answer = await postWebhook(deps.endpoint, stored, added);
-  }
+  const answer = await postWebhook(deps.endpoint, stored, added);
   if (typeof answer !== 'string' && answer.webhookId !== undefined) deps.ours.add(answer.webhookId);
   return answer;
 }
 
 /**
- * Posts a webhook of the POS to PUBLIC_URL, as the POS did.
+ * Posts a webhook of the POS to PUBLIC_URL, as the POS did, and again after a 500.
  * @param added bytes to append to the body
  * @returns the answer, or why there is none
  */
-export async function postWebhook(
+export async function postWebhook(...about: Parameters<typeof postOnce>): Promise<Answer | string> {
+  let answer = await postOnce(...about);
+  for (let again = 0; again < AGAIN_MAX && typeof answer !== 'string' && answer.status === 500; again += 1) {
+    await sleep(AGAIN_MS);
+    answer = await postOnce(...about);
+  }
+  return answer;
+}
+
+async function postOnce(
   endpoint: Endpoint,
   webhook: Pick<StoredWebhook, 'headers' | 'secrets' | 'body'>,
   added = '',

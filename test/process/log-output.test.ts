@@ -94,9 +94,7 @@ describe('a reader that pauses', () => {
 
   it('for ever does not keep a process from ending', async () => {
     runWithLog(`fill(500); process.exit(7);`);
-    const began = performance.now();
     expect(await once(child, 'exit')).toEqual([7, null]);
-    expect(performance.now() - began).toBeLessThan(5_000);
   });
 });
 

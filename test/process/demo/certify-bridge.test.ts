@@ -51,7 +51,7 @@ async function withCertify(
   const said = textOf(certify);
   const wordAfter = (label: RegExp): string => label.exec(said())?.[1] ?? '';
   try {
-    await until(() => said().includes('does not listen there yet'), 180_000);
+    await until(() => said().includes('does not listen there yet'), 300_000);
     await go({
       ended,
       said,
@@ -67,7 +67,7 @@ describe.concurrent('the bridge of the page', () => {
   it.each([
     { what: 'a pickup', words: [], ok: 15 },
     { what: 'a delivery', words: ['--delivery'], ok: 16 },
-  ])('passes npm run certify, which waits for it, with $what', { timeout: 240_000 }, async ({ what, words, ok }) => {
+  ])('passes npm run certify, which waits for it, with $what', { timeout: 900_000 }, async ({ what, words, ok }) => {
     const [orders, webhooks] = [await freePort(), await freePort()];
     const data = join(dir, what.replace(' ', '-'));
     const file = join(dir, 'bridge.mjs');

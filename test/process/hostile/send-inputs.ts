@@ -93,7 +93,10 @@ export function isLarge({ body, pace }: HostileInput): boolean {
 function answerDiffers({ input, answer }: Sent): string[] {
   const { expected } = input;
   const was = (what: string): string[] => [`${nameOf(input)}: ${what}, not ${JSON.stringify(expected)}`];
-  if (answer.status === 'cut' && (expected.status === 'none' || ('orCut' in expected && expected.orCut))) return [];
+  // TCP takes back an answer that is not read yet from a sender that goes on writing.
+  const writesOn = input.slow && input.pace.dribble !== undefined;
+  const mayBeCut = writesOn || expected.status === 'none' || ('orCut' in expected && expected.orCut);
+  if (answer.status === 'cut' && mayBeCut) return [];
   if (answer.status !== expected.status) return was(`${answer.status} ${answer.body.slice(0, 200)}`);
   const { headers, body } = answer;
   if (expected.status === 200) {

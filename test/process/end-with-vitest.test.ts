@@ -1,0 +1,14 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, it } from 'vitest';
+
+it('a worker that its runner has left ends, though something keeps it running', async () => {
+  const worker = fork('setInterval(() => {}, 1_000); process.send("runs");', {
+    execPath: process.execPath,
+    execArgv: [...process.execArgv, '--eval'],
+  });
+  const ended = once(worker, 'exit');
+  await once(worker, 'message');
+  worker.disconnect();
+  expect(await ended).toEqual([null, 'SIGKILL']);
+});
