@@ -23,8 +23,11 @@ const project = required('GOOGLE_CLOUD_PROJECT');
 const pushUrl = required('PUSH_URL');
 const audience = required('PUSH_AUDIENCE');
 const email = required('PUSH_SERVICE_ACCOUNT');
-const statusTopic = process.env['STATUS_TOPIC'] || 'order-status';
 const spillTopic = process.env['SPILL_TOPIC'];
+/** The topics of the service. An empty variable counts as unset. */
+const published = ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC', 'SPILL_TOPIC'].flatMap(
+  (name) => process.env[name] || [],
+);
 
 const kid = crypto.randomUUID();
 const { privateKey, publicKey } = await generateKeyPair('RS256');
@@ -56,8 +59,7 @@ for (;;) {
 
 /** @returns the subscription of the signals */
 async function createAll(client: PubSub): Promise<Subscription> {
-  const topics = [ORDER_TOPIC, statusTopic, ...(spillTopic ? [spillTopic] : [])];
-  for (const topic of topics) await client.createTopic(topic, CALL).catch(unlessExists);
+  for (const topic of [ORDER_TOPIC, ...published]) await client.createTopic(topic, CALL).catch(unlessExists);
   const subscribe = (topic: string, name: string): Promise<unknown> =>
     client.topic(topic).createSubscription(name, { ackDeadlineSeconds: 60, gaxOpts: CALL }).catch(unlessExists);
   await subscribe(ORDER_TOPIC, SUBSCRIPTION);

@@ -20,7 +20,6 @@ fi
 : "${PROJECT:?is not set: the id of the Google Cloud project, such as my-project}"
 : "${REGION:?is not set: a region, such as europe-west1}"
 order_topic=${ORDER_TOPIC:-order-placed}
-status_topic=order-status
 dead_letter=expediter-dead-letter
 spill=webhook-spill
 drain=webhook-spill-drain
@@ -101,10 +100,12 @@ done
 change iam service-accounts add-iam-policy-binding "$pusher" --member="$google_pubsub" \
   --role=roles/iam.serviceAccountTokenCreator
 
-say "# Live messages"
-ensure "topic $status_topic" pubsub topics describe "$status_topic" -- pubsub topics create "$status_topic"
-change pubsub topics add-iam-policy-binding "$status_topic" --member="serviceAccount:$service" \
-  --role=roles/pubsub.publisher
+say "# What the service publishes: live messages, the availability of kitchens, what needs a person"
+# A topic has no order of its own. Make each subscription with --enable-message-ordering.
+for topic in order-status kitchen-availability expediter-attention; do
+  ensure "topic $topic" pubsub topics describe "$topic" -- pubsub topics create "$topic"
+  change pubsub topics add-iam-policy-binding "$topic" --member="serviceAccount:$service" --role=roles/pubsub.publisher
+done
 
 say "# Signals"
 case $order_topic in

@@ -144,11 +144,15 @@ describe('variables', () => {
     }
     const script = read('deploy/google-cloud/set-up.sh');
     const push = read('deploy/compose/push-signals.ts');
-    for (const name of ['order-placed', 'expediter-orders', 'order-status']) {
+    for (const name of ['order-placed', 'expediter-orders']) {
       expect(script).toContain(name);
       expect(push).toContain(`'${name}'`);
     }
-    expect([env['STATUS_TOPIC'], env['SPILL_TOPIC']]).toEqual(['order-status', 'webhook-spill']);
+    for (const name of ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC', 'SPILL_TOPIC']) {
+      expect(script, name).toContain(env[name]);
+      expect(push).toContain(`'${name}'`);
+      for (const each of ['expediter-1', 'push-signals']) expect(serviceOf(each).environment?.[name]).toBe(env[name]);
+    }
   });
 });
 

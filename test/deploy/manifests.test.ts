@@ -209,11 +209,11 @@ describe('docs/deploy.md', () => {
 
   it('names secrets, accounts and topics as the script makes them', () => {
     const script = readFileSync(join(PROJECT, 'deploy/google-cloud/set-up.sh'), 'utf8');
-    const spills = services.flatMap(([, , { SPILL_TOPIC }]) =>
-      SPILL_TOPIC === undefined ? [] : [SPILL_TOPIC, `${SPILL_TOPIC}-drain`],
+    const topics = services.flatMap(([, , environment]) =>
+      Object.entries(environment).flatMap(([name, topic]) => (name.endsWith('_TOPIC') ? topic : [])),
     );
-    const others = ['expediter-orders', 'expediter-dead-letter', 'order-status', 'expediter-settings-key'];
-    for (const name of [...others, ...new Set(spills)]) {
+    const others = ['expediter-orders', 'expediter-dead-letter', 'expediter-settings-key', 'webhook-spill-drain'];
+    for (const name of [...others, ...new Set(topics)]) {
       expect(document).toContain(name);
       expect(script).toContain(name);
     }

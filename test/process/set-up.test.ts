@@ -145,10 +145,12 @@ describe('deploy/google-cloud/set-up.sh', () => {
         return `${on} ${words.find((word) => word.startsWith('--role='))?.slice(7)}`;
       });
     expect(given.sort()).toEqual([
+      'expediter-attention roles/pubsub.publisher',
       'expediter-database-url roles/secretmanager.secretAccessor',
       'expediter-operator-token roles/secretmanager.secretAccessor',
       'expediter-order-api-token roles/secretmanager.secretAccessor',
       'expediter-settings-key roles/secretmanager.secretAccessor',
+      'kitchen-availability roles/pubsub.publisher',
       'my-project roles/cloudsql.client',
       'order-status roles/pubsub.publisher',
       'webhook-spill roles/pubsub.publisher',
@@ -261,6 +263,8 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     expect(code).toBe(0);
     expect(called('pubsub', 'topics', 'create').map(({ words }) => words[3])).toEqual([
       'order-status',
+      'kitchen-availability',
+      'expediter-attention',
       'expediter-dead-letter',
       'webhook-spill',
       'webhook-spill-dead-letter',
