@@ -178,6 +178,9 @@ export const SECRETS = [
   'FOLLOW_TOKEN_KEYS',
   'SETTINGS_KEY',
   'SMTP_URL',
+  // Many gateways have a token in the path or the query.
+  'NOTIFY_WEBHOOK_URL',
+  'ATTENTION_WEBHOOK_URL',
   'NOTIFY_WEBHOOK_SECRET',
   'OPERATOR_TOKEN',
   'AVAILABILITY_TOKEN',

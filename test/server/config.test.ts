@@ -135,12 +135,15 @@ describe('a secret in a file', () => {
     expect(readConfigOf({ [`${name}_FILE`]: file }, name)).toEqual({ [name]: OPERATOR_TOKEN });
   });
 
-  it('is judged as in the variable, and not printed', () => {
-    writeFileSync(file, 'mysql://db.internal/secret-name');
-    const read = (): unknown => readConfigOf({ DATABASE_URL_FILE: file }, 'DATABASE_URL');
-    expect(read).toThrow('DATABASE_URL: ');
-    expect(read).not.toThrow('secret-name');
-  });
+  it.each(['DATABASE_URL', 'NOTIFY_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL'] as const)(
+    'is judged as in the variable, and not printed: %s',
+    (name) => {
+      writeFileSync(file, 'mysql://db.internal/secret-name');
+      const read = (): unknown => readConfigOf({ [`${name}_FILE`]: file }, name);
+      expect(read).toThrow(`${name}: `);
+      expect(read).not.toThrow('secret-name');
+    },
+  );
 
   it('is read only by what needs it', () => {
     expect(readConfigOf({ SETTINGS_KEY_FILE: '/not/there' }, 'LOG_LEVEL')).toEqual({ LOG_LEVEL: 'info' });
