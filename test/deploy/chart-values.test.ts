@@ -154,6 +154,12 @@ describe('the chart', () => {
     expect(readdirSync(`${CHART}/files`, { withFileTypes: true }).filter((each) => !each.isSymbolicLink())).toEqual([]);
   });
 
+  it('lets Envoy log no path, query or header: the path of an answer is its token', () => {
+    const [, format = ''] = /accessLog:[^]*? text: "(.*)"$/m.exec(read('templates/gateway.yaml')) ?? [];
+    expect(format.match(/\w+\(.*?\)/g)).toEqual(['REQ(:METHOD)']);
+    expect(format).not.toMatch(/PATH|QUERY|URI/);
+  });
+
   it('lets Envoy hold more streams than all pods may have, and close idle connections before the service does', () => {
     const gateway = read('templates/gateway.yaml');
     const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));

@@ -273,6 +273,7 @@ it('the route leads webhooks, pushes, health and streams to the public port, and
     '/answer/',
     '/pubsub/push',
     '/readyz',
+    '/availability',
     '/follow',
   ]);
   for (const { backendRefs } of rules) expect(backendRefs).toEqual([{ name: 'expediter', port: 80 }]);
