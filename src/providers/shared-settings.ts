@@ -39,7 +39,7 @@ export const Secret = z
   .string()
   .min(1)
   .refine((text) => text === text.trim(), { error: 'begins or ends with white space' })
-  .meta({ description: 'A secret, as the vendor gives it.' });
+  .describe('A secret, as the vendor gives it.');
 
 /**
  * Who delivers, and therefore gets the tip of a delivery: the restaurant's staff, the platform's couriers, or a
@@ -63,11 +63,10 @@ export function pauseMinutes(minutes = PAUSE_MINUTES) {
     .min(1)
     .max(1440)
     .default(minutes)
-    .meta({
-      description:
-        'Minutes after which a closed or busy kitchen counts as open, if the POS says no end: the webhook that ends it may ' +
+    .describe(
+      'Minutes after which a closed or busy kitchen counts as open, if the POS says no end: the webhook that ends it may ' +
         'be lost.',
-    });
+    );
 }
 
 /** The minutes that every order takes longer. Any other value becomes undefined, so that the rest still counts. */

@@ -2,7 +2,9 @@ import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
 import { loadProviders, registry } from '../../src/providers/index.ts';
+import { Secret } from '../../src/providers/shared-settings.ts';
 import { SIMULATORS } from '../simulators/index.ts';
 
 const acme = `{ integration: 'acme', settings: { safeParse() {} }, deduplicates: true, createOrder() {}, translateWebhook() {} }`;
@@ -33,6 +35,14 @@ describe('the registry', () => {
     const page = `docs/providers/${name}.md`;
     expect(readme).toMatch(new RegExp(`^\\| \`${name}\` +\\|.*\\]\\(${page}\\)`, 'm'));
     await access(new URL(`../../${page}`, import.meta.url));
+  });
+
+  it.each([...registry])('%s describes every field of its settings', (_name, provider) => {
+    const { properties } = settingsSchema(provider) as { properties: Record<string, { description?: string }> };
+    const usual = Secret.meta()?.description;
+    const fields = Object.entries(properties);
+    expect(fields.filter(([, { description = usual }]) => description === usual)).toEqual([]);
+    expect(new Set(fields.map(([, { description }]) => description)).size).toBe(fields.length);
   });
 
   it('takes in extra modules and leaves our own alone', async () => {

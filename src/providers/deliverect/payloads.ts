@@ -6,8 +6,8 @@ import { timeIfAny } from '../read-json.ts';
 /** The settings of one location, which Deliverect calls a channel link. */
 export const Settings = z
   .strictObject({
-    clientId: Secret.meta({ description: "The platform's client at Deliverect, shared by all of its locations." }),
-    clientSecret: Secret,
+    clientId: Secret.describe("The platform's client at Deliverect, shared by all of its locations."),
+    clientSecret: Secret.describe("The client's secret. Deliverect gives both, a set each for staging and production."),
     channelName: z
       .string()
       .regex(/^[a-z0-9][a-z0-9_-]*$/, { error: 'is not one lower-case word, as Deliverect assigns it' })
@@ -17,23 +17,20 @@ export const Settings = z
       }),
     channelLinkId: z
       .string()
-      .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' }),
-    hmacSecret: Secret.meta({
-      description:
-        "The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging.",
-    }),
-    baseUrl: baseUrl('https://api.deliverect.com').meta({
-      description:
-        "The API's URL, which is also the token's audience. On staging it is https://api.staging.deliverect.com.",
-    }),
-    itemMap: ItemMap.meta({ description: "Maps our ids of items and modifiers to Deliverect's PLUs (product codes)." }),
-    deliveredBy: DeliveredBy.default('restaurant').meta({
-      description: "vendor is Deliverect's delivery service, Dispatch.",
-    }),
-    closedMeansCompleted: z.boolean().default(true).meta({
-      description:
-        'True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food.',
-    }),
+      .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' })
+      .describe("The restaurant's id at Deliverect, on its Locations page. Anybody who knows it can sign on staging."),
+    hmacSecret: Secret.describe(
+      "The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging.",
+    ),
+    baseUrl: baseUrl('https://api.deliverect.com').describe(
+      "The API's URL, which is also the token's audience. On staging it is https://api.staging.deliverect.com.",
+    ),
+    itemMap: ItemMap.describe("Maps our ids of items and modifiers to Deliverect's PLUs (product codes)."),
+    deliveredBy: DeliveredBy.default('restaurant').describe("vendor is Deliverect's delivery service, Dispatch."),
+    closedMeansCompleted: z
+      .boolean()
+      .default(true)
+      .describe('True if the statuses 90 and 95, which close an order in the POS, mean that the member has the food.'),
     pauseMinutes: pauseMinutes(),
   })
   .meta({ title: 'Deliverect', description: 'Every POS that is connected to Deliverect.' });

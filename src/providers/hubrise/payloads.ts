@@ -8,32 +8,29 @@ const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string(
 
 /** The settings of one location. A HubRise connection belongs to one client and one location. */
 const Fields = z.strictObject({
-  accessToken: Secret.optional().meta({
-    description: "The connection's token. It does not expire. Connect fills it in.",
-  }),
+  accessToken: Secret.optional().describe("The connection's token. It does not expire. Connect fills it in."),
   clientId: Secret.optional().meta({
     ...SHOWN,
     description: "The id of the connection's OAuth client. It is in the URL of the page where the restaurant agrees.",
   }),
-  clientSecret: Secret.meta({
-    description: "The secret of the connection's OAuth client. HubRise signs webhooks with it.",
-  }),
-  closedMeansCompleted: z.boolean().default(true).meta({
-    description:
+  clientSecret: Secret.describe("The secret of the connection's OAuth client. HubRise signs webhooks with it."),
+  closedMeansCompleted: z
+    .boolean()
+    .default(true)
+    .describe(
       'True if completed means that the member has the food. Many POS systems send it when they close the check.',
-  }),
-  authorizationCode: Secret.optional().meta({ description: 'An authorisation code, which Connect exchanges.' }),
-  customers: z.enum(['guest', 'attach']).default('guest').meta({
-    description: "attach: writes every order's member into the restaurant's customer list, which some tills require.",
-  }),
+    ),
+  authorizationCode: Secret.optional().describe('An authorisation code, which Connect exchanges.'),
+  customers: z
+    .enum(['guest', 'attach'])
+    .default('guest')
+    .describe("attach: writes every order's member into the restaurant's customer list, which some tills require."),
   customerListId: Id.optional().meta({
     ...SHOWN,
     description: 'The list that the connection may write to. Connect fills it in.',
   }),
   baseUrl: baseUrl('https://api.hubrise.com/v1'),
-  oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1').meta({
-    description: 'The URL for authorisations and code exchanges.',
-  }),
+  oauthUrl: baseUrl('https://manager.hubrise.com/oauth2/v1').describe('The URL for authorisations and code exchanges.'),
   itemMap: z
     .record(Id, PosItem)
     .default({})

@@ -15,7 +15,7 @@ const BusinessLocationId = z
   .refine((id) => /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= INT64_MAX, {
     error: 'is not the digits of a business location id, such as 45454565682155',
   })
-  .meta(SHOWN);
+  .meta({ ...SHOWN, description: "The location's id: digits, from GET /o/op/data/businesses." });
 
 /** A user name or password for HTTP Basic. Only ASCII is allowed, because it has the same bytes in every encoding. */
 const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other than printable ASCII' });
@@ -26,11 +26,9 @@ const Code = z.string().min(1).meta(SHOWN);
 /** The settings of one location, which Lightspeed calls a business location. */
 export const Settings = z
   .strictObject({
-    clientId: Secret.meta({ description: "The platform's API client at Lightspeed." }),
-    clientSecret: Secret,
-    refreshToken: Secret.meta({
-      description: "The token of the restaurant's authorisation, for the scope orders-api. It can be used once.",
-    }),
+    clientId: Secret.describe("The platform's API client at Lightspeed."),
+    clientSecret: Secret.describe("The client's secret. Lightspeed gives both when it makes the client."),
+    refreshToken: Secret.describe("The token of the restaurant's authorisation (orders-api). It can be used once."),
     businessLocationId: BusinessLocationId,
     endpointId: z
       .string()
@@ -43,32 +41,40 @@ export const Settings = z
       }),
     webhookUsername: BasicWord.refine((name) => !name.includes(':'), {
       error: 'has a colon, which Basic does not allow',
-    }).meta({
-      description: 'The user name and password that Lightspeed sends with each webhook. The operator chooses both.',
-    }),
-    webhookPassword: BasicWord,
-    /** The code of the payment method for amounts paid on the platform. */
-    paymentMethod: Code,
-    /** Codes of the order profiles for takeaway and delivery. The default is the location's profile for online orders. */
-    accountProfileCodes: z.strictObject({ pickup: Code.optional(), delivery: Code.optional() }).default({}),
-    /** The API's URL. In the trial environment it is `https://api.trial.lsk.lightspeed.app`. */
-    baseUrl: baseUrl('https://api.lsk.lightspeed.app'),
-    /** The token URL for API clients of the second version. Its host is not the host of `baseUrl`. */
-    tokenUrl: HttpUrl.optional(),
-    /** Maps our item id to the item's SKU, and our modifier id to the id of a production instruction. */
-    itemMap: ItemMap,
-    /** Maps our modifier id to a SKU, for a modifier that has a SKU at Lightspeed. Such a modifier may have a price. */
-    subItemMap: z.record(Id, Sku).default({}),
-    /** The SKU of an item with an open price, which stands for the order's fee. Without it the check has no fee. */
-    feeSku: Sku.optional(),
-    /** The code of a manual discount for the order's discounts. Without it a note tells staff to subtract them. */
-    discountCode: Code.optional(),
-    /** The kitchen gets an order this number of minutes before the requested time. */
-    preparationMinutes: z.int().min(0).max(1440).default(0),
-    /** True to store the member's e-mail address in the restaurant's customer file. */
-    sendCustomerEmail: z.boolean().default(false),
-    /** True if a closed check means that the member has the order. A prepaid check may close before the food is ready. */
-    closedMeansCompleted: z.boolean().default(false),
+    }).describe('The user name that Lightspeed sends with each webhook. The operator chooses it.'),
+    webhookPassword: BasicWord.describe('The password with that name. The operator chooses a long random one.'),
+    paymentMethod: Code.describe('The code of an active payment method, for amounts paid on the platform.'),
+    accountProfileCodes: z
+      .strictObject({ pickup: Code.optional(), delivery: Code.optional() })
+      .default({})
+      .describe('Codes of order profiles, from GET /o/op/data/account-profiles. By default the one for online orders.'),
+    baseUrl: baseUrl('https://api.lsk.lightspeed.app').describe(
+      "The API's URL. For the trial environment it is https://api.trial.lsk.lightspeed.app.",
+    ),
+    tokenUrl: HttpUrl.optional().describe('The token URL for clients of the second version. It has another host.'),
+    itemMap: ItemMap.describe('Maps our item ids to SKUs of the menu, and modifier ids to production instructions.'),
+    subItemMap: z
+      .record(Id, Sku)
+      .default({})
+      .describe("Maps our ids of modifiers that are products, with a price or without, to the menu's SKUs."),
+    feeSku: Sku.optional().describe('The SKU of an open-price item that stands for the fee. Without it: no fee.'),
+    discountCode: Code.optional().describe(
+      'The code of a manual discount, from GET /o/op/1/menu/discounts. Without it staff subtract discounts.',
+    ),
+    preparationMinutes: z
+      .int()
+      .min(0)
+      .max(1440)
+      .default(0)
+      .describe('The kitchen gets an order for later this number of minutes before the requested time.'),
+    sendCustomerEmail: z
+      .boolean()
+      .default(false)
+      .describe("True to store the member's e-mail address in the restaurant's customer file."),
+    closedMeansCompleted: z
+      .boolean()
+      .default(false)
+      .describe('True if a closed check means that the member has the order. A prepaid check may close before.'),
     pauseMinutes: pauseMinutes(),
   })
   .meta({ title: 'Lightspeed K', description: 'Lightspeed Restaurant, K series.' });

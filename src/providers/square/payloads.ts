@@ -10,18 +10,16 @@ const Minutes = z.int().min(1).max(1440);
 export const API_VERSION = '2026-05-20';
 
 const Fields = z.strictObject({
-  accessToken: Secret.optional().meta({
-    description: "The application's own token, or a seller's token that we do not renew.",
-  }),
+  accessToken: Secret.optional().describe("The application's own token, or a seller's token that we do not renew."),
   clientId: Secret.optional().meta({
     ...SHOWN,
     description:
       "Instead of accessToken: the application's id and secret, and the seller's refreshToken, which renews tokens. " +
       'The id is in the URL of the page where the seller agrees.',
   }),
-  clientSecret: Secret.optional(),
-  refreshToken: Secret.optional().meta({ description: 'The refresh token of the code flow. Connect fills it in.' }),
-  authorizationCode: Secret.optional().meta({ description: 'An authorisation code, which Connect exchanges.' }),
+  clientSecret: Secret.optional().describe("The application's secret, next to its id in the Developer Console."),
+  refreshToken: Secret.optional().describe('The refresh token of the code flow. Connect fills it in.'),
+  authorizationCode: Secret.optional().describe('An authorisation code, which Connect exchanges.'),
   merchantId: z
     .string()
     .min(1)
@@ -31,30 +29,29 @@ const Fields = z.strictObject({
   locationId: z
     .string()
     .regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' })
-    .meta(SHOWN),
-  signatureKey: Secret.optional().meta({ description: 'The key of the webhook subscription. Connect fills it in.' }),
-  notificationUrl: HttpUrl.optional().meta({
-    description: "The subscription's exact URL, which the signature covers. By default it is made from PUBLIC_URL.",
-  }),
+    .meta({ ...SHOWN, description: "Square's id of the location, from Locations in the Developer Console." }),
+  signatureKey: Secret.optional().describe('The key of the webhook subscription. Connect fills it in.'),
+  notificationUrl: HttpUrl.optional().describe(
+    "The subscription's exact URL, which the signature covers. By default it is made from PUBLIC_URL.",
+  ),
   itemMap: ItemMap,
-  closedMeansCompleted: z.boolean().default(true).meta({
-    description:
+  closedMeansCompleted: z
+    .boolean()
+    .default(true)
+    .describe(
       'True if a fulfillment completed at the till means that the member has the food. The state COMPLETED of an order never means that: it means paid, and our orders are paid from the start.',
-  }),
+    ),
   prepMinutes: z
     .strictObject({ pickup: Minutes.default(15), delivery: Minutes.default(30) })
     .prefault({})
-    .meta({
-      description:
-        "Preparation times of ASAP orders. A delivery's time includes the way to the member. No API reports these times. Square requires one for a delivery, and does not document how it treats an ASAP pickup without one.",
-    }),
-  deliveredBy: DeliveredBy.optional().meta({
-    description: "restaurant, the default, is the seller's own staff, whose tips Square pools.",
-  }),
+    .describe(
+      "Preparation times of ASAP orders. A delivery's time includes the way to the member. No API reports these times. Square requires one for a delivery, and does not document how it treats an ASAP pickup without one.",
+    ),
+  deliveredBy: DeliveredBy.optional().describe("restaurant (default) is the seller's staff, whose tips Square pools."),
   ownCouriers: z
     .boolean()
     .optional()
-    .meta({ description: 'Older settings have this instead of deliveredBy: false means platform.' }),
+    .describe('Older settings have this instead of deliveredBy: false means platform.'),
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 

@@ -12,21 +12,21 @@ const Secret = z
 /** One location's settings. Without a secret nothing is signed: only the token in the URL protects the webhook. */
 export const Settings = z
   .strictObject({
-    ordersUrl: HttpUrl.meta({ description: 'Orders are posted to this URL.' }),
-    statusUrl: HttpUrl.optional().meta({
-      description: "If no webhook reports an order's status, Expediter polls the status at this URL.",
-    }),
-    cancelUrl: HttpUrl.optional().meta({
-      description: 'Cancels are posted to this URL. Without it, a person cancels by telephone.',
-    }),
-    secret: Secret.optional().meta({ description: 'The secret that signs orders and verifies webhooks.' }),
-    previousSecret: Secret.optional().meta({
-      description: 'The old secret, which stays valid while the POS changes to the new one.',
-    }),
+    ordersUrl: HttpUrl.describe('Orders are posted to this URL.'),
+    statusUrl: HttpUrl.optional().describe(
+      "If no webhook reports an order's status, Expediter polls the status at this URL.",
+    ),
+    cancelUrl: HttpUrl.optional().describe(
+      'Cancels are posted to this URL. Without it, a person cancels by telephone.',
+    ),
+    secret: Secret.optional().describe('The secret that signs orders and verifies webhooks.'),
+    previousSecret: Secret.optional().describe(
+      'The old secret, which stays valid while the POS changes to the new one.',
+    ),
     unsigned: z
       .literal(true, { error: 'must be true or left out' })
       .optional()
-      .meta({ description: 'Declares that the location has no secret on purpose.' }),
+      .describe('Declares that the location has no secret on purpose.'),
   })
   .refine(({ secret, previousSecret }) => secret !== undefined || previousSecret === undefined, {
     path: ['previousSecret'],

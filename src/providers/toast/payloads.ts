@@ -22,48 +22,60 @@ export type MenuEntry = z.infer<typeof MenuEntry>;
 /** The settings of one restaurant. Restaurants of the same client share its tokens. */
 export const Settings = z
   .strictObject({
-    baseUrl: BaseUrl.meta({
-      description:
-        "The API's host. Toast gives each partner its own: https://doc.toasttab.com/doc/devguide/apiEnvironments.html",
-    }),
-    clientId: Secret,
-    clientSecret: Secret,
-    restaurantGuid: Guid,
+    baseUrl: BaseUrl.describe(
+      "The API's host. Toast gives each partner its own: https://doc.toasttab.com/doc/devguide/apiEnvironments.html",
+    ),
+    clientId: Secret.describe('The id of the API client, as Toast gives it with baseUrl.'),
+    clientSecret: Secret.describe("The client's secret, as Toast gives it."),
+    restaurantGuid: Guid.describe("The restaurant's GUID, from Toast's partners webhook or API."),
     webhookSecret: z
       .union([Secret, z.array(Secret).min(1)], {
         error: 'is neither the secret of a webhook subscription nor a list of secrets',
       })
-      .meta({ description: 'One secret per subscription. Each event category has a subscription of its own.' }),
-    diningOptionGuids: z.strictObject({ pickup: Guid, delivery: Guid }),
-    /** The alternate payment type, of type OTHER, that marks orders as paid. Without it orders arrive unpaid. */
-    alternatePaymentGuid: Guid.optional(),
-    /** A service charge with an open amount, for the order's fee. Without it the check has no fee. */
-    feeServiceChargeGuid: Guid.optional(),
-    /** A check discount with an open amount, for discounts of orders. Without it a note tells staff to subtract them. */
-    discountGuid: Guid.optional(),
-    /** The name that Toast assigned to us. It is the prefix of our ids. */
+      .describe('One secret per subscription. Each event category has a subscription of its own.'),
+    diningOptionGuids: z
+      .strictObject({ pickup: Guid, delivery: Guid })
+      .describe("Dining options of behavior TAKE_OUT and DELIVERY. All GUIDs are in Toast's configuration API."),
+    alternatePaymentGuid: Guid.optional().describe(
+      'The alternate payment type, of type OTHER, that marks orders as paid. Without it they arrive unpaid.',
+    ),
+    feeServiceChargeGuid: Guid.optional().describe(
+      'A service charge with an open amount, for the fee. Without it: no fee.',
+    ),
+    discountGuid: Guid.optional().describe(
+      'A check discount with an open amount. Without it a note tells staff to subtract discounts.',
+    ),
     namingAuthority: z
       .string()
       .regex(/^[A-Za-z0-9_-]{1,16}$/, { error: 'is not the name that Toast assigned, of up to 16 letters and digits' })
       .optional()
-      .meta(SHOWN),
-    /** The US state for an address that names none. */
+      .meta({ ...SHOWN, description: 'The name that Toast assigned to the platform. It is the prefix of order ids.' }),
     defaultState: z
       .string()
       .regex(/^[A-Z]{2}$/, { error: 'is not a two-letter abbreviation such as MA' })
       .optional()
-      .meta(SHOWN),
-    /** Maps our ids to places in Toast's menu. An id without an entry must itself be `<group's id>/<item's id>`. */
-    itemMap: z.record(Id, MenuEntry).default({}).meta(SHOWN),
-    /**
-     * A free menu item for special requests, in a menu group and in a modifier group. Toast's schema requires an item in
-     * each selection, but the guide's example has none. Without this setting our special requests have no item.
-     */
-    specialRequestItem: z.strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId }).optional().meta(SHOWN),
-    /** If the platform's couriers deliver, the tip is not sent to Toast. */
-    deliveredBy: DeliveredBy.default('restaurant'),
-    /** True if a closed order means that the member has the food. */
-    closedMeansCompleted: z.boolean().default(true),
+      .meta({ ...SHOWN, description: 'The US state for an address that names none.' }),
+    itemMap: z
+      .record(Id, MenuEntry)
+      .default({})
+      .meta({
+        ...SHOWN,
+        description:
+          "Maps our ids to places in Toast's menu, from its menus API. An id without an entry is `<group's id>/<item's id>`.",
+      }),
+    // Toast's schema requires an item in each selection, but the guide's example has none.
+    specialRequestItem: z
+      .strictObject({ item: MenuId, itemGroup: MenuId, optionGroup: MenuId })
+      .optional()
+      .meta({
+        ...SHOWN,
+        description: 'A free menu item for special requests, in a menu group and in a modifier group of the menu.',
+      }),
+    deliveredBy: DeliveredBy.default('restaurant').describe('With platform, the tip is not sent to Toast.'),
+    closedMeansCompleted: z
+      .boolean()
+      .default(true)
+      .describe('True if a closed order means that the member has the food.'),
     /**
      * Shorter than at other POS systems. Toast says that a restaurant is online again when its device fires an order, and
      * ours wait until then. Toast takes the orders of an offline restaurant and shows them later.
