@@ -78,15 +78,10 @@ export function TokenDialog({ location, onDone, onClose }: About) {
       const body = { ...(label.trim() !== '' && { label: label.trim() }), expiresAt };
       last.current = { of, body, headers: { 'idempotency-key': randomKey() } };
     }
-    const { url, token } = await ask<IssuedToken>('POST', pathOf(location, 'tokens'), last.current);
+    const { url } = await ask<IssuedToken>('POST', pathOf(location, 'tokens'), last.current);
     announce('The token is made');
     onDone();
-    return url === null ? (
-      <>
-        <p>This token is shown only once. Copy it now. PUBLIC_URL is not set, so its address is not known.</p>
-        <Copyable label="the token" text={token} />
-      </>
-    ) : (
+    return (
       <>
         <p>Enter this address at the POS. It has the token, and is shown only once. Copy it now.</p>
         <Copyable label="the webhook address with the token" text={url} />

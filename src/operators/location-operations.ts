@@ -26,6 +26,7 @@ import { Typed } from '../core/operators/cases.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
 import {
   NOTIFY,
+  NO_PUBLIC_URL,
   NotDone,
   POS,
   SETTINGS,
@@ -382,12 +383,7 @@ const connect = operation({
   params: LocationParams,
   reads: POS,
   async run({ pool, settings: { registry, keys, publicUrl }, pos, note }, { locationId }) {
-    if (publicUrl === '') {
-      throw new NotDone(
-        409,
-        'PUBLIC_URL is not set, so no POS can call this service. Example: https://expediter.example.com',
-      );
-    }
+    if (publicUrl === '') throw new NotDone(409, NO_PUBLIC_URL);
     const rules = { registry, keys, publicUrl };
     const { tokenId, done, todo } = await connectLocation({ ...pos, pool, rules }, locationId).catch(
       refusing('The POS was not connected'),

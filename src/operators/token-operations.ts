@@ -15,7 +15,7 @@ import {
   revokeToken,
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
-import { NotDone, noSuch, operation, type Operation } from './operation.ts';
+import { NO_PUBLIC_URL, NotDone, noSuch, operation, type Operation } from './operation.ts';
 import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf } from './requests.ts';
 
 const Label = z
@@ -38,7 +38,7 @@ const issue = operation({
       'answer may have been lost, repeat the request with the same `Idempotency-Key`: you get the same token.',
     output: IssuedToken,
     answer: 'The token.',
-    refuses: [422],
+    refuses: [409, 422],
   },
   takes: ['idempotencyKey'],
   params: LocationParams,
@@ -49,10 +49,12 @@ const issue = operation({
       expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
     }),
   ),
-  reads: ['PUBLIC_URL', 'PORT'],
+  reads: ['PUBLIC_URL'],
   async run(caller, { locationId, label, expiresAt }) {
     const { pool, by, config, service, note } = caller;
     const { idempotencyKey } = caller.headers;
+    const origin = service === undefined ? config.PUBLIC_URL : caller.settings.publicUrl;
+    if (origin === undefined || origin === '') throw new NotDone(409, NO_PUBLIC_URL);
     const repeatable =
       idempotencyKey === undefined
         ? undefined
@@ -63,20 +65,14 @@ const issue = operation({
       },
     );
     note(tokenId);
-    const origin =
-      service === undefined ? (config.PUBLIC_URL ?? `http://localhost:${config.PORT}`) : caller.settings.publicUrl;
-    return { token, url: origin === '' ? null : webhookUrl(origin, { token, integration, locationId }), tokenId };
+    return { token, url: webhookUrl(origin, { token, integration, locationId }), tokenId };
   },
-  print(issued) {
-    const isLocal = issued.url?.startsWith('http://localhost:') !== false;
-    const note = '\n\nThis URL works only on this machine. Set PUBLIC_URL for one that a POS can call.';
-    return `${facts(issued)}${isLocal ? note : ''}`;
-  },
+  print: facts,
   command: {
     name: 'token issue',
     about:
       'make a token and its webhook URL. Not needed before `provider connect`, which makes its own. They are shown only once, because only the SHA-256 is stored. Earlier ' +
-      'tokens stay valid. Without PUBLIC_URL the URL begins with http://localhost:PORT',
+      'tokens stay valid. This needs PUBLIC_URL',
     options: [
       { flags: '--location <id>', about: 'for this location', required: true },
       { flags: '--label <text>', about: 'what the token is for' },

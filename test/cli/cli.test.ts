@@ -318,11 +318,14 @@ describe('a token', () => {
     expect(await json(env, ['location', 'show', 'club 1/Süd?'])).toMatchObject({ validTokens: 1 });
   });
 
-  it('comes with a URL of this machine while PUBLIC_URL is unset, and a word about it', async () => {
-    const args = ['token', 'issue', '--location', 'club 1/Süd?'];
-    const { out } = await cli({ ...env, PUBLIC_URL: '', PORT: '8081' }, args);
-    expect(out).toMatch(/^url +http:\/\/localhost:8081\/webhook\/standard\/.*$/m);
-    expect(out).toMatch(/^This URL works only on this machine\. Set PUBLIC_URL/m);
+  it('is not made while PUBLIC_URL is unset, because no POS could use it', async () => {
+    const listed = ['token', 'list', '--location', 'club 1/Süd?', '--json'];
+    const { out: before } = await cli(env, listed);
+    expect(await cli({ ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', 'club 1/Süd?'])).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('PUBLIC_URL is not set') as string,
+    });
+    expect((await cli(env, listed)).out).toBe(before);
   });
 });
 

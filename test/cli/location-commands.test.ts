@@ -8,7 +8,7 @@ let system: System;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  system = await startSystem();
+  system = await startSystem({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
   env = system.env;
 });
 afterAll(() => system?.stop());

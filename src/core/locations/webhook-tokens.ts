@@ -132,7 +132,7 @@ export function stateOfToken(token: TokenRow, integration: string | undefined, n
 /** A new token. It is not shown again. */
 export const IssuedToken = z.object({
   token: z.string(),
-  url: z.string().nullable().meta({ description: 'The URL for the POS. Null while PUBLIC_URL is unset.' }),
+  url: z.string().meta({ description: 'The URL for the POS.' }),
   tokenId: z.string(),
 });
 

@@ -4,7 +4,13 @@ import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { startSession } from '../../../src/core/operators/operator-sessions.ts';
 import { LOCK_CREATE_LOCATION } from '../../../src/core/postgres/transactions.ts';
-import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import {
+  askOperator,
+  sendAsIs,
+  type Operator,
+  type OperatorAnswer,
+  OPERATOR_TOKEN,
+} from '../../support/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
@@ -12,6 +18,7 @@ type Issued = { tokenId: string; token: string };
 type Named = Record<string, unknown> & { tokenId: string; name: string };
 type Grant = Record<string, unknown> & { grantId: string };
 
+const env = { OPERATOR_TOKEN, PUBLIC_URL: 'http://127.0.0.1:9' };
 const ordersUrl = 'http://127.0.0.1:9/orders';
 
 let stage: Stage;
@@ -22,8 +29,8 @@ let admin: Operator;
 let ofClub1: Operator;
 
 beforeAll(async () => {
-  stage = await startStage();
-  other = await startStage({ databaseUrl: stage.databaseUrl });
+  stage = await startStage({ env });
+  other = await startStage({ databaseUrl: stage.databaseUrl, env });
   for (const id of ['club-1', 'club-2']) await stage.addLocation(id, { ordersUrl });
   admin = await askOperator(stage.app);
   const { token } = await issue({ name: 'admin of club-1', roles: ['admin'], locations: ['club-1'] });

@@ -101,7 +101,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 let leave: () => void = () => {};
 
 beforeAll(async () => {
-  stage = await startStage();
+  stage = await startStage({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'http://127.0.0.1:9' } });
   url = await stage.listen();
   for (const place of PLACES) await plant(place);
   await stage.query(`INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
