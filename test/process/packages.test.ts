@@ -132,7 +132,7 @@ describe('a project of somebody else', () => {
     );
     const { 'expediter-kit': _, ...ours } = packed;
     link(mapper, ['zod', 'libphonenumber-js', '@types/node', 'graphql'], ours);
-    const options = ['--module', 'nodenext', '--types', 'node', '--noEmit', '--allowImportingTsExtensions'];
+    const options = ['--strict', '--module', 'nodenext', '--types', 'node', '--noEmit', '--allowImportingTsExtensions'];
     await Promise.all([
       runWell(mapper, process.execPath, ['--test', 'map-order.test.ts']),
       runWell(mapper, join(MODULES, '.bin/tsc'), [...options, 'map-order.ts', 'map-order.test.ts', 'page.ts']),
