@@ -32,7 +32,7 @@ import { runService, WHERE, type RunService, type Service } from './run-service.
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
-import { takeOrders, takeOwnOrders } from './take-orders.ts';
+import { refuseEnded, takeOrders, takeOwnOrders } from './take-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 import type { Arguments } from './read-demo-arguments.ts';
 import { quoted, writeShell } from './write-shell.ts';
@@ -247,9 +247,7 @@ export async function startDemo(about: {
   };
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (own === undefined) throw new Error('there is no platform of your own');
-    const before = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
-    if (before?.order?.endedAt)
-      throw new Error(`order ${orderId} is over: a signal no longer changes it. ${before.notified}`);
+    refuseEnded(orderId, await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`));
     const order = await own.fetch(orderId);
     if (typeof order === 'object') {
       fillMenu(pos, order);

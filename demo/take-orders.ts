@@ -1,4 +1,5 @@
 import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
+import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { PlacedOrder, PlaceOrder } from './place-orders.ts';
 import type { Tracker } from './serve-tracker.ts';
 
@@ -13,6 +14,12 @@ export function takeOrders(place: PlaceOrder, tracker: Tracker): Promise<HttpSer
 /** Serves `POST /orders?id=4711`, which signals an order of the user's own platform. */
 export function takeOwnOrders(place: (orderId: string) => Promise<PlacedOrder>, tracker: Tracker): Promise<HttpServer> {
   return take(tracker, (query) => place(query.get('id') ?? '').catch((error: Error) => error.message));
+}
+
+/** @throws Error if the order is over, because nothing would happen to it */
+export function refuseEnded(orderId: string, shown: Pick<ShownOrder, 'order' | 'notified'> | undefined): void {
+  if (!shown?.order?.endedAt) return;
+  throw new Error(`order ${orderId} is over: a signal no longer changes it. ${shown.notified}`);
 }
 
 /** @param place returns the placed order, or a sentence why it was not placed */

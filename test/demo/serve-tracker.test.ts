@@ -1,6 +1,7 @@
 import { createLocalJWKSet, jwtVerify, SignJWT, generateKeyPair, type JSONWebKeySet } from 'jose';
 import { afterEach, beforeAll, afterAll, describe, expect, it, vi } from 'vitest';
 import { serveTracker, type Tracker } from '../../demo/serve-tracker.ts';
+import { refuseEnded, takeOwnOrders } from '../../demo/take-orders.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -92,4 +93,19 @@ describe('a follow token', () => {
       expect(answer.headers.get('access-control-allow-origin')).toBeNull();
     }
   });
+});
+
+it('an order that is over is not placed again, and the answer says so', async () => {
+  const orders = { over: { endedAt: new Date() }, going: { endedAt: null } };
+  const counter = await takeOwnOrders(async (serviceOrderId) => {
+    const order = orders[serviceOrderId as keyof typeof orders];
+    refuseEnded(serviceOrderId, { order, notified: 'The member was notified: cancelled.' } as never);
+    return { serviceOrderId, fulfillment: 'pickup' };
+  }, tracker);
+  const place = (id: string) => fetch(`${counter.url}/orders?id=${id}`, { method: 'POST' });
+  const [again, going, fresh] = await Promise.all(['over', 'going', 'new'].map(place));
+  await counter.stop();
+  const error = 'order over is over: a signal no longer changes it. The member was notified: cancelled.';
+  expect([again?.status, await again?.json()]).toEqual([400, { error }]);
+  expect([going?.status, fresh?.status]).toEqual([201, 201]);
 });
