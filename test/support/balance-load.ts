@@ -12,6 +12,7 @@ const ANSWER_MS = 30_000;
  */
 export async function balanceLoad(targets: () => readonly string[]): Promise<HttpServer> {
   const agent = new Agent({ keepAlive: true });
+  let isPolled = false;
   let ready: string[] = [];
   let turn = 0;
 
@@ -28,6 +29,7 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
     );
     const answers = await Promise.all(probes);
     ready = known.filter((_, nth) => answers[nth]);
+    isPolled = known.length > 0;
   };
   const polling = setInterval(() => void probe(), PROBE_EVERY_MS);
   await probe();
@@ -69,6 +71,8 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
   const server = await serveHttp(async (request, response) => {
     const body = await readBody(request);
     turn += 1;
+    // The targets may have started since the last poll, which found none.
+    if (!isPolled) await probe();
     const inTurn = ready.map((_, nth) => ready[(turn + nth) % ready.length] ?? '');
     for (const target of inTurn) if (await forward(target, request, body, response)) return;
     sendJson(response, 503, { error: 'no instance is ready' });
