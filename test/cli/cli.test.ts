@@ -319,13 +319,11 @@ describe('a token', () => {
   });
 
   it('is not made while PUBLIC_URL is unset, because no POS could use it', async () => {
-    const listed = ['token', 'list', '--location', 'club 1/Süd?', '--json'];
-    const { out: before } = await cli(env, listed);
-    expect(await cli({ ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', 'club 1/Süd?'])).toMatchObject({
-      code: 1,
-      error: expect.stringContaining('PUBLIC_URL is not set') as string,
-    });
-    expect((await cli(env, listed)).out).toBe(before);
+    const list = () => json(env, ['token', 'list']);
+    const before = await list();
+    const { code, error } = await cli({ ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', 'club 1/Süd?']);
+    expect([code, error]).toEqual([1, expect.stringContaining('PUBLIC_URL is not set')]);
+    expect(await list()).toEqual(before);
   });
 });
 

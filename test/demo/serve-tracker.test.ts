@@ -96,16 +96,14 @@ describe('a follow token', () => {
 });
 
 it('an order that is over is not placed again, and the answer says so', async () => {
-  const orders = { over: { endedAt: new Date() }, going: { endedAt: null } };
-  const counter = await takeOwnOrders(async (serviceOrderId) => {
-    const order = orders[serviceOrderId as keyof typeof orders];
-    refuseEnded(serviceOrderId, { order, notified: 'The member was notified: cancelled.' } as never);
-    return { serviceOrderId, fulfillment: 'pickup' };
+  const counter = await takeOwnOrders(async (id) => {
+    const endedAt = id === 'old' ? new Date() : null;
+    refuseEnded(id, id === 'new' ? undefined : ({ order: { endedAt }, notified: 'It was cancelled.' } as never));
+    return { serviceOrderId: id, fulfillment: 'pickup' };
   }, tracker);
   const place = (id: string) => fetch(`${counter.url}/orders?id=${id}`, { method: 'POST' });
-  const [again, going, fresh] = await Promise.all(['over', 'going', 'new'].map(place));
+  const [old, ...others] = await Promise.all(['old', 'going', 'new'].map(place));
   await counter.stop();
-  const error = 'order over is over: a signal no longer changes it. The member was notified: cancelled.';
-  expect([again?.status, await again?.json()]).toEqual([400, { error }]);
-  expect([going?.status, fresh?.status]).toEqual([201, 201]);
+  expect(await old?.text()).toContain('order old is over: a signal no longer changes it. It was cancelled.');
+  expect([old, ...others].map((answer) => answer?.status)).toEqual([400, 201, 201]);
 });

@@ -268,14 +268,8 @@ it('the route leads webhooks, pushes, health and streams to the public port, and
   type Rule = { matches: { path: { value: string } }[]; timeouts?: object; backendRefs: object[] };
   const { rules, hostnames } = specOf(full, 'HTTPRoute') as { rules: Rule[]; hostnames: string[] };
   expect(hostnames).toEqual(['expediter.example.com']);
-  expect(rules.flatMap(({ matches }) => matches.map(({ path }) => path.value))).toEqual([
-    '/webhook/',
-    '/answer/',
-    '/pubsub/push',
-    '/readyz',
-    '/availability',
-    '/follow',
-  ]);
+  const paths = rules.flatMap(({ matches }) => matches.map(({ path }) => path.value)).join(' ');
+  expect(paths).toBe('/webhook/ /answer/ /pubsub/push /readyz /availability /follow');
   for (const { backendRefs } of rules) expect(backendRefs).toEqual([{ name: 'expediter', port: 80 }]);
   expect(rules.find(({ matches }) => matches[0]?.path.value === '/follow')?.timeouts).toEqual({ request: '0s' });
   const { circuitBreaker } = specOf(full, 'BackendTrafficPolicy') as { circuitBreaker: Record<string, number> };
