@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
-import { DOUBT_FOR_OPERATOR, PAUSED_CAUSES } from '../orders/needs-operator.ts';
+import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inTransaction, LOCK_FIND_NOTICES, tryLock } from '../postgres/transactions.ts';
 
@@ -34,14 +34,11 @@ const troubles = (failedFor: string): string => `
   WHERE p.finished_at IS NULL AND (p.state = 'waiting' OR p.state = 'held' AND p.next_attempt_at < 'infinity') AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
     AND coalesce(p.absent_at, p.signalled_at) < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
   UNION ALL
-  SELECT p.service_order_id, p.location_id, 'in_doubt', a.since
+  SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}
   FROM placements p CROSS JOIN LATERAL (
     SELECT FROM orders WHERE service_order_id = p.service_order_id AND ended_at IS NULL OFFSET 0
-  ) AS o CROSS JOIN LATERAL (
-    SELECT coalesce(min(started_at), p.signalled_at) AS since FROM placement_attempts
-    WHERE service_order_id = p.service_order_id AND call = 'createOrder' AND started_at > coalesce(p.absent_at, '-infinity')
-  ) AS a
-  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND (${DOUBT_FOR_OPERATOR} OR a.since < ${LATE})
+  ) AS o
+  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND (${DOUBT_FOR_OPERATOR} OR ${DOUBT_SINCE} < ${LATE})
     -- The answer about the cancellation settles the doubt too.
     AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
                                                   AND c.state = 'by_phone')

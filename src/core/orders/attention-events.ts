@@ -3,7 +3,7 @@ import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts
 import { isClosed, isSnoozed } from '../domain/settled-case.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
-import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, DOUBT_SINCE, HELD_FOR_OPERATOR } from './needs-operator.ts';
 import {
   CHANGES,
   CONFLICTS,
@@ -44,7 +44,7 @@ const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration, reason FROM
   WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true`;
 
 const FIND = `
-  (SELECT ${need('in_doubt', 'p.signalled_at')} AS need, now() FROM placements p ${ORDER}
+  (SELECT ${need('in_doubt', DOUBT_SINCE)} AS need, now() FROM placements p ${ORDER}
    WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('cancel_by_phone', 'c.requested_at')}, now() FROM cancellations c

@@ -60,21 +60,25 @@ describe('a contact is told', () => {
     const lasting = await seed('in_doubt', 9, 'lasting');
     expect(await found()).toEqual(['in_doubt', 'in_doubt']);
     await change(settled, `state = 'sent', finished_at = now()`);
-    await change(lasting, `started_at = now() - interval '11 min'`, 'placement_attempts');
-    await change(lasting, `since = (SELECT started_at FROM placement_attempts WHERE service_order_id = $1)`, 'notices');
+    await change(lasting, `doubt_since = now() - interval '11 min'`);
+    await change(lasting, `since = (SELECT doubt_since FROM placements WHERE service_order_id = $1)`, 'notices');
     expect(await found()).toEqual(['in_doubt', 'in_doubt', 'in_doubt Owner']);
   });
 
   it('again if the order is in doubt again after it was not there', async () => {
     const id = await seed('in_doubt');
     await found();
-    await change(id, `absent_at = now() - interval '2 min'`);
-    await stage.query(
-      `INSERT INTO placement_attempts (service_order_id, attempt, call, started_at, ended_at, outcome)
-       VALUES ($1, 2, 'createOrder', now() - interval '1 min', now(), 'TryAgain')`,
-      [id],
-    );
+    await change(id, `doubt_since = now() - interval '1 min'`);
     expect(await found()).toEqual(['in_doubt', 'in_doubt']);
+  });
+
+  it('after its minutes since the doubt began, not since the signal; the previous version knows only the signal', async () => {
+    await setContacts(stage, locationId, [OWNER]);
+    const id = await seed('in_doubt', 9);
+    await change(id, `signalled_at = now() - interval '1 h'`);
+    expect(await found()).toEqual([]);
+    await change(id, 'doubt_since = NULL');
+    expect(await found()).toEqual(['in_doubt Owner']);
   });
 
   it('in one message about what waits for it, and in the next message a minute later', async () => {
@@ -132,7 +136,7 @@ describe('a contact is not told', () => {
     const id = await seed('in_doubt', 1);
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
-    await change(id, `started_at = now() - interval '3 min'`, 'placement_attempts');
+    await change(id, `doubt_since = now() - interval '3 min'`);
     expect(await found()).toEqual(['in_doubt']);
   });
 

@@ -39,7 +39,7 @@ export async function seedTrouble(
   const SET: Record<Exclude<NoticeReason, 'cancel_by_phone'>, string> = {
     late: `state = 'waiting', finished_at = NULL, deadline_at = now() + interval '1 h', signalled_at = ${ago}`,
     in_doubt: `state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
-               deadline_at = now() + interval '1 h', signalled_at = ${ago}`,
+               deadline_at = now() + interval '1 h', doubt_since = ${ago}`,
     failed: `state = 'failed', finished_at = ${ago}`,
   };
   await query(`UPDATE placements SET ${SET[reason]} WHERE service_order_id = $1`, values);
@@ -47,11 +47,4 @@ export async function seedTrouble(
     `UPDATE orders SET rank = $2, failed_by_us = $3, ended_at = CASE WHEN $3 THEN now() END WHERE service_order_id = $1`,
     [serviceOrderId, reason === 'failed' ? 100 : 0, reason === 'failed'],
   );
-  if (reason === 'in_doubt') {
-    await query(
-      `INSERT INTO placement_attempts (service_order_id, attempt, call, started_at, ended_at, outcome)
-       VALUES ($1, 1, 'createOrder', ${ago}, now(), 'TryAgain')`,
-      values,
-    );
-  }
 }

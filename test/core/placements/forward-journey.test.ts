@@ -15,6 +15,7 @@ import { registry } from '../../../src/providers/index.ts';
 import { buildServer } from '../../../src/server/build-server.ts';
 import { freePort } from '../../support/free-port.ts';
 import { orderRefetcher, refetchUnlessRefused } from '../../../src/core/placements/refetch-order.ts';
+import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -804,6 +805,20 @@ describe('in doubt', () => {
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(serviceOrderId))).toBe(
       true,
     );
+  });
+
+  it('begins with the call without an answer, lasts until it is settled, and may begin again', async () => {
+    plain.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : 'drop-answer');
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
+    const first = await reaches(serviceOrderId, 'in_doubt');
+    const [refused] = await attempts(serviceOrderId);
+    expect(Number(first['doubt_since'])).toBeGreaterThan(Number(refused?.['ended_at']));
+    await due(serviceOrderId);
+    await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
+    expect(await system.placement(serviceOrderId)).toMatchObject({ doubt_since: first['doubt_since'] });
+    expect(await resolveNotThere(system.pool, serviceOrderId)).toMatchObject({ state: 'waiting' });
+    const again = await reaches(serviceOrderId, 'in_doubt');
+    expect(Number(again['doubt_since'])).toBeGreaterThan(Number(first['doubt_since']));
   });
 
   it.each([
