@@ -188,7 +188,7 @@ async function judgeSilence(
   };
   const ids = Array.from({ length: SIMULATED }, (_, nth) => `simulated-${nth}`);
   for (const id of ids) await putLocation(pool, rules, { locationId: id, integration: 'simulated', settings: { id } });
-  await pool.query(`UPDATE locations SET updated_at = now() - interval '1 d'`);
+  await pool.query(`UPDATE locations SET created_at = now() - interval '1 d'`);
   await pool.query(
     `INSERT INTO placements (service_order_id, location_id, deadline_at, attempts)
      SELECT id, id, 'infinity', 1 FROM unnest($1::text[]) AS id`,

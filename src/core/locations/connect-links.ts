@@ -161,7 +161,7 @@ export async function mergeSettings(
   const sealed = await seal(rules.keys, merged, placeOfSettings(locationId));
   await client.query(
     `UPDATE locations
-     SET settings = $2, grant_sha256 = decode($3::text, 'hex'), updated_at = now(),
+     SET settings = $2, grant_sha256 = decode($3::text, 'hex'), updated_at = now(), settings_changed_at = now(),
          access_granted_at = CASE WHEN $4::boolean THEN now() ELSE access_granted_at END,
          reconnect_needed_at = CASE WHEN $4::boolean THEN NULL ELSE coalesce(reconnect_needed_at, now()) END
      WHERE location_id = $1`,

@@ -205,12 +205,13 @@ export async function replaceSettings(
 }
 
 /**
- * SQL that notes, for a location `l`, whether new settings give us access again: other credentials, or, if these settings
+ * SQL that notes, for a location `l`, when its settings changed, and whether they give us access again: other credentials, or, if these settings
  * need no grant that is renewed, any other settings.
  */
 export const reconnectedBy = (settings: string, grant: string): string => {
   const isOther = `l.settings <> ${settings} AND (${grant} IS NULL OR l.grant_sha256 IS DISTINCT FROM ${grant})`;
-  return `reconnect_needed_at = CASE WHEN NOT (${isOther}) THEN l.reconnect_needed_at END,
+  return `settings_changed_at = CASE WHEN l.settings = ${settings} THEN l.settings_changed_at ELSE now() END,
+    reconnect_needed_at = CASE WHEN NOT (${isOther}) THEN l.reconnect_needed_at END,
     access_granted_at = CASE WHEN ${isOther} THEN now() ELSE l.access_granted_at END`;
 };
 

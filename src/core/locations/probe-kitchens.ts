@@ -165,7 +165,7 @@ export const FIND_SUSPECTS = `
               AND requested_at > now() - interval '1 h' OFFSET 0) AS p
       JOIN placement_attempts a ON a.service_order_id = p.service_order_id AND a.ended_at > now() - interval '1 h'
     ) AS call
-    CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.updated_at) AS at) AS proof
+    CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.settings_changed_at, l.created_at) AS at) AS proof
     CROSS JOIN LATERAL (
       SELECT min(at) AS first, max(at) AS last FROM unnest(call.unanswered) AS at
       WHERE at > greatest(proof.at, k.answered_at)

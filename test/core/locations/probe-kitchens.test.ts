@@ -8,7 +8,7 @@ import { credentialStore } from '../../../src/core/locations/credential-store.ts
 import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
-import { putLocation } from '../../../src/core/locations/put-location.ts';
+import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -17,7 +17,7 @@ import { readPlans } from '../../support/read-plans.ts';
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const unprobed: Provider = {
   integration: 'unprobed',
-  settings: z.object({}),
+  settings: z.object({ key: z.string().exactOptional() }),
   deduplicates: true,
   createOrder: async () => ({}),
   translateWebhook: () => [],
@@ -63,8 +63,8 @@ beforeEach(async () => {
 
 async function add(id: string, integration: string): Promise<string> {
   await putLocation(pool, rules, { locationId: id, integration, settings: {} });
-  // Its settings were stored long ago.
-  await pool.query(`UPDATE locations SET updated_at = now() - interval '1 d' WHERE location_id = $1`, [id]);
+  // It was created long ago.
+  await pool.query(`UPDATE locations SET created_at = now() - interval '1 d' WHERE location_id = $1`, [id]);
   return id;
 }
 async function round(): Promise<string | undefined> {
@@ -194,8 +194,16 @@ describe('a POS with a check', () => {
     expect(await round()).toBe('unreachable');
     if (proof === 'a webhook') await webhookCame(locationId, 'probed');
     else if (proof === 'an answered call') await tried({ outcome: 'placed', state: 'sent' }, 0);
-    else await pool.query('UPDATE locations SET updated_at = now() WHERE location_id = $1', [locationId]);
+    else await putLocation(pool, rules, { locationId, integration: 'probed', settings: { key: 'other' } });
     expect(await round()).toBe('open');
+  });
+
+  it('is still unreachable after a change that is not about its connection', async () => {
+    await tried({ outcome: 'TryAgain' });
+    await round();
+    await pass(5);
+    await patchLocation(pool, rules, locationId, { name: 'Trattoria Nord', contacts: [{ phone: '+4930123456' }] });
+    expect(await round()).toBe('unreachable');
   });
 
   it.each([
