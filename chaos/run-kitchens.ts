@@ -167,6 +167,7 @@ async function judgeSilence(
     ...acme,
     integration: 'simulated',
     settings: z.object({ id: z.string() }),
+    checkProvesOrders: true,
     async check({ settings }) {
       const { id } = settings as { id: string };
       if (down.has(id) || chance(seed, 'probe', id, step) < PROBE_NOISE)

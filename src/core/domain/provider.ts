@@ -186,13 +186,18 @@ export type Provider<Settings = unknown> = {
   webhookHeaders?: readonly string[];
   /**
    * Checks that the settings reach their POS, by a read without side effects or costs. It calls the POS every time, and
-   * finds settings that are well-formed but wrong. It is also called, up to every 5 s, while the POS may not answer.
-   * Omitted if the POS has no such read.
+   * finds settings that are well-formed but wrong. Omitted if the POS has no such read.
    * @returns usually nothing, or a clause about a temporary condition that no setting can change, such as a closed
    *   till. The operator sees it, so it must contain no secret
    * @throws TryAgain if the POS cannot be reached now; NeedsOperator, which names the wrong setting
    */
   check?(context: PosContext<Settings>): Promise<string | void>;
+  /**
+   * True if `check` calls the interface that takes this restaurant's orders, in few requests, so that its answer proves
+   * that orders arrive. Then it is also called, up to every 5 s, while the POS may not answer. Otherwise a POS is
+   * unreachable after two orders that it did not answer.
+   */
+  checkProvesOrders?: boolean;
   /**
    * Registers the webhook if the POS's API allows it, and returns the steps left to do. Safe to repeat.
    * @param context.webhookUrl the URL that the POS must call, with our token

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { isAnswer } from '../domain/classify-error.ts';
 import { TryAgain } from '../domain/errors.ts';
 import { RANK_SENT } from '../domain/lifecycle.ts';
-import type { Registry } from '../domain/provider.ts';
+import type { Provider, Registry } from '../domain/provider.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { inBatch, LOCK_SUSPECTS } from '../postgres/transactions.ts';
 import { askPos, type PosDeps } from './check-location.ts';
@@ -17,7 +17,7 @@ const LEASE_S = 20;
 
 /**
  * Seconds between events. A POS is unreachable if it does not answer two probes that are `again` apart. Afterwards it is
- * probed every `later`. A POS that has just answered a probe is not probed again before `later`. A POS that cannot be
+ * probed every `later`. A POS that has just answered a probe is not probed again before `later`. A POS that is not
  * probed is unreachable after two unanswered calls that are `calls` apart, until `forgotten` after the last one.
  */
 export const PROBE_TIMES = { again: 5, later: 30, calls: 10, forgotten: 300 };
@@ -33,14 +33,14 @@ type ProbeDeps = PosDeps & {
 /**
  * Finds out which POS systems do not answer. A POS is suspected if the last call for an order had no answer, if its
  * vendor counts as down, or if it does not report tickets while others of its vendor do. A suspected POS is probed by
- * its `check`. `settleKitchens` makes its kitchen unreachable.
+ * its `check`, if that proves that orders arrive. `settleKitchens` makes its kitchen unreachable.
  */
 export async function probeKitchens(
   deps: ProbeDeps,
   { stopping, times = PROBE_TIMES }: { stopping: AbortSignal; times?: typeof PROBE_TIMES },
 ): Promise<void> {
   const { pool } = deps;
-  const probed = [...deps.registry.values()].flatMap((each) => (each.check === undefined ? [] : [each.integration]));
+  const probed = [...deps.registry.values()].filter(isProbed).map(({ integration }) => integration);
   const silent = deps.silentLocations().map(({ locationId }) => locationId);
   await inBatch(pool, LOCK_SUSPECTS, (client) =>
     client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
@@ -54,6 +54,8 @@ export async function probeKitchens(
     }),
   );
 }
+
+const isProbed = ({ check, checkProvesOrders = false }: Provider): boolean => checkProvesOrders && check !== undefined;
 
 /**
  * @returns false if the POS gave no answer, undefined if it was not called. Wrong settings and an unexpected error prove

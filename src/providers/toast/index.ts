@@ -29,6 +29,8 @@ export const toast: Provider<Settings> = {
   readKitchen,
   webhookAuth,
   check,
+  // It asks the orders API for the restaurant's newest order.
+  checkProvesOrders: true,
   connect,
   account: ({ baseUrl, restaurantGuid, namingAuthority = '' }) => `${baseUrl} ${restaurantGuid} ${namingAuthority}`,
 };

@@ -28,11 +28,14 @@ let checks = 0;
 const probed: Provider = {
   ...unprobed,
   integration: 'probed',
+  checkProvesOrders: true,
   async check() {
     checks += 1;
     await check();
   },
 };
+/** Its check reads only the token. */
+const token: Provider = { ...probed, integration: 'token', checkProvesOrders: false };
 const silent = async (): Promise<void> => {
   throw new TryAgain('the connection was refused', { sent: false });
 };
@@ -44,6 +47,7 @@ let nth = 0;
 const registry = new Map([
   ['unprobed', unprobed],
   ['probed', probed],
+  ['token', token],
 ]);
 const rules = { registry, keys, publicUrl: undefined, allowedHosts };
 
@@ -115,7 +119,7 @@ const webhookCame = (id: string, integration: string): Promise<unknown> =>
     [id, integration],
   );
 
-describe('a POS with a check', () => {
+describe('a POS whose check proves that orders arrive', () => {
   it('is unreachable after two probes without an answer, five seconds apart', async () => {
     expect(await round()).toBe('open');
     expect(checks).toBe(0);
@@ -268,9 +272,10 @@ describe('a POS with a check', () => {
   });
 });
 
-describe('a POS without a check', () => {
+describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', (integration) => {
   beforeEach(async () => {
-    locationId = await add(`unprobed-${nth}`, 'unprobed');
+    locationId = await add(`${integration}-${nth}`, integration);
+    check = async () => {};
   });
 
   it('is unreachable after two calls without an answer, ten seconds apart, for five minutes', async () => {
@@ -296,6 +301,7 @@ describe('a POS without a check', () => {
     await tried({ outcome: 'TryAgain' }, 30);
     await tried({ outcome: 'TryAgain' }, 15);
     expect(await round()).toBe('unreachable');
+    expect(checks).toBe(0);
     await tried({ outcome: 'placed', state: 'sent' }, 1);
     expect(await round()).toBe('open');
   });
