@@ -43,6 +43,7 @@ export const RIGHTS = {
   provider_orders: ['SELECT', 'INSERT'],
   refreshes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   refused_bytes: ['SELECT', 'INSERT', 'UPDATE'],
+  removed_kitchens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   removed_tokens: ['SELECT', 'INSERT', 'DELETE'],
   schema_migrations: ['SELECT'],
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

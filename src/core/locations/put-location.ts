@@ -18,6 +18,7 @@ import {
   type SettingsRules,
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
+import { openAgain } from './settle-kitchens.ts';
 
 /** What a contact can be told about an order, and the ways to tell it. */
 export const NOTICE_REASONS = ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const;
@@ -356,6 +357,7 @@ async function write(
         wanted.address,
         wanted.backOfficeUrl,
       ]);
+      if (row === undefined) await openAgain(client, locationId);
     }
     await retryPlacements(client, locationId);
     return { ...done, etag: etagOf({ ...wanted, sealedSettings }) };

@@ -2,13 +2,14 @@ import type { Pool, PoolClient } from 'pg';
 import type { PlacementState } from '../domain/placement.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { CHANGED_MEANWHILE, matches, readConfigured } from './put-location.ts';
+import { closeForever } from './settle-kitchens.ts';
 
 const NAMED = 5;
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
- * refused within five seconds. Its orders, their history and its webhooks expire as usual, and the id can be configured
+ * refused within five seconds, and the platform is told that its kitchen is closed. Its orders, their history and its webhooks expire as usual, and the id can be configured
  * again. Grants of its POS may be shared with other locations, so they are deleted later, when nothing renews them.
  * @param options.unpaused also removes a location that is not paused
  * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
@@ -42,6 +43,7 @@ export async function removeLocation(
     for (const table of ['dropped_bytes', 'refused_bytes']) {
       await client.query(`UPDATE ${table} SET bytes = 0, not_stored = 0 WHERE location_id = $1`, [locationId]);
     }
+    await closeForever(client, locationId);
     await client.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
     return { tokens: tokens.rowCount ?? 0 };
   });

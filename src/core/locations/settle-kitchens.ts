@@ -66,14 +66,52 @@ async function read<Row>(
   return rows.map((each) => each.row);
 }
 
-/** Publishes the kitchens whose availability changed. @param publish resolves when the topic has acknowledged it */
+const CLOSED = `jsonb_build_object('locationId', k.location_id, 'integration', k.integration, 'state', 'closed', 'source', 'operator',
+  'since', k.removed_at, 'until', NULL, 'extraMinutes', NULL, 'sequence', k.sequence)`;
+
+/**
+ * Publishes the kitchens whose availability changed, and those whose location was removed.
+ * @param publish resolves when the topic has acknowledged it
+ */
 export function publishKitchens(about: {
   pool: Pool;
   publish: (availability: Availability) => Promise<unknown>;
   log: Pick<Log, 'error'>;
 }): WorkLoop {
   const joins = 'JOIN locations l ON l.location_id = k.location_id';
-  return publishRows({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins });
+  const loops = [
+    publishRows({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins }),
+    publishRows({ ...about, table: 'removed_kitchens', key: 'location_id', row: CLOSED }),
+  ];
+  return {
+    start: () => loops.forEach((loop) => loop.start()),
+    wake: () => loops.forEach((loop) => loop.wake()),
+    stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
+  };
+}
+
+const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** Lets the platform be told that the kitchen of a location is closed, which is about to be removed. */
+export async function closeForever(client: PoolClient, locationId: string): Promise<void> {
+  await client.query(
+    `INSERT INTO removed_kitchens (location_id, integration, sequence)
+     SELECT l.location_id, l.integration, greatest(k.sequence + 1, ${NOW_MS})
+     FROM locations l LEFT JOIN kitchens k ON k.location_id = l.location_id WHERE l.location_id = $1
+     -- The previous version does not call \`openAgain\`.
+     ON CONFLICT (location_id) DO UPDATE SET integration = excluded.integration, removed_at = excluded.removed_at,
+       sequence = greatest(removed_kitchens.sequence + 1, excluded.sequence)`,
+    [locationId],
+  );
+}
+
+/** Lets the platform be told that the kitchen of a new location is open, if one with the same id was removed. */
+export async function openAgain(client: PoolClient, locationId: string): Promise<void> {
+  await client.query(
+    `WITH removed AS (DELETE FROM removed_kitchens WHERE location_id = $1 RETURNING sequence)
+     INSERT INTO kitchens (location_id, since, sequence) SELECT $1, now(), greatest(sequence + 1, ${NOW_MS}) FROM removed`,
+    [locationId],
+  );
 }
 
 /** An operator's report of a busy kitchen. Its end is a time, or minutes from now; without both, it has no end. */
@@ -144,7 +182,7 @@ export const SETTLE = `
   FROM place
   CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = place.location_id OFFSET 0) AS l
   LEFT JOIN LATERAL (SELECT * FROM kitchens WHERE location_id = place.location_id OFFSET 0) AS k ON true
-  CROSS JOIN LATERAL (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms) AS clock
+  CROSS JOIN LATERAL (SELECT ${NOW_MS} AS now_ms) AS clock
   CROSS JOIN LATERAL (
     SELECT * FROM (VALUES
       (1, 'closed', 'operator', l.paused_at, ${PAUSED_UNTIL}, NULL::int, ${OF_OPERATOR}),

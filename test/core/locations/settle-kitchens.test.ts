@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Availability } from '../../../src/core/domain/availability.ts';
+import { Availability } from '../../../src/core/domain/availability.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
@@ -16,6 +16,7 @@ import {
 } from '../../../src/core/locations/settle-kitchens.ts';
 import { findLocation, pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
+import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
@@ -295,6 +296,35 @@ describe('publishing', () => {
     await until(async () => (await row()).isDone);
     await one.stop();
     expect(await row()).toMatchObject({ failures: 0 });
+  });
+
+  it('of a removed location tells once that it is closed, and that it is open if it is created again', async () => {
+    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    const one = publisher();
+    one.start();
+    await until(() => ofThis().length === 1);
+    expect(await removeLocation(pool, locationId, { unpaused: true })).toEqual({ tokens: 0 });
+    await until(() => ofThis().length === 2);
+    const done = 'SELECT FROM removed_kitchens WHERE location_id = $1 AND published_sequence = sequence';
+    await until(async () => (await pool.query(done, [locationId])).rowCount === 1);
+    const registry = new Map([['acme', acme]]);
+    const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+    await putLocation(pool, rules, { locationId, integration: 'acme', settings: {} });
+    await until(() => ofThis().length === 3);
+    await until(async () => (await row()).isDone);
+    await one.stop();
+    const [busy, closed, open] = ofThis();
+    expect(closed).toEqual({
+      ...busy,
+      state: 'closed',
+      extraMinutes: null,
+      since: expect.any(String),
+      sequence: expect.any(Number),
+    });
+    expect(open).toMatchObject({ state: 'open', source: 'inferred' });
+    const sequences = ofThis().map((each) => each.sequence);
+    expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => a - b));
+    expect(Availability.safeParse(closed).success).toBe(true);
   });
 
   it('of a process that lost its lease records nothing', async () => {
