@@ -101,7 +101,12 @@ async function changeKitchens(databaseUrl: string): Promise<void> {
   const [busy, closed] = BUSY;
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   try {
-    await makeBusy(pool, busy, { extraMinutes: 20, minutes: 30, by: 'the demo', reason: 'A party of thirty' });
+    await makeBusy({ pool, observe() {} }, busy, {
+      extraMinutes: 20,
+      minutes: 30,
+      by: 'the demo',
+      reason: 'A party of thirty',
+    });
     await pauseLocation(pool, closed, { minutes: CLOSED_MINUTES, by: 'the demo', reason: 'The oven is cold' });
   } finally {
     await pool.end();

@@ -71,6 +71,7 @@ export async function withAskDatabase<Result>(
           tell,
           stopped,
           isOver: () => false,
+          observe() {},
           wake() {},
           wakeBoard() {},
           get ways() {

@@ -113,12 +113,13 @@ const busy = operation({
   },
   params: LocationParams,
   body: BusyBody,
-  async run({ pool, by, service, note }, { locationId, ...given }) {
+  async run(caller, { locationId, ...given }) {
+    const { by, service, note } = caller;
     const { until, extraMinutes } = given;
     const now = service?.now() ?? new Date();
     if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
     note(`${extraMinutes} minutes`);
-    return makeBusy(pool, locationId, { ...given, by: by.name });
+    return makeBusy(caller, locationId, { ...given, by: by.name });
   },
   print: kitchenInWords,
   command: {
@@ -160,7 +161,7 @@ const end = operation({
     answer: 'The availability of the kitchen.',
   },
   params: LocationParams,
-  run: async ({ pool }, { locationId }) => endBusy(pool, locationId),
+  run: async (caller, { locationId }) => endBusy(caller, locationId),
   print: kitchenInWords,
   command: {
     name: 'location end-busy',

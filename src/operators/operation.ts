@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Action } from '../core/operators/audit.ts';
+import type { Observe } from '../core/domain/observed.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { ShapeIssue } from '../core/domain/shape-issues.ts';
 import type { Actor, NeededRole, Scope } from '../core/operators/operator.ts';
@@ -92,6 +93,8 @@ export type Caller = {
   stopped: AbortSignal;
   /** True if nobody needs the answer any more: the client has disconnected, or the process stops. */
   isOver(): boolean;
+  /** Logs an event of the service. A command logs nothing. */
+  observe: Observe;
   /** Wakes the workers of this process. It does nothing in a command, because Postgres notifies the workers. */
   wake(): void;
   /** Makes the board of this process read cases at once. It does nothing in a command. */

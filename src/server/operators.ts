@@ -52,6 +52,7 @@ export async function operatorDeps(
     metrics: observability.metrics,
     readiness,
     spillState: () => webhooks.spill?.state() ?? NONE_WAITING,
+    observe: observability.observe,
     wake: orders.wake,
     wakeBoard: live.board.wakeAttention,
   };

@@ -94,7 +94,7 @@ describe('the service', () => {
 it('an availability on its topic is what is described', async () => {
   const kitchens = await startSystem({ env: { KITCHEN_TOPIC: 'kitchens' } });
   await kitchens.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await makeBusy(kitchens.pool, 'club-1', { extraMinutes: 20, by: 'Anna' });
+  await makeBusy({ pool: kitchens.pool, observe() {} }, 'club-1', { extraMinutes: 20, by: 'Anna' });
   const [message] = await until(() => {
     const published = kitchens.pubsub.published('kitchens');
     return published.length > 0 && published;

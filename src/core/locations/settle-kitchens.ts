@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { Availability } from '../domain/availability.ts';
 import type { Log } from '../domain/log.ts';
+import type { Observe } from '../domain/observed.ts';
 import type { WorkLoop } from '../postgres/loops.ts';
 import { publishRows } from '../postgres/publish-rows.ts';
 import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
@@ -123,31 +124,34 @@ export type Busy = {
   minutes?: number | undefined;
 };
 
+type Deps = { pool: Pool; observe: Observe };
+
 /** Makes a kitchen busy. This replaces what was said before. @returns undefined if there is no such location */
-export async function makeBusy(pool: Pool, locationId: string, busy: Busy): Promise<ShownAvailability | undefined> {
+export async function makeBusy(deps: Deps, locationId: string, busy: Busy): Promise<ShownAvailability | undefined> {
   const { extraMinutes, by, reason = null, until = null, minutes = null } = busy;
-  await pool.query(
+  await deps.pool.query(
     `UPDATE locations
      SET busy_until = coalesce($3::timestamptz, now() + $4::int * interval '1 minute', 'infinity'), busy_minutes = $2,
          busy_by = $5, busy_reason = $6
      WHERE location_id = $1`,
     [locationId, extraMinutes, until, minutes, by, reason],
   );
-  return settled(pool, locationId);
+  return settled(deps, locationId);
 }
 
 /** Ends what an operator or its POS said about a busy kitchen. @returns undefined if there is no such location */
-export async function endBusy(pool: Pool, locationId: string): Promise<ShownAvailability | undefined> {
-  await pool.query(`UPDATE locations l SET ${END_BUSY} WHERE location_id = $1`, [locationId]);
-  return settled(pool, locationId);
+export async function endBusy(deps: Deps, locationId: string): Promise<ShownAvailability | undefined> {
+  await deps.pool.query(`UPDATE locations l SET ${END_BUSY} WHERE location_id = $1`, [locationId]);
+  return settled(deps, locationId);
 }
 
-async function settled(pool: Pool, locationId: string): Promise<ShownAvailability | undefined> {
-  await inTransaction(pool, async (client) => {
+async function settled({ pool, observe }: Deps, locationId: string): Promise<ShownAvailability | undefined> {
+  const changed = await inTransaction(pool, async (client) => {
     // A round that began before may not write what it read before.
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
-    await settle(client, locationId);
+    return settle(client, locationId);
   });
+  for (const each of changed) observe({ what: 'kitchen', ...each });
   return (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0];
 }
 

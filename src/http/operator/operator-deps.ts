@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Observe } from '../../core/domain/observed.ts';
 import type { Credentials, Registry } from '../../core/domain/provider.ts';
 import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
@@ -39,6 +40,7 @@ export type OperatorDeps = {
   metrics: RenderMetrics;
   readiness: () => Readiness;
   spillState: () => SpillState;
+  observe: Observe;
   /** Wakes the workers of this process. */
   wake(): void;
   wakeBoard: BoardFeed['wakeAttention'];

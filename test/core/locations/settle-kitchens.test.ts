@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Availability } from '../../../src/core/domain/availability.ts';
+import type { Observe, Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
@@ -34,11 +35,14 @@ const acme: Provider = {
   translateWebhook: () => [],
 };
 let pool: pg.Pool;
+const observed: Observed[] = [];
+let deps: { pool: pg.Pool; observe: Observe };
 let locationId: string;
 let nth = 0;
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: await createDatabase(), max: 6 });
+  deps = { pool, observe: (event) => void observed.push(event) };
 });
 afterAll(() => pool.end());
 beforeEach(async () => {
@@ -147,17 +151,24 @@ describe('a kitchen', () => {
   it('is busy as an operator says, whatever its POS reports, until the operator ends it', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     const about = { extraMinutes: 45, by: 'Anna', reason: 'One cook is ill' };
-    expect(await makeBusy(pool, locationId, about)).toMatchObject({
+    expect(await makeBusy(deps, locationId, about)).toMatchObject({
       state: 'busy',
       source: 'operator',
       until: null,
       ...about,
     });
+    expect(observed.at(-1), 'it is logged like the word of a POS').toMatchObject({
+      what: 'kitchen',
+      locationId,
+      state: 'busy',
+      source: 'operator',
+      extraMinutes: 45,
+    });
     await report({ state: 'open' });
     expect(await settled()).toMatchObject({ state: 'busy', extraMinutes: 45 });
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
-    expect(await endBusy(pool, locationId)).toMatchObject({ state: 'open', source: 'operator', by: null });
-    expect(await makeBusy(pool, 'nowhere', about)).toBeUndefined();
+    expect(await endBusy(deps, locationId)).toMatchObject({ state: 'open', source: 'operator', by: null });
+    expect(await makeBusy(deps, 'nowhere', about)).toBeUndefined();
   });
 
   it('is no longer what its previous POS reported when it moves to another POS', async () => {
@@ -186,7 +197,7 @@ describe('a kitchen', () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
-      made = makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+      made = makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
       await until(
         async () =>
           (await pool.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount === 1,
@@ -208,7 +219,7 @@ describe('a kitchen', () => {
   });
 
   it('is listed by its integration and its state, page by page', async () => {
-    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     const list = async (state: Availability['state'], after?: string): Promise<string[]> =>
       (await showAvailability(pool, { integration: 'acme', state }, { after, limit: 2 })).map(
         (each) => each.locationId,
@@ -259,12 +270,12 @@ describe('publishing', () => {
 
   it('of one kitchen is never done twice at a time: what changes meanwhile is told next', async () => {
     const first = Promise.withResolvers<void>();
-    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async ({ locationId: of }) => (of === locationId ? first.promise : undefined);
     const both = [publisher(), publisher()];
     for (const each of both) each.start();
     await until(() => ofThis().length === 1);
-    await makeBusy(pool, locationId, { extraMinutes: 30, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 30, by: 'Anna' });
     // Another kitchen, which both may tell, passes it.
     await pool.query(
       `WITH l AS (INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'x') RETURNING location_id)
@@ -282,7 +293,7 @@ describe('publishing', () => {
   });
 
   it('is tried again later if the topic refuses it', async () => {
-    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async () => {
       throw new Error('no topic');
     };
@@ -299,7 +310,7 @@ describe('publishing', () => {
   });
 
   it('of a removed location tells once that it is closed, and that it is open if it is created again', async () => {
-    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     const one = publisher();
     one.start();
     await until(() => ofThis().length === 1);
@@ -328,7 +339,7 @@ describe('publishing', () => {
   });
 
   it('of a process that lost its lease records nothing', async () => {
-    await makeBusy(pool, locationId, { extraMinutes: 10, by: 'Anna' });
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     const slow = Promise.withResolvers<void>();
     answer = () => slow.promise;
     const one = publisher();
