@@ -93,10 +93,16 @@ async function recordProbe(
   );
 }
 
+/** Each vendor gets the same number of probes in a round, so that one whose POS systems are all silent delays no other. */
 const CLAIM_PROBES = `
   UPDATE kitchens SET probed_at = now(), probe_at = now() + make_interval(secs => ${LEASE_S})
   WHERE location_id = ANY (ARRAY(
-    SELECT location_id FROM kitchens WHERE probe_at <= now() ORDER BY probe_at LIMIT ${PROBES} FOR UPDATE SKIP LOCKED))
+    SELECT k.location_id
+    FROM kitchens k JOIN (
+      SELECT location_id, row_number() OVER (PARTITION BY l.integration ORDER BY k.probe_at) AS nth
+      FROM kitchens k JOIN locations l USING (location_id) WHERE k.probe_at <= now()
+    ) AS due USING (location_id)
+    WHERE k.probe_at <= now() ORDER BY due.nth LIMIT ${PROBES} FOR UPDATE OF k SKIP LOCKED))
   RETURNING location_id AS "locationId"`;
 
 /** SQL that is true if an ended call `a` had an answer, and if it had none. Both are false if nobody knows: see `isAnswer`. */

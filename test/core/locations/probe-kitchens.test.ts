@@ -48,6 +48,7 @@ const registry = new Map([
   ['unprobed', unprobed],
   ['probed', probed],
   ['token', token],
+  ['rival', { ...probed, integration: 'rival' }],
 ]);
 const rules = { registry, keys, publicUrl: undefined, allowedHosts };
 
@@ -244,6 +245,20 @@ describe('a POS whose check proves that orders arrive', () => {
     await round();
     expect(checks).toBe(0);
     await webhookCame(await add(`c-${nth}`, 'probed'), 'probed');
+    await round();
+    expect(checks).toBe(1);
+  });
+
+  it('is probed in the next round, although more POS systems of another vendor wait than a round can probe', async () => {
+    await pool.query(
+      `WITH l AS (
+         INSERT INTO locations (location_id, integration, settings, created_at)
+         SELECT 'rival-' || n, 'rival', 'x', now() - interval '1 d' FROM generate_series(1, 301) AS n RETURNING location_id
+       )
+       INSERT INTO kitchens (location_id, since, unanswered_at, probe_at)
+       SELECT location_id, now(), now() - interval '2 min', now() - interval '1 min' FROM l`,
+    );
+    await tried({ outcome: 'TryAgain' });
     await round();
     expect(checks).toBe(1);
   });
