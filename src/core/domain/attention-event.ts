@@ -26,14 +26,15 @@ export const AttentionEvent = z
     kind: z.enum(ATTENTION_KINDS).meta({
       description:
         '`in_doubt`, `cancel_by_phone`, `conflict` and `changed` are about one order. `failed`, `held`, `silent`, ' +
-        '`dropped`, `unreachable` (its POS) and `contacts` (not reached) are about a location. `unnotified`: the status topic does not accept messages.',
+        '`dropped`, `unreachable` (its POS) and `contacts` (not reached) are about a location. `unreachable` without ' +
+        '`locationId` is about at least 5 locations of an integration. `unnotified`: the status topic does not accept messages.',
     }),
     sentence: z.string().meta({ description: 'What is wrong and what to do, for a chat or a pager.' }),
     serviceOrderId: z.string().nullable(),
     callOutCode: z.string().nullable(),
     locationId: z.string().nullable(),
     integration: z.string().nullable(),
-    count: z.int().meta({ description: 'Number of orders or webhooks.' }),
+    count: z.int().meta({ description: 'Number of orders, webhooks, messages or locations.' }),
     holder: z.string().nullable().meta({ description: 'The operator who takes care of it. Null for nobody.' }),
     openedAt: Instant,
     closedAt: Instant.nullable().meta({ description: 'When it needed nobody any more.' }),

@@ -106,6 +106,20 @@ function needsIn(sample: SampledAttention): Need[] {
   ];
 }
 
+/** From this number of locations, POS systems of one integration that do not answer are one need. */
+const OUTAGE = 5;
+
+/** Counts the POS systems of one outage together. Who has one of its locations takes care of it. */
+function countOutages(items: readonly Item[]): Item[] {
+  const silent = Map.groupBy(items, ({ kind, integration }) => (kind === 'unreachable' ? integration : null));
+  return [...silent].flatMap(([integration, of]) => {
+    const [first] = of;
+    if (integration === null || first === undefined || of.length < OUTAGE) return of;
+    const holder = of.find((each) => each.holder !== null)?.holder ?? null;
+    return { ...first, key: `unreachable/${integration}`, locationId: null, count: of.length, holder };
+  });
+}
+
 /** Leaves out what is snoozed or settled, and counts the needs of a location together. @param now milliseconds */
 export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases'], now: number): Item[] {
   const byId = new Map(cases.map((each) => [`${each.kind} ${each.id}`, each]));
@@ -131,7 +145,7 @@ export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases']
       if (holder === null) known.holder = null;
     }
   }
-  return [...items.values()];
+  return countOutages([...items.values()]);
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
@@ -197,7 +211,10 @@ const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> 
     `${locationId} has ${count} tickets and has sent nothing since. Call the restaurant.`,
   dropped: ({ count, locationId }) =>
     `${count} webhooks of ${locationId} were dropped. Fix the reason, then replay them.`,
-  unreachable: ({ locationId }) => `The POS of ${locationId} does not answer. Call the restaurant.`,
+  unreachable: ({ locationId, count, integration }) =>
+    locationId === null
+      ? `The POS systems of ${count} locations with ${integration} do not answer. Call the vendor.`
+      : `The POS of ${locationId} does not answer. Call the restaurant.`,
   contacts: ({ count, locationId }) =>
     `${count} messages to contacts of ${locationId} were given up. Call the restaurant, and correct its contacts.`,
   unnotified: ({ count }) => `Members of ${orders(count)} are not notified: the status topic does not accept messages.`,

@@ -139,6 +139,38 @@ it('a location that somebody takes care of is enough for its orders on hold', as
   expect(await tell()).toEqual(['closed held club-1 Anna']);
 });
 
+it('POS systems that do not answer are one need for each location, and one for the whole outage from five', async () => {
+  const fail = (integration: string, from: number, to: number): Promise<unknown> =>
+    pool.query(
+      `WITH l AS (
+         INSERT INTO locations (location_id, integration, settings)
+         SELECT $1 || '-' || n, $1, '' FROM generate_series($2::int, $3::int) AS n RETURNING location_id
+       )
+       INSERT INTO kitchens (location_id, state, since, unreachable_since) SELECT location_id, 'unreachable', now(), now() FROM l`,
+      [integration, from, to],
+    );
+  await fail('acme', 1, 4);
+  await fail('other', 1, 1);
+  const of = (ids: string[]): string[] => ids.map((id) => `opened unreachable ${id}`);
+  expect((await tell()).toSorted()).toEqual(of(['acme-1', 'acme-2', 'acme-3', 'acme-4', 'other-1']));
+  await fail('acme', 5, 7);
+  await snooze(pool, { locationId: 'acme-7' }, 30);
+  expect((await tell()).toSorted()).toEqual([
+    ...['acme-1', 'acme-2', 'acme-3', 'acme-4'].map((id) => `closed unreachable ${id}`),
+    'opened unreachable/acme of 6',
+  ]);
+  await takeCase(pool, { locationId: 'acme-3' }, 'Anna');
+  expect(await tell()).toEqual(['updated unreachable/acme of 6 Anna']);
+  const { rows } = await pool.query<{ row: AttentionRow }>(
+    `SELECT ${ATTENTION_ROW} AS row FROM attention_items k WHERE item_key = 'unreachable/acme'`,
+  );
+  expect(attentionEvent(rows[0]?.row as AttentionRow, undefined)).toMatchObject({
+    locationId: null,
+    integration: 'acme',
+    sentence: 'The POS systems of 6 locations with acme do not answer. Call the vendor.',
+  });
+});
+
 it('a test order is nobody’s', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed');
