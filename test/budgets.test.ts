@@ -51,7 +51,7 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 50_000 },
   { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 13_460 },
-  { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 58 },
+  { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 59 },
   { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
 ];
 

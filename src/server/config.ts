@@ -65,6 +65,10 @@ export const VARIABLES = {
     'a URL that gets these events instead of the topic, signed with `NOTIFY_WEBHOOK_SECRET`',
     'https://pager.example.com/expediter',
   ],
+  ATTENTION_REMIND_MINUTES: [
+    integer(1, 1440).default(15),
+    'minutes after which a need that nobody takes is told again',
+  ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
     text().optional(),

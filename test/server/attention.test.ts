@@ -25,7 +25,12 @@ beforeAll(async () => {
   pos = await startPos();
   system = await startSystem({
     processes: 2,
-    env: { OPERATOR_TOKEN, ATTENTION_WEBHOOK_URL: pager.url, NOTIFY_WEBHOOK_SECRET: SECRET },
+    env: {
+      OPERATOR_TOKEN,
+      ATTENTION_WEBHOOK_URL: pager.url,
+      NOTIFY_WEBHOOK_SECRET: SECRET,
+      ATTENTION_REMIND_MINUTES: '5',
+    },
   });
   operator = await askOperator(system.urls[0] ?? '');
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
@@ -51,12 +56,17 @@ it('a pager gets a need with its page, the same again if it did not take it, who
     },
   });
   expect(got[1]).toEqual(got[0]);
-  await operator.send('PUT', `/orders/${serviceOrderId}/case`, { to: 'Anna' });
+  await system.query(`UPDATE attention_items SET opened_at = opened_at - interval '6 min'`);
   await until(() => got.length === 3);
-  expect(got[2]).toMatchObject({ type: 'expediter.attention.updated.v1', data: { holder: 'Anna' } });
+  expect(got[2]).toMatchObject({
+    data: { reminders: 1, sentence: expect.stringMatching(/^Nobody has taken it yet: 1/) },
+  });
+  await operator.send('PUT', `/orders/${serviceOrderId}/case`, { to: 'Anna' });
+  await until(() => got.length === 4);
+  expect(got[3]).toMatchObject({ type: 'expediter.attention.updated.v1', data: { holder: 'Anna' } });
   pos.behave = undefined;
   await operator.post(`/orders/${serviceOrderId}/retry`);
-  await until(() => got.length === 4);
-  expect(got[3]).toMatchObject({ type: 'expediter.attention.closed.v1', data: { closedAt: expect.any(String) } });
+  await until(() => got.length === 5);
+  expect(got[4]).toMatchObject({ type: 'expediter.attention.closed.v1', data: { closedAt: expect.any(String) } });
   expect(JSON.stringify(got)).not.toContain('Ada');
 });

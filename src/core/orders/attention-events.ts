@@ -13,8 +13,8 @@ import {
   type SampledAttention,
 } from './sample-attention.ts';
 
-/** Minutes after which a need that nobody has taken is told again, and at most how often. */
-const REMIND = { everyMin: 15, most: 8 };
+/** How often a need that nobody has taken is told again at most. */
+const REMINDERS = 8;
 /** A need whose count changed is told again after this time at the earliest. */
 const UPDATE_MIN = 15;
 const NEEDS_READ = 2_000;
@@ -62,16 +62,17 @@ const FIND = `
 /**
  * Compares what needs a person with what was told, and records what opened, changed and closed. One process at a time
  * does this. A need that closes before it was told is not told.
+ * @param remindMin minutes after which a need that nobody has taken is told again
  * @returns whether there is something to publish
  */
-export async function recordAttention(pool: Pool): Promise<boolean> {
+export async function recordAttention(pool: Pool, remindMin: number): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_ATTENTION))) return false;
     const sample = await sampleAttention(client);
     const { rows } = await client.query<{ need: Need; now: Date }>(FIND);
     const needs = [...rows.map((row) => row.need), ...needsIn(sample)];
     const items = itemsOf(needs, sample.cases, rows[0]?.now.getTime() ?? Date.now());
-    const { rowCount } = await client.query(RECORD, [JSON.stringify(items), fullKinds(needs)]);
+    const { rowCount } = await client.query(RECORD, [JSON.stringify(items), fullKinds(needs), remindMin]);
     return rowCount !== 0;
   });
 }
@@ -150,8 +151,8 @@ export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases']
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
   OR a.about <> i.about AND a.told_at < now() - interval '${UPDATE_MIN} min'`;
-const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMIND.most}
-  AND coalesce(a.reminded_at, a.opened_at) < now() - interval '${REMIND.everyMin} min'`;
+const REMINDED = `a.about ->> 'holder' IS NULL AND a.reminders < ${REMINDERS}
+  AND coalesce(a.reminded_at, a.opened_at) < now() - make_interval(mins => $3)`;
 
 /** The new, changed and ended needs, from a JSON array of items. */
 const RECORD = `

@@ -42,8 +42,8 @@ const later = (minutes: number): Promise<unknown> =>
   );
 
 /** Records what needs a person, and publishes it. @returns the events */
-async function tell(): Promise<string[]> {
-  await recordAttention(pool);
+async function tell(remindMin = 15): Promise<string[]> {
+  await recordAttention(pool, remindMin);
   const told: AttentionRow[] = [];
   const publisher = publishing(async (row) => void told.push(row));
   publisher.start();
@@ -116,6 +116,15 @@ it('what nobody takes is told again every quarter of an hour, at most eight time
   expect(await tell()).toEqual([]);
 });
 
+it('what nobody takes is told again after as many minutes as is configured', async () => {
+  await seed('order-1', 'in_doubt');
+  await tell(40);
+  await later(39);
+  expect(await tell(40)).toEqual([]);
+  await later(2);
+  expect(await tell(40)).toEqual(['updated in_doubt order-1 reminder 1']);
+});
+
 it('what is snoozed, or settled by closing its case, is told as closed; a doubt is not', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed', { location: 'club-2' });
@@ -186,7 +195,7 @@ it('what is left of a list that is full is not told as over', async () => {
     `INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at, signalled_at)
      SELECT 'newer-' || n, 'club-2', 'in_doubt', now(), 'infinity', now() + n * interval '1 s' FROM generate_series(1, 2000) AS n`,
   );
-  await recordAttention(pool);
+  await recordAttention(pool, 15);
   const { rows } = await pool.query(
     `SELECT FROM attention_items WHERE item_key = 'in_doubt order-1' AND closed_at IS NULL`,
   );
@@ -195,19 +204,19 @@ it('what is left of a list that is full is not told as over', async () => {
 
 it('what ends before it is told is not told', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool);
+  await recordAttention(pool, 15);
   await end('order-1');
   expect(await tell()).toEqual([]);
 });
 
 it('an event that cannot be told is retried, and a newer state replaces it', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool);
+  await recordAttention(pool, 15);
   const told: string[] = [];
   const publisher = publishing(async ({ event, holder }) => {
     if (told.push(`${event} ${holder}`) === 1) {
       await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
-      await recordAttention(pool);
+      await recordAttention(pool, 15);
       throw new Error('down');
     }
   });
@@ -221,7 +230,7 @@ it('an event that cannot be told is retried, and a newer state replaces it', asy
 
 it('an event is a sentence with its page, and has no member data', async () => {
   await seed('order 1', 'in_doubt');
-  await recordAttention(pool);
+  await recordAttention(pool, 15);
   const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);
   const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com');
   expect(AttentionEvent.strict().parse(event)).toEqual({
