@@ -10,8 +10,8 @@ const LATE = `now() - interval '${LATE_MIN} min'`;
 /** A contact is not told of a failure that is older than its minutes and this many more. */
 const FAILED_MIN = 10;
 const LONGEST_MIN = 120 + FAILED_MIN;
-/** The newest troubles that are read in a round. */
-const TROUBLES_READ = 5_000;
+/** Troubles that are read at a time. */
+const PAGE = 5_000;
 /** A contact gets at most one message in this time, so that many orders that fail together are told together. */
 const GATHER_S = 60;
 
@@ -85,19 +85,22 @@ export const FIND = `
     WHERE service_order_id = t.service_order_id AND reason = t.reason AND since = t.since
   ) AS n
   WHERE n.answers = 0
-  ORDER BY t.since DESC LIMIT ${TROUBLES_READ}`;
+  ORDER BY t.since, t.service_order_id, t.reason LIMIT $1 OFFSET $2`;
 
 /**
  * Finds the contacts that are to be told about an order now, and puts what waits for one contact into one message. One
  * process at a time does this.
  * @returns the number of new messages
  */
-export async function findNotices(pool: Pool, gatherS = GATHER_S): Promise<number> {
+export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_FIND_NOTICES))) return 0;
-    const { rows } = await client.query<Trouble>(FIND);
-    const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
-    if (due.length > 0) await store(client, due);
+    for (let read = 0, isLast = false; !isLast; read += page) {
+      const { rows } = await client.query<Trouble>(FIND, [page, read]);
+      const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
+      if (due.length > 0) await store(client, due);
+      isLast = rows.length < page;
+    }
     await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
     await client.query(GIVE_UP_UNSENT);
     const { rows: made } = await client.query<{ count: number }>(GATHER, [gatherS]);

@@ -28,8 +28,8 @@ const seed = async (reason: NoticeReason, minutes?: number, id = `${locationId}-
   return id;
 };
 /** What the location's contacts are told: the reasons, sorted. */
-const found = async (): Promise<unknown[]> => {
-  await findNotices(stage.pool, 0);
+const found = async (page?: number): Promise<unknown[]> => {
+  await findNotices(stage.pool, 0, page);
   const rows = await stage.query(
     `SELECT n.reason, n.contact ->> 'name' AS name FROM notices n JOIN notice_messages USING (message_id)
      WHERE n.location_id = $1 ORDER BY n.reason, name`,
@@ -79,6 +79,12 @@ describe('a contact is told', () => {
     expect(await found()).toEqual([]);
     await change(id, 'doubt_since = NULL');
     expect(await found()).toEqual(['in_doubt Owner']);
+  });
+
+  it('at each of its steps, however many troubles there are', async () => {
+    for (const [nth, minutes] of [11, 12, 13].entries()) await seed('late', minutes, `${locationId}-${nth}`);
+    await setContacts(stage, locationId, [OWNER]);
+    expect(await found(2)).toEqual(['late Owner', 'late Owner', 'late Owner']);
   });
 
   it('in one message about what waits for it, and in the next message a minute later', async () => {
@@ -219,7 +225,7 @@ it('looking for troubles reads no order that was sent or that failed long ago', 
   await stage.query('ANALYZE placements, orders, notices');
   await seed('failed', 1);
   await seed('late');
-  const { whole, reads } = await readPlans(stage.pool, (recording) => recording.query(FIND));
+  const { whole, reads } = await readPlans(stage.pool, (recording) => recording.query(FIND, [5_000, 0]));
   expect(whole.filter((table) => table === 'placements' || table === 'orders')).toEqual([]);
   expect(reads).toBeLessThan(1_000);
 });
