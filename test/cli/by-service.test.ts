@@ -63,15 +63,7 @@ describe.each<[name: string, args: () => string[], input?: string]>([
 });
 
 it('changes what it says, as the holder of the token', async () => {
-  const { code, out } = await runCli(byService(), [
-    'token',
-    'issue',
-    '--location',
-    'club-2',
-    '--label',
-    'till',
-    '--json',
-  ]);
+  const { code, out } = await runCli(byService(), 'token issue --location club-2 --label till --json'.split(' '));
   expect(code).toBe(0);
   const { tokenId, url: webhook } = JSON.parse(out) as Record<string, string>;
   expect(webhook).toMatch(/^http:\/\/127\.0\.0\.1:9\/webhook\/standard\/club-2\?token=exw_/);

@@ -425,17 +425,8 @@ describe('a start', () => {
       LOG_LEVEL: 'loud',
     });
     expect(await main.exited).toBe(1);
-    for (const name of [
-      'DATABASE_URL',
-      'PORT',
-      'SETTINGS_KEY',
-      'ORDER_API_URL',
-      'GOOGLE_CLOUD_PROJECT',
-      'LOG_LEVEL',
-      'PUSH_AUTH',
-    ]) {
-      expect(main.output()).toMatch(new RegExp(`^  ${name}: .*Example: `, 'm'));
-    }
+    const wrong = 'DATABASE_URL PORT SETTINGS_KEY ORDER_API_URL GOOGLE_CLOUD_PROJECT LOG_LEVEL PUSH_AUTH'.split(' ');
+    for (const name of wrong) expect(main.output()).toMatch(new RegExp(`^  ${name}: .*Example: `, 'm'));
     expect(main.output()).not.toContain('hunter2');
   });
 

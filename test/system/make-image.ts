@@ -60,16 +60,7 @@ export async function makeImage(): Promise<Image> {
 
   const pinned = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync(`${PROJECT}/Dockerfile`, 'utf8'))?.[1] ?? '';
   const base = process.env['IMAGE_BASE'] ?? pinned;
-  const about = [
-    '--format',
-    'docker',
-    '--isolation',
-    'chroot',
-    '--network',
-    'host',
-    '--build-arg',
-    `NODE_IMAGE=${base}`,
-  ];
+  const about = [...'--format docker --isolation chroot --network host --build-arg'.split(' '), `NODE_IMAGE=${base}`];
   await engine('bud', ...about, '--tag', TAG, PROJECT);
   const [container, ofBase] = [await engine('from', '--pull-never', TAG), await engine('from', '--pull-never', base)];
   const [root, rootOfBase] = [await engine('mount', container), await engine('mount', ofBase)];
