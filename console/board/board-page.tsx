@@ -1,10 +1,13 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { ask } from '../api.ts';
 import { Badge } from '../parts/badge.tsx';
 import { now } from '../parts/clock.ts';
 import { Page } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useNarrow } from '../parts/use-narrow.ts';
 import { useFilters } from '../parts/use-filters.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { ListedLocations } from '../wire.ts';
 import './board.css';
 import { columnInNeed } from './column-in-need.ts';
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from './column-of.ts';
@@ -29,6 +32,8 @@ export function BoardPage() {
   const isWall = wall === 'true';
   const isNarrow = useNarrow();
   const opened = useOpened();
+  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
+  const known = value?.locations ?? [];
   const shown = COLUMNS.find((each) => each === column) ?? opened;
   useEffect(() => followBoard(filter.group), [filter.group]);
   useLayoutEffect(() => {
@@ -49,16 +54,16 @@ export function BoardPage() {
                     .filter(Boolean)
                     .join(', ') || 'Filter'}
                 </summary>
-                <Filters filter={filter} change={change} />
+                <Filters filter={filter} known={known} change={change} />
               </details>
             ) : (
-              <Filters filter={filter} change={change} />
+              <Filters filter={filter} known={known} change={change} />
             )}
             <Standing />
           </>
         }
       >
-        <Needs filter={filter}>
+        <Needs filter={filter} known={known}>
           <Alerts />
           <button type="button" class="quiet" onClick={() => change({ wall: isWall ? '' : 'true' })}>
             {isWall ? 'Menu' : 'Wall display'}

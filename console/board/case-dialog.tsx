@@ -1,7 +1,7 @@
-import { useEffect, useId, useRef } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { may } from '../may.ts';
 import { CaseAndNotes } from '../parts/case.tsx';
+import { closeDialog, Dialog } from '../parts/dialog.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { ShownLocation, ShownOrder } from '../wire.ts';
@@ -9,17 +9,13 @@ import type { Subject } from './needs-of.ts';
 
 /** The case of an order or a location, without leaving the board. */
 export function CaseDialog({ subject, name, onClose }: { subject: Subject; name: string; onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
-  useEffect(() => dialog.current?.showModal(), []);
   const path = `/${subject.kind}s/${encodeURIComponent(subject.id)}`;
   const loaded = useLoaded(
     (signal) => ask<Pick<ShownOrder & ShownLocation, 'case' | 'snoozedUntil' | 'notes'>>('GET', path, { signal }),
     [path],
   );
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{name}</h2>
+    <Dialog title={name} onClose={onClose}>
       <Loading loaded={loaded}>
         {({ case: taken, snoozedUntil, notes }) => (
           <CaseAndNotes
@@ -33,10 +29,10 @@ export function CaseDialog({ subject, name, onClose }: { subject: Subject; name:
         )}
       </Loading>
       <div class="buttons">
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button type="button" onClick={closeDialog}>
           Back to the board
         </button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }

@@ -1,9 +1,7 @@
 import { useId } from 'preact/hooks';
 import { Choice } from '../parts/choice.tsx';
-import { ask } from '../api.ts';
 import { GroupChoice } from '../parts/group-choice.tsx';
-import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedLocations } from '../wire.ts';
+import type { ListedLocation } from '../wire.ts';
 import type { Filter } from './create-board.ts';
 import { board, follow } from './live-board.ts';
 
@@ -12,24 +10,20 @@ export type BoardFilter = Filter & { group: string };
 
 export function Filters({
   filter,
+  known,
   change,
 }: {
   filter: BoardFilter;
+  known: readonly ListedLocation[];
   change: (some: Partial<BoardFilter>, how?: 'typed') => void;
 }) {
-  const known = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
   follow('places');
   const { locations, integrations } = board.places();
   const id = useId();
   const isSet = filter.group !== '' || filter.location !== '' || filter.integration !== '' || filter.text !== '';
   return (
     <search class="filters board-filters">
-      <GroupChoice
-        page={id}
-        value={filter.group}
-        locations={known.value?.locations ?? []}
-        onChoose={(group) => change({ group })}
-      />
+      <GroupChoice page={id} value={filter.group} locations={known} onChoose={(group) => change({ group })} />
       <Choice
         id={`${id}-location`}
         label="Location"

@@ -44,6 +44,8 @@ export type NeedGroup = {
   isWide?: true;
   /** True if it cannot be snoozed: only an answer ends it. */
   isUrgent?: true;
+  /** True if the first step is a call to the restaurant. */
+  isCall?: true;
   needs: Need[];
   /** Needs that somebody has snoozed, or whose case was closed. */
   hidden: Need[];
@@ -90,6 +92,7 @@ export function needsOf(
     ofUnnotified(attention?.unnotified ?? null),
     {
       title: 'In doubt',
+      isCall: true,
       tone: 'bad',
       isUrgent: true,
       hint: 'Check whether the ticket is at the POS.',
@@ -98,6 +101,7 @@ export function needsOf(
     },
     {
       title: 'Cancel by phone',
+      isCall: true,
       tone: 'bad',
       isUrgent: true,
       hint: 'Call the restaurant, then enter its answer.',
@@ -106,6 +110,7 @@ export function needsOf(
     },
     {
       title: 'Conflicts',
+      isCall: true,
       tone: 'bad',
       hint: 'The POS contradicts what the member was told.',
       needs: conflicts.map(ofConflict),
@@ -122,6 +127,7 @@ export function needsOf(
     },
     {
       title: 'Changed after it was sent',
+      isCall: true,
       tone: 'bad',
       hint: 'The ticket is unchanged. Tell the restaurant.',
       needs: changed.map(ofChange),
@@ -144,6 +150,7 @@ export function needsOf(
     },
     {
       title: 'POS systems that do not answer',
+      isCall: true,
       tone: 'bad',
       hint: 'Call the restaurant, or the vendor if there are many.',
       needs: unreachable.map((each) => ({
@@ -158,6 +165,7 @@ export function needsOf(
     },
     {
       title: 'Silent locations',
+      isCall: true,
       tone: 'warn',
       hint: 'Tickets were sent, but the POS has sent nothing since.',
       needs: silent.map((each) => ({
@@ -172,6 +180,7 @@ export function needsOf(
     },
     {
       title: 'Restaurants not notified',
+      isCall: true,
       tone: 'warn',
       hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
       needs: (unreachedContacts ?? []).map((each) => ({

@@ -7,6 +7,7 @@ import { Badge } from '../parts/badge.tsx';
 import { tenSeconds } from '../parts/clock.ts';
 import { OrderName } from '../parts/order-name.tsx';
 import { Ago } from '../parts/time.tsx';
+import type { ListedLocation } from '../wire.ts';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
 import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
@@ -17,8 +18,16 @@ const MANY = 100;
 /** Interval of announcements, so that simultaneous needs are announced together. */
 const ANNOUNCE_EVERY_MS = 2_000;
 
-/** @param children buttons next to the title */
-export function Needs({ filter, children }: { filter: Filter; children: ComponentChildren }) {
+/** @param about.known all locations @param about.children buttons next to the title */
+export function Needs({
+  filter,
+  known,
+  children,
+}: {
+  filter: Filter;
+  known: readonly ListedLocation[];
+  children: ComponentChildren;
+}) {
   follow('in_doubt', 'held', 'failed', 'left_out', 'counts');
   const titleId = useId();
   const [opened, setOpened] = useState<Need>();
@@ -29,7 +38,7 @@ export function Needs({ filter, children }: { filter: Filter; children: Componen
   const showGroups = (isWide: boolean) =>
     groups
       .filter((group) => (group.isWide ?? false) === isWide)
-      .map((group) => <Group key={group.title} group={group} onOpen={setOpened} />);
+      .map((group) => <Group key={group.title} group={group} known={known} onOpen={setOpened} />);
 
   return (
     <section class="needs" aria-labelledby={titleId}>
@@ -68,9 +77,12 @@ function Calm({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function Group({ group, onOpen }: { group: NeedGroup; onOpen: (need: Need) => void }) {
+type Shared = { known: readonly ListedLocation[]; onOpen: (need: Need) => void };
+
+function Group({ group, known, onOpen }: Shared & { group: NeedGroup }) {
   const { title, tone, hint, isWide, needs, hidden, count } = group;
   const titleId = useId();
+  const shared = { labelledBy: titleId, known: group.isCall ? known : [], onOpen };
   const [isAll, setAll] = useState(false);
   const [areHiddenShown, setHiddenShown] = useState(false);
   return (
@@ -79,7 +91,7 @@ function Group({ group, onOpen }: { group: NeedGroup; onOpen: (need: Need) => vo
         {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
       </h3>
       {needs.length > 0 && <p class="needs-hint">{hint}</p>}
-      <List needs={needs.slice(0, isAll ? MANY : FEW)} onOpen={onOpen} labelledBy={titleId} />
+      <List needs={needs.slice(0, isAll ? MANY : FEW)} {...shared} />
       <p class="needs-more">
         {needs.length > FEW && (
           <button type="button" class="quiet" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
@@ -100,12 +112,14 @@ function Group({ group, onOpen }: { group: NeedGroup; onOpen: (need: Need) => vo
           </button>
         )}
       </p>
-      {areHiddenShown && <List needs={hidden.slice(0, MANY)} onOpen={onOpen} labelledBy={titleId} />}
+      {areHiddenShown && <List needs={hidden.slice(0, MANY)} {...shared} />}
     </section>
   );
 }
 
-function List({ needs, onOpen, labelledBy }: { needs: Need[]; onOpen: (need: Need) => void; labelledBy: string }) {
+function List({ needs, known, onOpen, labelledBy }: Shared & { needs: Need[]; labelledBy: string }) {
+  const phoneOf = ({ subject }: Need): string | null | undefined =>
+    known.find(({ locationId }) => locationId === subject?.locationId)?.phone;
   if (needs.length === 0) return null;
   return (
     <ul aria-labelledby={labelledBy}>
@@ -125,6 +139,11 @@ function List({ needs, onOpen, labelledBy }: { needs: Need[]; onOpen: (need: Nee
               ))}
             </span>
           </a>
+          {phoneOf(need) && (
+            <a class="need-call" href={`tel:${phoneOf(need)}`}>
+              Call {phoneOf(need)}
+            </a>
+          )}
           {need.subject !== undefined && (
             <button
               type="button"

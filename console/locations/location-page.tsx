@@ -101,8 +101,8 @@ function Shown({
       <div class="locations-beside">
         {isNew && <Connection location={location} onDone={loaded.again} />}
         <div>
-          <Now location={location} onDone={loaded.again} />
           {!isNew && <Reach location={location} />}
+          <Now location={location} onDone={loaded.again} />
         </div>
         {!isNew && (
           <CaseAndNotes

@@ -1,8 +1,6 @@
-import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { Confirm } from '../parts/confirm.tsx';
 import type { ConcludeCancel, ShownOrder } from '../wire.ts';
-import { Answer } from './resolve-dialog.tsx';
 import { cancelMeans } from './how-cancel-stands.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 
@@ -20,39 +18,27 @@ export function CancelDialog({ story, onDone, onClose }: About) {
   );
 }
 
-/** Records the answer that the restaurant gave by phone. */
-export function ConcludeDialog({ story, onDone, onClose }: About) {
-  const [isCancelled, setCancelled] = useState<boolean>();
+/** Records the answer that the restaurant gave by phone, after its consequence. */
+export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & { isCancelled: boolean }) {
   const conclude = async (): Promise<void> => {
-    const body: ConcludeCancel = { cancelled: isCancelled === true };
+    const body: ConcludeCancel = { cancelled: isCancelled };
     const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel/conclude`;
     await ask('POST', path, { body }).catch(throwWithHelp);
     onDone(isCancelled ? 'The order is cancelled.' : 'The order continues.');
   };
   return (
     <Confirm
-      title="What did the restaurant say?"
-      action={isCancelled === undefined ? 'Choose one' : isCancelled ? 'It is cancelled' : 'It continues'}
-      isDangerous={isCancelled === true}
-      isReady={isCancelled !== undefined}
+      title={`The restaurant ${isCancelled ? 'cancelled' : 'did not cancel'} ${story.order?.callOutCode ?? 'the order'}?`}
+      action={isCancelled ? 'It is cancelled' : 'It continues'}
+      isDangerous={isCancelled}
       onConfirm={conclude}
       onClose={onClose}
     >
-      <fieldset class="orders-answers">
-        <legend class="unseen">Its answer</legend>
-        <Answer
-          name="It cancelled the order"
-          means="The member is notified that the order is cancelled. If this is wrong, the kitchen cooks it and nobody collects it."
-          isChosen={isCancelled === true}
-          onChoose={() => setCancelled(true)}
-        />
-        <Answer
-          name="It did not cancel the order"
-          means="The order continues. The member is notified that it could not be cancelled."
-          isChosen={isCancelled === false}
-          onChoose={() => setCancelled(false)}
-        />
-      </fieldset>
+      <p>
+        {isCancelled
+          ? 'The member is notified that the order is cancelled. If this is wrong, the kitchen cooks it and nobody collects it.'
+          : 'The order continues. The member is notified that it could not be cancelled.'}
+      </p>
     </Confirm>
   );
 }

@@ -201,10 +201,10 @@ function changeSettings({ locationId, integration }: About): Step[] {
   return [
     { say: 'See what each setting means:', run: schema },
     {
-      say: 'Change them on the page of the location, or write those that change to a file settings.json. The others stay.',
+      say: 'Change them here, or on the page of the location.',
       link: { name: `Settings of ${locationId}`, href: pageOf.location(locationId) },
-      run: changeSettings,
     },
+    { say: 'Or write those that change to a file settings.json. The others stay:', run: changeSettings },
   ];
 }
 

@@ -8,12 +8,9 @@ import type { CanonicalOrder, ShownOrder } from '../wire.ts';
 
 type Changes = NonNullable<ShownOrder['changesInFull']>[number]['changes'];
 
-/**
- * Member data: the member, the notes, reasons written by the POS, and later changes at the platform. The audit records
- * who reads it.
- */
-export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
-  const loaded = useLoaded(
+/** Reads member data: the member, the notes, reasons written by the POS. The audit records who reads it. */
+function useContents(serviceOrderId: string) {
+  return useLoaded(
     (signal) =>
       ask<ShownOrder>('GET', `/orders/${encodeURIComponent(serviceOrderId)}?contents=true`, { signal }).then(
         ({ contents, changesInFull, history, order }) => ({
@@ -25,6 +22,32 @@ export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
       ),
     [serviceOrderId],
   );
+}
+
+/** The reasons that the POS wrote. They may have member data. */
+export function PosWords({ serviceOrderId }: { serviceOrderId: string }) {
+  return (
+    <Loading loaded={useContents(serviceOrderId)}>
+      {({ reasons }) => <Reasons reasons={reasons.length > 0 ? reasons : ['It gave no reason.']} />}
+    </Loading>
+  );
+}
+
+function Reasons({ reasons }: { reasons: readonly string[] }) {
+  return (
+    <>
+      {[...new Set(reasons)].map((reason) => (
+        <p key={reason} class="orders-note">
+          {reason}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** The order as it was fetched, and later changes at the platform. */
+export function OrderContents({ serviceOrderId }: { serviceOrderId: string }) {
+  const loaded = useContents(serviceOrderId);
   return (
     <Loading loaded={loaded}>
       {({ order, changes, reasons, trackingUrl }) =>
@@ -60,11 +83,7 @@ function Contents({ order, changes, reasons, trackingUrl }: Shown) {
         </p>
       ))}
       {reasons.length > 0 && <h3>Reasons</h3>}
-      {[...new Set(reasons)].map((reason) => (
-        <p key={reason} class="orders-note">
-          {reason}
-        </p>
-      ))}
+      <Reasons reasons={reasons} />
       {changes.length > 0 && <h3>Changed at the platform</h3>}
       {changes.map(({ path, was, is }) => (
         <p key={path} class="orders-note">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { ask } from '../api.ts';
+import { ask, query } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
@@ -10,26 +10,34 @@ import { duration } from '../parts/duration.ts';
 import { Time } from '../parts/time.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { WithRole } from '../parts/with-role.tsx';
-import type { Retried, ShownOrder } from '../wire.ts';
+import { Reveal } from '../parts/reveal.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { FixSettings } from '../set-up/configuration.tsx';
+import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
 import { CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
 import { locationOf } from './location-of.ts';
-import { ResolveDialog } from './resolve-dialog.tsx';
+import { PosWords } from './order-contents.tsx';
+import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
 import { Telephone } from './telephone.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
 
+type Asking = 'retry' | 'cancel' | 'there' | 'not there' | 'cancelled' | 'continues';
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
 /** What is wrong with the order at its POS, and what an operator can do. */
 export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: () => void }) {
-  const [asking, setAsking] = useState<'retry' | 'resolve' | 'cancel' | 'conclude'>();
+  const [asking, setAsking] = useState<Asking>();
   const section = useRef<HTMLElement>(null);
   const standing = whatToDo(story);
+  const { placement } = story;
+  const isHeld = placement.state === 'held' && standing?.isPaused === undefined;
   const cancel = howCancelStands(story);
   const conflicts = conflictsOf(story);
   const at = locationOf(story);
-  const needsCall = conflicts > 0 || [standing, cancel].some((each) => each?.tone === 'bad' || each?.tone === 'warn');
+  const telephone = at !== null && <Telephone locationId={at} />;
+  const [isStandingBad, isCancelBad] = [standing, cancel].map((each) => each?.tone === 'bad' || each?.tone === 'warn');
 
   const isDone = useRef(false);
   const done = (message: string): void => {
@@ -46,7 +54,30 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   return (
     <section class="orders-standing" ref={section} tabIndex={-1} aria-label="Current state">
       {standing !== undefined && (
-        <Banner standing={standing}>
+        <Banner
+          standing={standing}
+          more={
+            <>
+              {standing.canResolve && <WhereToLook story={story} />}
+              {isHeld && at !== null && (
+                <>
+                  <Others at={at} since={placement.signalledAt} />
+                  <FixSettings
+                    locationId={at}
+                    said={JSON.stringify([placement.problem, placement.cause])}
+                    onSaved={onDone}
+                  />
+                </>
+              )}
+              {placement.cause?.code === 'pos_rejected_order' && (
+                <Reveal what="what the POS said" at={at}>
+                  {() => <PosWords serviceOrderId={story.serviceOrderId} />}
+                </Reveal>
+              )}
+              {isStandingBad && telephone}
+            </>
+          }
+        >
           {standing.canRetry && (
             <WithRole needs="operator" at={at} to="To retry it">
               <button type="button" onClick={() => setAsking('retry')}>
@@ -56,8 +87,12 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           )}
           {standing.canResolve && (
             <WithRole needs="operator" at={at} to="To say what you saw">
-              <button type="button" class="primary" onClick={() => setAsking('resolve')}>
-                Say what you saw
+              <span>Say what you saw:</span>
+              <button type="button" class="primary" onClick={() => setAsking('there')}>
+                It is there …
+              </button>
+              <button type="button" onClick={() => setAsking('not there')}>
+                It is not there …
               </button>
             </WithRole>
           )}
@@ -69,14 +104,17 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         </Banner>
       )}
       {cancel !== undefined && (
-        <Banner standing={cancel}>
+        <Banner standing={cancel} more={!isStandingBad && isCancelBad && telephone}>
           {cancel.canCancel && (
             <CancelButton name="Cancel at the POS again" at={at} onPress={() => setAsking('cancel')} />
           )}
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
-              <button type="button" class="primary" onClick={() => setAsking('conclude')}>
-                Enter the answer
+              <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
+                It cancelled the order …
+              </button>
+              <button type="button" onClick={() => setAsking('continues')}>
+                It did not cancel it …
               </button>
             </WithRole>
           )}
@@ -89,9 +127,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             See {conflicts === 1 ? 'the line' : `the ${conflicts} lines`} marked “conflict” below. Check the order at
             the POS, then close the case.
           </p>
+          {!isStandingBad && !isCancelBad && telephone}
         </div>
       )}
-      {needsCall && at !== null && <Telephone locationId={at} />}
       {canBeCancelled(story) && (
         <div class="buttons">
           <CancelButton
@@ -102,30 +140,53 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
         </div>
       )}
       {asking === 'cancel' && <CancelDialog story={story} onDone={done} onClose={close} />}
-      {asking === 'conclude' && <ConcludeDialog story={story} onDone={done} onClose={close} />}
+      {(asking === 'cancelled' || asking === 'continues') && (
+        <ConcludeDialog story={story} isCancelled={asking === 'cancelled'} onDone={done} onClose={close} />
+      )}
       {asking === 'retry' && <RetryDialog story={story} onDone={done} onClose={close} />}
-      {asking === 'resolve' && <ResolveDialog story={story} onDone={done} onClose={close} />}
+      {(asking === 'there' || asking === 'not there') && (
+        <ResolveDialog story={story} isThere={asking === 'there'} onDone={done} onClose={close} />
+      )}
     </section>
   );
 }
 
-function Banner({ standing, children }: { standing: Banner; children: ComponentChildren }) {
+/** @param about.more below the reason @param about.children buttons */
+function Banner({
+  standing,
+  more,
+  children,
+}: {
+  standing: Banner;
+  more: ComponentChildren;
+  children: ComponentChildren;
+}) {
   const { tone, sentence, problem, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && <p>{problem}</p>}
-        {toDo.map(({ say, link }) => (
-          <div key={say}>
-            {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
-          </div>
-        ))}
+        {toDo.map(
+          ({ say, link }) =>
+            // A step that ends so is only a command.
+            !say.endsWith(':') && (
+              <div key={say}>
+                {say} {link !== undefined && <a href={link.href}>{link.name}</a>}
+              </div>
+            ),
+        )}
         {toDo.some(({ run }) => run !== undefined) && (
           <details>
             <summary>By command line</summary>
             {toDo.map(
-              ({ say, run }) => run !== undefined && <Copyable key={say} text={run} label={`the command: ${say}`} />,
+              ({ say, run }) =>
+                run !== undefined && (
+                  <div key={say}>
+                    {say}
+                    <Copyable text={run} label={`the command: ${say}`} />
+                  </div>
+                ),
             )}
             <WhereToRun />
           </details>
@@ -134,6 +195,7 @@ function Banner({ standing, children }: { standing: Banner; children: ComponentC
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
         </p>
+        {more}
       </div>
       <div class="buttons">{children}</div>
     </div>
@@ -147,6 +209,23 @@ function CancelButton({ name, at, onPress }: { name: string; at: string | null; 
         {name}
       </button>
     </WithRole>
+  );
+}
+
+/** Whether the settings work for other orders. */
+function Others({ at, since }: { at: string; since: string }) {
+  const { value } = useLoaded(
+    (signal) => ask<ListedOrders>('GET', `/orders${query({ location: at, state: 'sent', limit: 1 })}`, { signal }),
+    [at],
+  );
+  if (value === undefined) return null;
+  const newest = value.orders[0]?.signalledAt;
+  return newest !== undefined && Date.parse(newest) > Date.parse(since) ? (
+    <p>Other orders of this location arrive.</p>
+  ) : (
+    <p>
+      No order of this location arrived since <Time at={since} />.
+    </p>
   );
 }
 

@@ -14,6 +14,7 @@ import { Pick } from '../parts/pick.tsx';
 import { OrderName } from '../parts/order-name.tsx';
 import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { FixSettings } from '../set-up/configuration.tsx';
 import type { ListedOrders } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import { ManyOrders } from './many-orders.tsx';
@@ -32,9 +33,34 @@ export function OrdersPage() {
     <Page title="Orders">
       <OrdersFilters filter={filter} change={change} />
       <Loading loaded={found}>
-        {(first) => <List first={first} filter={filter} isBusy={found.isLoading} again={found.again} />}
+        {(first) => (
+          <>
+            {filter.state === 'held' && filter.location !== undefined && (
+              <Held key={filter.location} at={filter.location} orders={first.orders} again={found.again} />
+            )}
+            <List first={first} filter={filter} isBusy={found.isLoading} again={found.again} />
+          </>
+        )}
       </Loading>
     </Page>
+  );
+}
+
+/** Why the orders of a location are held, and the settings that the reason names. */
+function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again: () => void }) {
+  const problems = [...new Set(orders.map(({ problem }) => problem))].filter((each) => each !== null);
+  // The reason stays until the reader leaves, so that the result of a change is seen.
+  const [said] = useState(JSON.stringify(orders.map(({ problem, cause }) => [problem, cause])));
+  return (
+    <div class="sheet">
+      {problems.map((problem) => (
+        <p key={problem}>
+          <b>{problem}</b>
+        </p>
+      ))}
+      <FixSettings locationId={at} said={said} onSaved={again} />
+      <a href={pageOf.location(at)}>{at}</a>
+    </div>
   );
 }
 

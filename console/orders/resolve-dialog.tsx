@@ -1,5 +1,4 @@
-import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Confirm } from '../parts/confirm.tsx';
@@ -8,17 +7,18 @@ import type { Resolve, Resolved, ShownOrder } from '../wire.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 import { answersMean } from './what-to-do.ts';
 
-/** Records whether the ticket of an order in doubt is at the POS. */
+/** Records whether the ticket of an order in doubt is at the POS, after the consequence of the answer. */
 export function ResolveDialog({
   story,
+  isThere,
   onDone,
   onClose,
 }: {
   story: ShownOrder;
+  isThere: boolean;
   onDone: (message: string) => void;
   onClose: () => void;
 }) {
-  const [isThere, setThere] = useState<boolean>();
   const [posId, setPosId] = useState('');
   const mean = answersMean(story, now.value);
 
@@ -34,53 +34,36 @@ export function ResolveDialog({
   };
   return (
     <Confirm
-      title={`Is ${story.order?.callOutCode ?? 'the order'} at the POS?`}
-      action={isThere === undefined ? 'Choose one' : isThere ? 'It is there' : 'It is not there'}
-      isDangerous={isThere === false}
-      isReady={isThere !== undefined}
+      title={`${story.order?.callOutCode ?? 'The order'} is ${isThere ? '' : 'not '}at the POS?`}
+      action={isThere ? 'It is there' : 'It is not there'}
+      isDangerous={!isThere}
       onConfirm={resolve}
       onClose={onClose}
     >
-      <WhereToLook story={story} />
-      <fieldset class="orders-answers">
-        <legend class="orders-say">Say what you saw</legend>
-        <Answer
-          name="The ticket is there"
-          means={mean.there}
-          isChosen={isThere === true}
-          onChoose={() => setThere(true)}
-        >
-          {isThere && (
-            <div class="orders-pos-id">
-              <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>
-              <input
-                id="orders-pos-id"
-                class="mono"
-                value={posId}
-                autocomplete="off"
-                spellcheck={false}
-                maxLength={255}
-                onInput={(event) => setPosId(event.currentTarget.value)}
-              />
-            </div>
-          )}
-        </Answer>
-        <Answer
-          name="The ticket is not there"
-          means={mean.notThere}
-          isChosen={isThere === false}
-          onChoose={() => setThere(false)}
-        />
-      </fieldset>
+      <p>{isThere ? mean.there : mean.notThere}</p>
+      {isThere && (
+        <div class="case-form">
+          <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>
+          <input
+            id="orders-pos-id"
+            class="mono"
+            value={posId}
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={255}
+            onInput={(event) => setPosId(event.currentTarget.value)}
+          />
+        </div>
+      )}
     </Confirm>
   );
 }
 
 /** The ticket to look for: its code, its POS, and when it may have been made. */
-function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
+export function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: ShownOrder }) {
   const sent = attempts.findLast(({ call }) => call === 'createOrder');
   return (
-    <p>
+    <p class="orders-advice">
       Look at the POS{order?.integration && ` (${order.integration})`} of <b>{order?.locationId}</b>
       {sent !== undefined && (
         <>
@@ -90,39 +73,5 @@ function WhereToLook({ story: { order, attempts, serviceOrderId } }: { story: Sh
       )}
       . The POS may show the id <code>{serviceOrderId}</code> too.
     </p>
-  );
-}
-
-/** An answer with its consequence. */
-export function Answer({
-  name,
-  means,
-  isChosen,
-  onChoose,
-  children,
-}: {
-  name: string;
-  means: string;
-  isChosen: boolean;
-  onChoose: () => void;
-  children?: ComponentChildren;
-}) {
-  const id = useId();
-  return (
-    <div class="orders-answer">
-      <input
-        id={id}
-        type="radio"
-        name="answer"
-        checked={isChosen}
-        aria-describedby={`${id}-means`}
-        onChange={onChoose}
-      />
-      <div>
-        <label htmlFor={id}>{name}</label>
-        <p id={`${id}-means`}>{means}</p>
-        {children}
-      </div>
-    </div>
   );
 }

@@ -47,6 +47,11 @@ export function CaseAndNotes({
     }
   };
 
+  const called = async (): Promise<void> => {
+    await act('Noted', 'POST', `${path}/notes`, { body: { text: 'I called the restaurant.' } });
+    await act('The alarm is hidden', 'POST', `${path}/snooze`, { body: { minutes: 30 } });
+  };
+
   return (
     <section class="sheet case" aria-labelledby="case">
       <h2 id="case">Case and notes</h2>
@@ -67,6 +72,11 @@ export function CaseAndNotes({
       </p>
       {mayAct && (
         <div class="buttons">
+          {path.startsWith('/locations/') && !isSnoozed && (
+            <button type="button" onClick={() => void called()}>
+              I called: hide it for 30 minutes
+            </button>
+          )}
           {!isMine && (
             <button type="button" onClick={() => void act('You have this one', 'PUT', `${path}/case`, { body: {} })}>
               {taken === null ? 'I have this one' : `Take over from ${taken.holder}`}

@@ -1,10 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { closeDialog, Dialog } from './dialog.tsx';
 
-/**
- * Explains an action and asks for confirmation. The browser's own dialog traps the focus, closes on Escape, and returns
- * the focus.
- */
+/** Explains an action and asks for confirmation. */
 export function Confirm({
   title,
   action,
@@ -24,21 +22,19 @@ export function Confirm({
   onClose: () => void;
   children: ComponentChildren;
 }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [answer, setAnswer] = useState<ComponentChildren>();
   const close = useRef<HTMLButtonElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
 
-  const confirm = async (event: Event): Promise<void> => {
+  const confirm = async (event: { preventDefault(): void; currentTarget: HTMLElement }): Promise<void> => {
     event.preventDefault();
+    const { currentTarget } = event;
     setBusy(true);
     setProblem(undefined);
     try {
       const given = await onConfirm();
-      if (given === undefined) dialog.current?.close();
+      if (given === undefined) closeDialog({ currentTarget });
       else setAnswer(given);
     } catch (error) {
       setProblem((error as Error).message);
@@ -52,15 +48,14 @@ export function Confirm({
   }, [answer]);
 
   return (
-    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <form onSubmit={(event) => void confirm(event)}>
-        <h2 id={titleId}>{title}</h2>
         {answer ?? children}
         <p class="problem" role="alert">
           {problem}
         </p>
         <div class="buttons">
-          <button ref={close} type="button" onClick={() => dialog.current?.close()}>
+          <button ref={close} type="button" onClick={closeDialog}>
             {answer === undefined ? 'Back' : 'Close'}
           </button>
           {answer === undefined && (
@@ -70,6 +65,6 @@ export function Confirm({
           )}
         </div>
       </form>
-    </dialog>
+    </Dialog>
   );
 }

@@ -2,6 +2,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hook
 import { ask, query } from '../api.ts';
 import { may } from '../may.ts';
 import { Badge } from '../parts/badge.tsx';
+import { closeDialog, Dialog } from '../parts/dialog.tsx';
 import { OrderName } from '../parts/order-name.tsx';
 import { pageOf } from '../parts/page-of.ts';
 import { ShortId } from '../parts/short-id.tsx';
@@ -15,7 +16,6 @@ const PAUSE_MS = 200;
 
 /** Finds orders, locations and webhooks. With the role `member-data`, also the orders of a member. */
 export function SearchDialog({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
   const results = useRef<HTMLDivElement>(null);
   const id = useId();
   const [text, setText] = useState('');
@@ -24,11 +24,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
   const [searched, setSearched] = useState('');
   const field = useRef<HTMLInputElement>(null);
   const { found, problem } = useFound(ofMember ? searched : text.trim(), ofMember);
-  // A layout effect runs before the next key, so that no letter is lost.
-  useLayoutEffect(() => {
-    dialog.current?.showModal();
-    field.current?.focus();
-  }, []);
+  useLayoutEffect(() => field.current?.focus(), []);
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const links = [...(results.current?.querySelectorAll('a') ?? [])];
@@ -58,8 +54,7 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
     setOfMember(member);
   };
   return (
-    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
-    <dialog ref={dialog} class="search" aria-label="Search" onClose={onClose} onKeyDown={onKeyDown}>
+    <Dialog title="Search" class="search" onClose={onClose} onKeyDown={onKeyDown}>
       {may('member-data', { anywhere: true }) && (
         <p>
           <input
@@ -96,17 +91,19 @@ export function SearchDialog({ onClose }: { onClose: () => void }) {
         ref={results}
         id={`${id}-results`}
         aria-live="polite"
-        onClick={({ target }) => (target as HTMLElement).closest('a') !== null && dialog.current?.close()}
+        onClick={({ target, currentTarget }) =>
+          (target as HTMLElement).closest('a') !== null && closeDialog({ currentTarget })
+        }
       >
         {problem !== undefined && <p class="problem">{problem}</p>}
         {found !== undefined && <Results found={found} />}
       </div>
       <div class="buttons">
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button type="button" onClick={closeDialog}>
           Close
         </button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
 

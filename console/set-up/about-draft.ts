@@ -1,7 +1,15 @@
 import { linesOf } from '../people/right-of.ts';
 import type { ShownLocation } from '../wire.ts';
 
-type Contact = ShownLocation['contacts'][number];
+type Reason = NonNullable<ShownLocation['contacts'][number]['about']>[number];
+/** What a contact can be told about, in words. */
+export const REASONS: Record<Reason, string> = {
+  late: 'a late order',
+  failed: 'a failed order',
+  in_doubt: 'an order in doubt',
+  cancel_by_phone: 'an order to cancel',
+};
+const ALL_REASONS = Object.keys(REASONS) as Reason[];
 export type ContactDraft = {
   name: string;
   email: string;
@@ -12,8 +20,8 @@ export type ContactDraft = {
   language: string;
   quietFrom: string;
   quietTo: string;
-  /** Which orders it is told about. The form does not change this. */
-  about?: Contact['about'];
+  /** What it is told about. */
+  about: readonly Reason[];
 };
 
 /** The texts of the form about a location, without its POS. Groups are one per line. */
@@ -42,9 +50,10 @@ export const NO_CONTACT: ContactDraft = {
   phone: '',
   via: '',
   afterMinutes: '',
-  language: '',
+  language: 'en',
   quietFrom: '',
   quietTo: '',
+  about: ALL_REASONS,
 };
 
 /** The ids of its inputs: the fields of the request. */
@@ -89,9 +98,10 @@ function readContact({ about, via, afterMinutes, language, quietFrom, quietTo, .
     ...(via !== '' && {
       via,
       ...(afterMinutes !== '' && { afterMinutes: Number(afterMinutes) }),
-      ...(language !== '' && { language }),
+      language,
       ...((quietFrom !== '' || quietTo !== '') && { quiet: { from: quietFrom, to: quietTo } }),
-      ...(about !== undefined && { about }),
+      // All of them, also of a later version.
+      ...(about.length < ALL_REASONS.length && { about }),
     }),
   };
 }

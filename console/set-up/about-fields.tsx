@@ -1,6 +1,6 @@
 import { scopeOf } from '../may.ts';
 import { linesOf } from '../people/right-of.ts';
-import { NO_CONTACT, type AboutDraft, type ContactDraft } from './about-draft.ts';
+import { NO_CONTACT, REASONS, type AboutDraft, type ContactDraft } from './about-draft.ts';
 import type { FieldProblems } from './field-problems.ts';
 import { FormField } from './form-field.tsx';
 
@@ -197,7 +197,7 @@ const VIA = [
   ['webhook', 'Is told by your gateway'],
 ] as const;
 const LANGUAGES = [
-  ['', 'In English'],
+  ['en', 'In English'],
   ['de', 'In German'],
   ['fr', 'In French'],
   ['es', 'In Spanish'],
@@ -246,8 +246,21 @@ function Told({
         <>
           {select('language', LANGUAGES, 'language')}
           {input('afterMinutes', 'number', 'after minutes')}
-          {input('quietFrom', 'time', 'not from')}
-          {input('quietTo', 'time', 'to')}
+          {input('quietFrom', 'time', 'quiet hours from')}
+          {input('quietTo', 'time', 'quiet hours to')}
+          {(Object.keys(REASONS) as (keyof typeof REASONS)[]).map((reason) => (
+            <label key={reason}>
+              <input
+                type="checkbox"
+                aria-label={`Contact ${nth + 1}: is told about ${REASONS[reason]}`}
+                checked={contact.about.includes(reason)}
+                onChange={({ currentTarget: { checked } }) =>
+                  put({ about: checked ? [...contact.about, reason] : contact.about.filter((each) => each !== reason) })
+                }
+              />{' '}
+              {REASONS[reason]}
+            </label>
+          ))}
         </>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Refused, ask, query } from '../api.ts';
-import { onlyConfigures } from '../may.ts';
+import { may, onlyConfigures } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';
 import { ContactLine } from '../locations/contact-line.tsx';
@@ -19,7 +19,7 @@ import { FormField } from './form-field.tsx';
 import { labelOf } from './label-of.ts';
 import { editOf, moveEdit, patchOf, type Edit } from './location-edit.ts';
 import './set-up.css';
-import { draftOf, fieldsOf, idsOf, type Schema } from './settings-fields.ts';
+import { draftOf, fieldsOf, idsOf, type Field, type Schema } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 
 /** What operators have set for a location, and the form that changes it. */
@@ -159,10 +159,51 @@ function EditForm(about: { location: ShownLocation; onDone: () => void; onSaved:
   return <Loading loaded={loaded}>{(known) => <LoadedForm {...about} {...known} />}</Loading>;
 }
 
+/**
+ * The settings that a problem names, where the problem is shown. Shows nothing if it names none.
+ * @param about.said the problem, with the names of settings
+ */
+export function FixSettings({ locationId, said, onSaved }: { locationId: string; said: string; onSaved: () => void }) {
+  const path = `/locations/${encodeURIComponent(locationId)}`;
+  const [isSaved, setSaved] = useState(false);
+  const mayFix = may('integrator', locationId);
+  const { value, again } = useLoaded(
+    async (signal) =>
+      mayFix
+        ? Promise.all([
+            ask<ShownLocation>('GET', path, { signal }),
+            ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
+          ])
+        : undefined,
+    [path],
+  );
+  if (value === undefined) return null;
+  const [location, { providers }] = value;
+  const named = said.split(/\W+/);
+  const only = fieldsFor(providers, location).filter(({ id }) => named.includes(id));
+  if (only.length === 0) return null;
+  const shared = { location, providers, groups: [], only, onDone: again, onClose: () => {} };
+  const saved = (): void => {
+    setSaved(true);
+    onSaved();
+  };
+  return (
+    <section aria-label={`Settings of ${locationId}`}>
+      {isSaved && (
+        <p>
+          <Badge tone="good">saved</Badge> Waiting orders are tried again.
+        </p>
+      )}
+      <LoadedForm key={location.etag} {...shared} onSaved={saved} />
+    </section>
+  );
+}
+
 function LoadedForm({
   location,
   providers,
   groups,
+  only,
   onDone,
   onSaved,
   onClose,
@@ -170,6 +211,8 @@ function LoadedForm({
   location: ShownLocation;
   providers: readonly ShownProvider[];
   groups: readonly string[];
+  /** The only fields of the settings that are shown. They are saved without a preview. */
+  only?: readonly Field[];
   onDone: () => void;
   onSaved: () => void;
   onClose: () => void;
@@ -186,7 +229,9 @@ function LoadedForm({
   const isSamePos = edit.integration === base.integration;
   const fields = fieldsFor(providers, isSamePos ? base : { integration: edit.integration, settings: {} });
   const path = `/locations/${encodeURIComponent(base.locationId)}`;
-  useEffect(() => form.current?.querySelector<HTMLElement>('input')?.focus(), []);
+  useEffect(() => {
+    if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
+  }, []);
   const [tries, setTries] = useState(0);
   useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [tries]);
 
@@ -210,7 +255,8 @@ function LoadedForm({
     }
     setBusy(true);
     try {
-      setWould(await send(true));
+      if (only === undefined) setWould(await send(true));
+      else await save();
     } catch (error) {
       explain(error as Error);
     }
@@ -260,52 +306,57 @@ function LoadedForm({
 
   return (
     <form ref={form} class="set-up" noValidate onSubmit={(event) => void preview(event)}>
-      <AboutFields
-        draft={edit.about}
-        problems={problems}
-        groups={groups}
-        onChange={(about) => {
-          setProblems(withoutChanged(problems, edit.about, about));
-          setEdit({ ...edit, about });
-        }}
-      />
-      <FormField
-        id="edit-integration"
-        label="POS"
-        hint={
-          !isSamePos && (
-            <>
-              <b>All settings are replaced.</b> The tokens of the former POS stop working: make a new one afterwards.
-            </>
-          )
-        }
-      >
-        {(attributes) => (
-          <select
-            {...attributes}
-            value={edit.integration}
-            onChange={({ currentTarget: { value: integration } }) =>
-              setEdit({
-                ...edit,
-                integration,
-                settings:
-                  integration === base.integration
-                    ? editOf(base, fieldsFor(providers, base)).settings
-                    : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
-              })
+      {only === undefined && (
+        <>
+          <AboutFields
+            draft={edit.about}
+            problems={problems}
+            groups={groups}
+            onChange={(about) => {
+              setProblems(withoutChanged(problems, edit.about, about));
+              setEdit({ ...edit, about });
+            }}
+          />
+          <FormField
+            id="edit-integration"
+            label="POS"
+            hint={
+              !isSamePos && (
+                <>
+                  <b>All settings are replaced.</b> The tokens of the former POS stop working: make a new one
+                  afterwards.
+                </>
+              )
             }
           >
-            {providers.map(({ integration, settings }) => (
-              <option key={integration} value={integration}>
-                {(settings as Schema).title ?? integration}
-              </option>
-            ))}
-          </select>
-        )}
-      </FormField>
+            {(attributes) => (
+              <select
+                {...attributes}
+                value={edit.integration}
+                onChange={({ currentTarget: { value: integration } }) =>
+                  setEdit({
+                    ...edit,
+                    integration,
+                    settings:
+                      integration === base.integration
+                        ? editOf(base, fieldsFor(providers, base)).settings
+                        : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
+                  })
+                }
+              >
+                {providers.map(({ integration, settings }) => (
+                  <option key={integration} value={integration}>
+                    {(settings as Schema).title ?? integration}
+                  </option>
+                ))}
+              </select>
+            )}
+          </FormField>
+        </>
+      )}
       <SettingsForm
         key={`${edit.integration} ${base.etag}`}
-        fields={fields}
+        fields={only ?? fields}
         draft={edit.settings}
         problems={problems}
         fingerprints={isSamePos ? fingerprintsOf(base) : {}}
@@ -326,11 +377,13 @@ function LoadedForm({
         <p class="problem">{message}</p>
       </div>
       <div class="buttons set-up-buttons">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
+        {only === undefined && (
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        )}
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'One moment …' : 'Preview and save …'}
+          {isBusy ? 'One moment …' : only === undefined ? 'Preview and save …' : 'Save'}
         </button>
       </div>
       {would !== undefined && (

@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
 import { may } from '../may.ts';
-import { Confirm } from '../parts/confirm.tsx';
 import type { ListedWebhook, ReplayMany, Replayed, ReplayedMany } from '../wire.ts';
 import { replayOf, type WebhookFilter } from './webhook-filter.ts';
 import { NOTHING_YET, replayEach, replayInBatches, type ReplayRun } from './replay-in-batches.ts';
@@ -27,19 +26,20 @@ type Chosen = readonly ListedWebhook[];
 /** Replays all matching webhooks, or the chosen ones: a dry run, a confirmation, then the replay of the same webhooks. */
 export function ReplayAll({
   filter,
+  isBegun,
   chosen,
   onClear,
   onReplayed,
 }: {
   filter: WebhookFilter;
+  /** True if the dry run begins by itself. */
+  isBegun: boolean;
   chosen: Chosen;
   onClear: () => void;
   onReplayed: () => void;
 }) {
   const [stage, setStage] = useState<Stage>();
-  const [isAsked, setAsked] = useState(false);
   const underWay = useRef<AbortController | undefined>(undefined);
-  useEffect(() => () => underWay.current?.abort(), []);
   const heading = useRef<HTMLHeadingElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
@@ -85,6 +85,11 @@ export function ReplayAll({
     }
     if (!isDry) onReplayed();
   };
+
+  useEffect(() => {
+    if (isBegun && !('why' in all)) void go(true, NOTHING_YET, undefined);
+    return () => underWay.current?.abort();
+  }, []);
 
   if (stage === undefined) {
     return (
@@ -153,11 +158,22 @@ export function ReplayAll({
       )}
       <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
       <RunTable run={run} isDry={isDry} />
+      {is === 'tried' && isWorthIt && (
+        <p>
+          A replay applies each again, oldest first, as a new webhook. Members are notified of new statuses.
+          {of === undefined && ' Webhooks that arrived after the dry run began are skipped.'}
+          {run.left > 0 && ` The dry run did not check ${orMore}${run.left} of them. They are replayed too.`}
+        </p>
+      )}
       {!isUnderWay && (
         <div class="buttons">
           {is === 'tried' && isWorthIt && (
-            <button type="button" class="primary" onClick={() => setAsked(true)}>
-              Replay {toReplay} …
+            <button
+              type="button"
+              class="primary"
+              onClick={() => void go(false, { ...NOTHING_YET, until: run.until }, of)}
+            >
+              Replay {toReplay}
             </button>
           )}
           {isCut && (
@@ -169,22 +185,6 @@ export function ReplayAll({
             Close
           </button>
         </div>
-      )}
-      {isAsked && (
-        <Confirm
-          title={`Replay ${toReplay} webhooks?`}
-          action={`Replay ${toReplay}`}
-          onClose={() => setAsked(false)}
-          onConfirm={async () => void go(false, { ...NOTHING_YET, until: run.until }, of)}
-        >
-          <p>
-            Each is applied again, oldest first, as a new webhook. Members are notified of new statuses.
-            {of === undefined && ' Webhooks that arrived after the dry run began are skipped.'}
-          </p>
-          <OutcomeCounts outcomes={run.outcomes} />
-          {run.left > 0 && <p>The dry run did not check {orMore + run.left} of them. They are replayed too.</p>}
-          {run.refused.length > 0 && <p>{run.refused.length} cannot be replayed and do not change.</p>}
-        </Confirm>
       )}
     </section>
   );

@@ -11,7 +11,8 @@ import { OUTCOME_TONES } from '../parts/tones.ts';
 import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
-import type { ListedWebhooks, ListedWebhook } from '../wire.ts';
+import { FixSettings } from '../set-up/configuration.tsx';
+import type { ListedWebhooks, ListedWebhook, ShownWebhook } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
@@ -44,11 +45,19 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
     [asked],
     cursor === '' ? EVERY_MS : undefined,
   );
+  /** How often a setting was corrected here. */
+  const [fixes, setFixes] = useState(0);
+  const newest = found.value?.webhooks[0]?.webhookId;
   for (const webhook of found.value?.webhooks ?? []) known.current.set(webhook.webhookId, webhook);
   const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <>
+      {filter.location !== '' && filter.outcome === 'dropped' && newest !== undefined && (
+        <Cause webhookId={newest} onSaved={() => setFixes(fixes + 1)} />
+      )}
       <ReplayAll
+        key={fixes}
+        isBegun={fixes > 0}
         filter={filter}
         chosen={[...chosen.ids].flatMap((id) => known.current.get(id) ?? [])}
         onClear={chosen.clear}
@@ -58,6 +67,34 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
         {(page) => <List key={cursor} page={page} chosen={chosen} isLater={cursor !== ''} />}
       </Paged>
     </>
+  );
+}
+
+/** Why the newest webhook of a location was dropped, and the settings that verify it. */
+function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void }) {
+  const path = `/webhooks/${webhookId}?contents=false`;
+  const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
+  if (value === undefined) return null;
+  const { cause, webhookAuth, locationId, today } = value;
+  const isOfSettings = cause !== null && /^(signature|password)_|^not_authentic/.test(cause.code);
+  const { what, details = [] } = explainDrop(value, value);
+  return (
+    <div class="sheet">
+      <p>
+        <b>{what}.</b> {'events' in today ? 'The cause is fixed. Replay them now.' : details[0]}
+      </p>
+      {!('events' in today) && isOfSettings && (
+        <FixSettings
+          locationId={locationId}
+          said={(webhookAuth?.settings ?? []).join(' ')}
+          onSaved={() => {
+            again();
+            onSaved();
+          }}
+        />
+      )}
+      <a href={pageOf.webhook(webhookId)}>The newest one</a>, <a href={pageOf.location(locationId)}>{locationId}</a>
+    </div>
   );
 }
 

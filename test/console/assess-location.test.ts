@@ -26,6 +26,7 @@ const location = (locationId: string, about: Partial<ListedLocation> = {}): List
   groups: [],
   timeZone: null,
   paused: false,
+  phone: null,
   kitchen: {
     locationId,
     integration: 'standard',

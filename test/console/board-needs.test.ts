@@ -98,6 +98,21 @@ describe('what needs a person', () => {
     ]);
   });
 
+  it('has the groups marked in which the restaurant is called first', () => {
+    const lists = {
+      ...NOTHING,
+      in_doubt: [ticket('order-1', { placement: 'in_doubt' })],
+      held: [ticket('order-2', { placement: 'held' })],
+    };
+    const groups = needsOf(lists, ATTENTION, NO_FILTER, NOW);
+    expect(groups.filter(({ isCall }) => isCall).map(({ title }) => title)).toEqual([
+      'In doubt',
+      'Conflicts',
+      'POS systems that do not answer',
+      'Silent locations',
+    ]);
+  });
+
   it('begins with members who are not being notified, for any number of orders', () => {
     const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
     const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, NOW);

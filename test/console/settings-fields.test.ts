@@ -287,7 +287,7 @@ it('empty texts about a location are sent as nothing', () => {
   });
 });
 
-it('how a contact is told about orders is sent as it was read, also what the form does not show', () => {
+it('how a contact is told about orders is sent as it was read, in English and about everything by default', () => {
   const contacts = [
     {
       name: 'Kitchen',
@@ -299,6 +299,7 @@ it('how a contact is told about orders is sent as it was read, also what the for
       about: ['late' as const],
     },
     { phone: '+4930123456' },
+    { email: 'bar@nord.example', via: 'email' as const, language: 'en' as const },
   ];
   const location = {
     name: null,
@@ -310,4 +311,5 @@ it('how a contact is told about orders is sent as it was read, also what the for
     contacts,
   };
   expect(readAbout(aboutOf(location)).contacts).toEqual(contacts);
+  expect(NO_CONTACT).toMatchObject({ language: 'en', about: ['late', 'failed', 'in_doubt', 'cancel_by_phone'] });
 });

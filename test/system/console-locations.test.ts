@@ -104,6 +104,9 @@ describe('a location that needs somebody', () => {
     await confirm(page, 'Close this case?', 'Close the case');
     await about.getByText('Nobody has this one.').waitFor();
     await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
+    await about.getByRole('button', { name: /^I called/ }).click();
+    await about.getByRole('list', { name: 'Notes' }).getByText('I called the restaurant.').waitFor();
+    await about.getByRole('button', { name: 'Show the alarm' }).click();
     await about.getByRole('button', { name: 'Snooze …' }).click();
     await confirm(page, 'Snooze this?', 'Snooze');
     await about.getByText(/Its alarm is hidden until/).waitFor();

@@ -178,9 +178,8 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order in doubt',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.doubtful}`);
-      await press(page, 'Say what you saw');
-      await text(page, 'The ticket is there');
-      await page.getByText('The ticket is there').click();
+      await press(page, 'It is there …');
+      await dialog(page);
     },
   ],
   [
@@ -208,6 +207,13 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
       await press(page, /^Replay all/);
       await text(page, 'Dry run: expected results');
       await page.getByRole('button', { name: 'Close' }).waitFor();
+    },
+  ],
+  [
+    'a location with dropped webhooks',
+    async (page) => {
+      await page.goto(`/console/webhooks?outcome=dropped&location=${friday.misconfigured}`);
+      await page.getByLabel('Secret', { exact: true }).waitFor();
     },
   ],
   ['a dropped webhook', openDropped],

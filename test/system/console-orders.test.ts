@@ -57,6 +57,66 @@ describe('a held order', () => {
   });
 });
 
+describe('an order that settings hold', () => {
+  it('is sent once the setting that its problem names is corrected there, and says whether others arrive', async () => {
+    const wrong = pos.ordersUrl.replace(/\/orders$/, '/none');
+    await pass.system.addLocation('mill-1', { ordersUrl: wrong });
+    const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'mill-1' });
+    await reaches(serviceOrderId, 'held');
+    const { page } = await pass.open('/console/');
+    await page
+      .getByRole('region', { name: /^On hold/ })
+      .getByRole('link', { name: /mill-1/ })
+      .click();
+    await says(page, /^No order of this location arrived since/);
+    const url = page.getByLabel('Orders URL');
+    expect(await url.inputValue()).toBe(wrong);
+    expect(await page.getByLabel('Cancel URL').count()).toBe(0);
+    await url.fill('nonsense');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await says(page, 'Orders URL is not an http or https URL.');
+    await url.fill(pos.ordersUrl);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await reaches(serviceOrderId, 'sent');
+    expect(pass.complaints()).toEqual(['400: /console/api/locations/mill-1']);
+
+    pos.behave = () => ({ status: 404 });
+    const { serviceOrderId: alone } = await pass.system.placeOrder({ locationId: 'mill-1' });
+    await reaches(alone, 'held');
+    pos.behave = undefined;
+    await reaches((await pass.system.placeOrder({ locationId: 'mill-1' })).serviceOrderId, 'sent');
+    await page.goto(`/console/orders/${alone}`);
+    await says(page, 'Other orders of this location arrive.');
+  });
+
+  it('with others of its location, is on a list that has the setting', async () => {
+    await pass.system.addLocation('mill-2', { ordersUrl: pos.ordersUrl.replace(/\/orders$/, '/none') });
+    const ids = [0, 1].map(() => pass.system.placeOrder({ locationId: 'mill-2' }));
+    const orders = await Promise.all(ids);
+    for (const { serviceOrderId } of orders) await reaches(serviceOrderId, 'held');
+    const { page } = await pass.open('/console/');
+    await page.getByRole('link', { name: /mill-2.*2 orders/ }).click();
+    await page.getByLabel('Orders URL').fill(pos.ordersUrl);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await says(page, 'Waiting orders are tried again.');
+    for (const { serviceOrderId } of orders) await reaches(serviceOrderId, 'sent');
+  });
+});
+
+describe('an order that the POS refused', () => {
+  it('shows what the POS said once it is revealed', async () => {
+    pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await reaches(serviceOrderId, 'failed');
+    const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
+    const button = page.getByRole('button', { name: 'Reveal what the POS said' });
+    await button.waitFor();
+    expect((await answers()).join('')).not.toContain('closes at eight');
+    await button.click();
+    await says(page, 'failed: “The kitchen closes at eight.”');
+  });
+});
+
 describe('an order in doubt', () => {
   async function inDoubt(): Promise<{ page: Page; serviceOrderId: string }> {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
@@ -66,16 +126,15 @@ describe('an order in doubt', () => {
     await standing(page)
       .getByText(/^We do not send it twice\. Is [A-Z]\d+ at the POS\?$/)
       .waitFor();
-    await page.getByRole('button', { name: 'Say what you saw' }).click();
     return { page, serviceOrderId };
   }
 
   it('goes on without a second ticket when somebody saw it at the POS', async () => {
     const { page, serviceOrderId } = await inDoubt();
-    expect(await page.getByRole('button', { name: 'Choose one' }).isDisabled()).toBe(true);
-    await page.getByText('The ticket is there', { exact: true }).click();
+    await page.getByRole('button', { name: 'It is there …' }).click();
+    await says(page, /If you are wrong, nobody cooks it/);
     await page.getByLabel('Its id at the POS').fill('8F2K');
-    await page.getByRole('button', { name: 'It is there' }).click();
+    await page.getByRole('button', { name: 'It is there', exact: true }).click();
     await reaches(serviceOrderId, 'sent');
     await says(page, 'The ticket is at the POS: it is placed');
     await says(page, '8F2K');
@@ -84,9 +143,9 @@ describe('an order in doubt', () => {
 
   it('is sent again when it is not there, which it says beforehand may make a second ticket', async () => {
     const { page, serviceOrderId } = await inDoubt();
+    await page.getByRole('button', { name: 'It is not there …' }).click();
     await says(page, /second ticket/);
-    await page.getByText('The ticket is not there', { exact: true }).click();
-    await page.getByRole('button', { name: 'It is not there' }).click();
+    await page.getByRole('button', { name: 'It is not there', exact: true }).click();
     await reaches(serviceOrderId, 'sent');
     await says(page, 'The ticket is at the POS: it is placed');
     expect(ticketsOf(serviceOrderId)).toBe(2);
@@ -113,7 +172,7 @@ describe('an order to be cancelled', () => {
 
   it.each([
     ['It cancelled the order', 'It is cancelled', 'Member sees cancelled'],
-    ['It did not cancel the order', 'It continues', 'The order was not cancelled'],
+    ['It did not cancel it', 'It continues', 'The order was not cancelled'],
   ])(
     'by phone is on the board with its ticket, and ends with what the restaurant said: %s',
     async (said, does, then) => {
@@ -125,13 +184,17 @@ describe('an order to be cancelled', () => {
        VALUES ($1, 'bar-1', 'platform', 'by_phone', now(), 'infinity')`,
         [serviceOrderId],
       );
+      await pass.system.query(
+        `UPDATE locations SET contacts = '[{"name":"Ada"},{"phone":"+4930123456"}]' WHERE location_id = 'bar-1'`,
+      );
       const { page } = await pass.open('/console/');
       const needs = page.getByRole('list', { name: /^Cancel by phone/ });
+      const call = needs.getByRole('link', { name: 'Call +4930123456' });
+      expect(await call.first().getAttribute('href')).toBe('tel:+4930123456');
       await needs.getByText(`ticket ${ticket?.providerOrderId}`).click();
       await standing(page).getByText(`Cancel it by phone: bar-1, ticket ${ticket?.providerOrderId}`).waitFor();
       await says(page, 'Cancellation requested by the member');
-      await page.getByRole('button', { name: 'Enter the answer' }).click();
-      await page.getByText(said, { exact: true }).click();
+      await page.getByRole('button', { name: `${said} …` }).click();
       await page.getByRole('button', { name: does }).click();
       await says(page, then);
       await until(async () => {

@@ -106,7 +106,6 @@ describe('webhooks that were dropped', () => {
     expect(await statusOf('order-4')).toBe(null);
 
     await run.getByRole('button', { name: /^Replay 3/ }).click();
-    await page.getByRole('dialog', { name: 'Replay 3 webhooks?' }).getByRole('button', { name: 'Replay 3' }).click();
     await page
       .getByRole('region', { name: /^Replay: results/ })
       .getByRole('row', { name: /received: order-4/ })
@@ -118,6 +117,28 @@ describe('webhooks that were dropped', () => {
     await page.getByText('Nothing needs you.').waitFor();
   });
 
+  it('are replayed from their list once the secret is entered there, after a dry run', async () => {
+    await pass.system.addLocation('club-2', { ordersUrl: pos.ordersUrl, secret: WRONG });
+    await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
+    await pos.sendStatus(await pass.system.webhookUrl('club-2'), { serviceOrderId: 'order-9', status: 'RECEIVED' });
+    const { page } = await pass.open();
+    await page.getByRole('link', { name: /^club-2/ }).click();
+    await page.getByText("The signature does not match this location's secret.").waitFor();
+    await page.getByLabel('Secret', { exact: true }).fill(RIGHT);
+    await page.getByRole('button', { name: 'Save' }).click();
+    const run = page.getByRole('region', { name: /^Dry run/ });
+    await run.getByRole('row', { name: /received: order-9/ }).waitFor();
+    await page.getByText('The cause is fixed. Replay them now.').waitFor();
+    expect(await statusOf('order-9')).toBe(null);
+    expect(await askAxe(page)).toEqual([]);
+    await run.getByRole('button', { name: 'Replay 1' }).click();
+    await page
+      .getByRole('region', { name: /^Replay: results/ })
+      .getByRole('row', { name: /order-9/ })
+      .waitFor();
+    expect(await statusOf('order-9')).toBe('received');
+  });
+
   it('are chosen by hand, and only they are replayed', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=applied');
     await rowOf(page, 3).waitFor();
@@ -127,9 +148,8 @@ describe('webhooks that were dropped', () => {
     const run = page.getByRole('region', { name: /^Dry run/ });
     await run.getByRole('row').nth(2).waitFor();
     expect(await run.getByRole('row').count()).toBe(1 + 2);
-    await run.getByRole('button', { name: 'Replay 2 …' }).click();
     const before = await count();
-    await page.getByRole('dialog', { name: 'Replay 2 webhooks?' }).getByRole('button', { name: 'Replay 2' }).click();
+    await run.getByRole('button', { name: 'Replay 2' }).click();
     await page
       .getByRole('region', { name: /^Replay: results/ })
       .getByRole('row')

@@ -22,6 +22,7 @@ const FiveMinutes = z.array(z.int().min(0)).length(STEPS);
 
 export const SeenLocation = LocationRow.extend({
   paused: z.boolean(),
+  phone: z.string().nullable().meta({ description: 'The first telephone number of its contacts.' }),
   kitchen: ShownAvailability,
   lastSeenAt: z
     .date()
@@ -87,7 +88,7 @@ const LIST = `
   WITH span AS MATERIALIZED (
     SELECT date_bin('${STEP_S} s', now(), 'epoch') - interval '${STEP_S * (STEPS - 1)} s' AS since
   )
-  SELECT ${LOCATION_ROW}, ${SHOWN_AVAILABILITY} AS kitchen,
+  SELECT ${LOCATION_ROW}, jsonb_path_query_first(l.contacts, '$[*].phone') #>> '{}' AS phone, ${SHOWN_AVAILABILITY} AS kitchen,
          h.last_seen_at AS "lastSeenAt", coalesce(d.not_stored, 0)::int AS "notStored", a.missed_at AS "missedAt", t.traffic,
          CASE WHEN o.webhooks > 0 THEN jsonb_build_object(
            'webhooks', o.webhooks + coalesce(r.not_stored, 0), 'lastReceivedAt', o.last, 'tokenId', o.cause ->> 'tokenId',

@@ -1,0 +1,30 @@
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+
+/** The browser's own dialog: it traps the focus, closes on Escape, and returns the focus. */
+export function Dialog({
+  title,
+  children,
+  ...about
+}: {
+  title: string;
+  onClose: () => void;
+  class?: string;
+  onKeyDown?: (event: KeyboardEvent) => void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  // A layout effect runs before the next key, so that no letter is lost.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-label={title} {...about}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/** Closes the dialog of a button, as Escape does. */
+export function closeDialog({ currentTarget }: { currentTarget: HTMLElement }): void {
+  currentTarget.closest('dialog')?.close();
+}
