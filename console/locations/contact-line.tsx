@@ -1,7 +1,13 @@
 import type { ShownLocation } from '../wire.ts';
 
-/** A contact, whose telephone a phone can call. */
-export function ContactLine({ contact }: { contact: ShownLocation['contacts'][number] }) {
+/** A contact, whose telephone a phone can call. @param about.isCall true to leave out how it is told about orders */
+export function ContactLine({
+  contact,
+  isCall = false,
+}: {
+  contact: ShownLocation['contacts'][number];
+  isCall?: boolean;
+}) {
   const { name, phone, email, via, afterMinutes = 0, quiet, about } = contact;
   const after = afterMinutes === 0 ? '' : ` after ${afterMinutes} min`;
   const not = quiet === undefined ? '' : `, not ${quiet.from}–${quiet.to}`;
@@ -9,7 +15,7 @@ export function ContactLine({ contact }: { contact: ShownLocation['contacts'][nu
     <>
       {name} {phone !== undefined && <a href={`tel:${phone}`}>{phone}</a>}{' '}
       {email !== undefined && <a href={`mailto:${email}`}>{email}</a>}
-      {via !== undefined && (
+      {via !== undefined && !isCall && (
         <span class="faint">
           {' '}
           is told about orders by {via === 'email' ? 'e-mail' : 'your gateway'}

@@ -167,6 +167,7 @@ function Banner({
       <div>
         <p class="orders-sentence">{sentence}</p>
         {problem !== null && <p>{problem}</p>}
+        {more}
         {toDo.map(
           ({ say, link }) =>
             // A step that ends so is only a command.
@@ -195,7 +196,6 @@ function Banner({
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
         </p>
-        {more}
       </div>
       <div class="buttons">{children}</div>
     </div>

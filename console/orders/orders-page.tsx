@@ -52,14 +52,16 @@ function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again
   // The reason stays until the reader leaves, so that the result of a change is seen.
   const [said] = useState(JSON.stringify(orders.map(({ problem, cause }) => [problem, cause])));
   return (
-    <div class="sheet">
+    <div class="sheet case">
       {problems.map((problem) => (
         <p key={problem}>
           <b>{problem}</b>
         </p>
       ))}
       <FixSettings locationId={at} said={said} onSaved={again} />
-      <a href={pageOf.location(at)}>{at}</a>
+      <p>
+        More about <a href={pageOf.location(at)}>{at}</a>.
+      </p>
     </div>
   );
 }

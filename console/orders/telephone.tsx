@@ -13,7 +13,7 @@ export function Telephone({ locationId }: { locationId: string }) {
     <div class="orders-call">
       {contacts.map((contact) => (
         <div key={JSON.stringify(contact)}>
-          <ContactLine contact={contact} />
+          <ContactLine contact={contact} isCall />
         </div>
       ))}
       {contacts.length === 0 && <span class="faint">No telephone number is stored for {name ?? locationId}. </span>}

@@ -79,7 +79,7 @@ function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void 
   const isOfSettings = cause !== null && /^(signature|password)_|^not_authentic/.test(cause.code);
   const { what, details = [] } = explainDrop(value, value);
   return (
-    <div class="sheet">
+    <div class="sheet case">
       <p>
         <b>{what}.</b> {'events' in today ? 'The cause is fixed. Replay them now.' : details[0]}
       </p>
@@ -93,7 +93,10 @@ function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void 
           }}
         />
       )}
-      <a href={pageOf.webhook(webhookId)}>The newest one</a>, <a href={pageOf.location(locationId)}>{locationId}</a>
+      <p>
+        More about <a href={pageOf.webhook(webhookId)}>the newest webhook</a> and{' '}
+        <a href={pageOf.location(locationId)}>{locationId}</a>.
+      </p>
     </div>
   );
 }

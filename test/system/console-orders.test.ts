@@ -185,7 +185,7 @@ describe('an order to be cancelled', () => {
         [serviceOrderId],
       );
       await pass.system.query(
-        `UPDATE locations SET contacts = '[{"name":"Ada"},{"phone":"+4930123456"}]' WHERE location_id = 'bar-1'`,
+        `UPDATE locations SET contacts = '[{"email":"ada@nord.example"},{"phone":"+4930123456"}]' WHERE location_id = 'bar-1'`,
       );
       const { page } = await pass.open('/console/');
       const needs = page.getByRole('list', { name: /^Cancel by phone/ });
