@@ -105,11 +105,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       )}
       {cancel !== undefined && (
         <Banner standing={cancel} more={!isStandingBad && isCancelBad && telephone}>
-          {cancel.canCancel && (
-            <CancelButton name="Cancel at the POS again" at={at} onPress={() => setAsking('cancel')} />
-          )}
           {cancel.canConclude && (
             <WithRole needs="operator" at={at} to="To enter the answer">
+              <span>What did the restaurant say?</span>
               <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
                 It cancelled the order …
               </button>
@@ -117,6 +115,9 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
                 It did not cancel it …
               </button>
             </WithRole>
+          )}
+          {cancel.canCancel && (
+            <CancelButton name="Cancel at the POS again" at={at} onPress={() => setAsking('cancel')} />
           )}
         </Banner>
       )}

@@ -40,7 +40,10 @@ export function ResolveDialog({
       onConfirm={resolve}
       onClose={onClose}
     >
-      <p>{isThere ? mean.there : mean.notThere}</p>
+      {/* The field would open the keyboard of a phone. */}
+      <p tabIndex={-1} autofocus>
+        {isThere ? mean.there : mean.notThere}
+      </p>
       {isThere && (
         <div class="case-form">
           <label htmlFor="orders-pos-id">Its id at the POS, if you know it</label>

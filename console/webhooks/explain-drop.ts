@@ -1,7 +1,6 @@
 import { query } from '../query.ts';
 import { commandsOf } from '../locations/commands.ts';
 import type { DropCause, ShapeIssue } from '../wire.ts';
-import { pageOf } from '../parts/page-of.ts';
 import { explainBy, type About, type Explanation, type Step, type Words } from './explanation.ts';
 import { issueInWords } from '../../src/core/domain/issue-in-words.ts';
 
@@ -13,12 +12,13 @@ export const NOT_KNOWN = 'Not usable';
 type SignedAtWrongTime = Extract<DropCause, { code: 'signature_too_old' | 'signature_ahead' }>;
 
 /** Others were dropped for the same reason, so all are replayed. */
-const replayAll = ({ locationId }: About): Step => ({
+const replayAll = (about: About): Step => ({
   say: 'Then replay it, and the others that were dropped. A replay uses the current settings, and begins with a dry run.',
-  link: {
-    name: `Dropped webhooks of ${locationId}`,
-    href: `/console/webhooks${query({ outcome: 'dropped', location: locationId })}`,
-  },
+  link: droppedOf(about),
+});
+const droppedOf = ({ locationId }: About): NonNullable<Step['link']> => ({
+  name: `Dropped webhooks of ${locationId}`,
+  href: `/console/webhooks${query({ outcome: 'dropped', location: locationId })}`,
 });
 const NOT_BY_REPLAY: Step = {
   say: 'A replay does not help. Check the order at the POS, or have the POS send the webhook again.',
@@ -28,9 +28,9 @@ const NOT_BY_REPLAY: Step = {
 function correct(setting: string, about: About): Step {
   return {
     say:
-      `Enter ${setting} again: press Edit on the page of the location, or write only what changes to a file ` +
+      `Enter ${setting} again, above the dropped webhooks of the location, or write only what changes to a file ` +
       'settings.json. All other settings stay.',
-    link: { name: `Settings of ${about.locationId}`, href: pageOf.location(about.locationId) },
+    link: droppedOf(about),
     run: commandsOf(about).changeSettings,
   };
 }

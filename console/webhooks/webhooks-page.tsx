@@ -70,13 +70,16 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
   );
 }
 
+const CAUSES_IN_SETTINGS =
+  /^(signature_(wrong|missing|of_other_scheme)|password_.*|key_unknown|signed_url_unknown|not_authentic)$/;
+
 /** Why the newest webhook of a location was dropped, and the settings that verify it. */
 function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void }) {
   const path = `/webhooks/${webhookId}?contents=false`;
   const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   if (value === undefined) return null;
   const { cause, webhookAuth, locationId, today } = value;
-  const isOfSettings = cause !== null && /^(signature|password)_|^not_authentic/.test(cause.code);
+  const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
   const { what, details = [] } = explainDrop(value, value);
   return (
     <div class="sheet case">
@@ -86,7 +89,7 @@ function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void 
       {!('events' in today) && isOfSettings && (
         <FixSettings
           locationId={locationId}
-          said={(webhookAuth?.settings ?? []).join(' ')}
+          said={JSON.stringify([webhookAuth?.settings, webhookAuth?.urlSetting, cause])}
           onSaved={() => {
             again();
             onSaved();
