@@ -173,7 +173,7 @@ describe('webhooks that were dropped', () => {
 
 describe('what came in a webhook', () => {
   it('is neither on the page nor in what it fetched until it is revealed', async () => {
-    const { page, answers } = await pass.open('/console/webhooks?outcome=dropped');
+    const { page, answers } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByText(/^Solved\. Its replay/).waitFor();
     for (const text of [await page.evaluate(everything), (await answers()).join('')]) {
