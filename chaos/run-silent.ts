@@ -7,7 +7,6 @@ import { webhookUrl } from '../src/core/domain/make-token.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { migrate } from '../src/database/migrate.ts';
 import { registry } from '../src/providers/index.ts';
 import { SIMULATORS } from '../test/simulators/index.ts';
 import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
@@ -16,11 +15,11 @@ import { balanceLoad } from '../test/support/balance-load.ts';
 import { runMain, type MainProcess } from '../test/support/run-main.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPostgres } from '../test/support/start-postgres.ts';
 import { startPubsub } from '../test/support/start-pubsub.ts';
 import { until } from '../test/support/until.ts';
 import { chance } from './chance.ts';
 import { signalOrder } from './signal-order.ts';
+import { startDatabase } from './start-pair.ts';
 
 export type SilentResult = {
   seed: number;
@@ -269,8 +268,7 @@ type SilentStage = {
 
 /** Sets up two processes, and one location for every POS. */
 async function setSilentStage(): Promise<SilentStage> {
-  const [postgres, pubsub, platform] = await Promise.all([startPostgres(), startPubsub(), startOrderingPlatform()]);
-  await migrate(postgres.url);
+  const [postgres, pubsub, platform] = await Promise.all([startDatabase(), startPubsub(), startOrderingPlatform()]);
   const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
   await client.createTopic('order-status');
   await client.close();

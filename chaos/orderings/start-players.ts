@@ -7,13 +7,12 @@ import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { resolveNotThere, resolveThere } from '../../src/core/placements/resolve-doubt.ts';
-import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN } from '../../test/support/ask-operator.ts';
-import { AHEAD, prepareClock } from '../../test/support/move-clock.ts';
+import { AHEAD } from '../../test/support/move-clock.ts';
 import { postWithAgent } from '../../test/support/post-with-agent.ts';
 import { sampleOrder } from '../../test/support/sample-order.ts';
-import { startPostgres } from '../../test/support/start-postgres.ts';
-import { startSystem, type System } from '../../test/support/start-system.ts';
+import type { System } from '../../test/support/start-system.ts';
+import { startPair } from '../start-pair.ts';
 import { KINDS, end, happens, nameOf, scriptedTills, type Kind, type Till } from './scripted-tills.ts';
 import { ROUNDS, type Script, type Step } from './any-script.ts';
 
@@ -143,14 +142,9 @@ export async function startPlayers(): Promise<Players> {
   const nowS = (): number => Date.now() / 1_000 + aheadS;
   const tills = scriptedTills(nowS);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const postgres = await startPostgres();
-  await migrate(postgres.url);
-  await prepareClock(postgres.url);
-  await run(postgres.url, WATCH);
-  const system = await startSystem({
-    databaseUrl: postgres.url,
+  const system = await startPair({
     providers: tills.providers,
-    processes: 2,
+    prepare: (databaseUrl) => run(databaseUrl, WATCH),
     env: {
       POOL_SIZE: '10',
       ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql',
@@ -339,7 +333,6 @@ export async function startPlayers(): Promise<Players> {
       tills.release();
       agent.destroy();
       await system.stop();
-      await postgres.stop();
     },
   };
 }
