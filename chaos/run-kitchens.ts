@@ -1,43 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { z } from 'zod';
 import type { Availability } from '../src/core/domain/availability.ts';
-import { TryAgain } from '../src/core/domain/errors.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
 import { KitchenReport } from '../src/core/domain/webhook.ts';
-import { credentialStore } from '../src/core/locations/credential-store.ts';
-import { settingsDecrypter } from '../src/core/locations/locations.ts';
-import { probeKitchens } from '../src/core/locations/probe-kitchens.ts';
-import { putLocation } from '../src/core/locations/put-location.ts';
-import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
-import { settleKitchens } from '../src/core/locations/settle-kitchens.ts';
-import { migrate } from '../src/database/migrate.ts';
-import { allowedHosts } from '../test/support/allowed-loopback.ts';
-import { startPostgres } from '../test/support/start-postgres.ts';
-import { post, startSystem, type System } from '../test/support/start-system.ts';
+import { pauseLocation } from '../src/core/locations/locations.ts';
+import { AHEAD } from '../test/support/move-clock.ts';
+import { post, type System } from '../test/support/start-system.ts';
 import { until } from '../test/support/until.ts';
 import { chance, pick } from './chance.ts';
+import { simulateOutages, type Outages } from './simulate-outages.ts';
+import { startPair } from './start-pair.ts';
 
-export type KitchensResult = {
+export type KitchensResult = Outages & {
   seed: number;
   ok: boolean;
-  orders: number;
-  /** Orders that the POS got more or less than once. */
-  ticketsWrong: number;
+  /** Orders that the POS got once, never, and more than once. */
+  ordersPlaced: number;
+  ordersLost: number;
+  ordersDoubled: number;
+  /** Reports of POS systems, and the longest time until the topic had the last of several, in milliseconds. */
   reports: number;
-  /** Hours of simulated kitchens, and how often one was called unreachable. */
-  hours: number;
-  called: number;
-  /** How often a kitchen was called unreachable that answered. */
-  calledWrongly: number;
-  /** Kitchens called later than a minute after the first call without an answer. */
-  calledLate: number;
+  toldMaxMs: number;
 };
 
-const KITCHENS = 4;
+const KITCHENS = ['by-its-end', 'by-operator', 'by-both', 'by-its-word'] as const;
 const FLAPPING_MS = 30_000;
+const TOLD_WITHIN_MS = 5_000;
+/** Orders that wait at each closed kitchen. */
 const WAITING = 5;
-const HOUR_MS = 3_600_000;
+const HOUR_S = 3_600;
+/** Shorter than a closing, so an order that waits fails unless its deadline is moved. */
+const DEADLINE_S = 600;
 const TOPIC = 'kitchens';
 
 /** Counts how often each order came. */
@@ -51,80 +44,103 @@ const acme: Provider = {
     return {};
   },
   translateWebhook: () => [],
-  readKitchen: ({ body }) =>
-    KitchenReport.parse({ until: new Date(Date.now() + HOUR_MS), ...(JSON.parse(body.toString()) as object) }),
+  readKitchen({ body }) {
+    const { until: end, ...said } = JSON.parse(body.toString()) as { until: string };
+    return KitchenReport.parse({ ...said, until: new Date(end) });
+  },
 };
 
 /**
- * First, kitchens flap while orders come; then all are closed for an hour with orders waiting, and open early. Then a
- * thousand hours of POS systems that fail at random are simulated, with time moved in the rows.
+ * First, kitchens flap while orders come. Then all are closed for an hour with orders waiting, and open, each for
+ * another reason. Then a thousand hours of POS systems that do not answer are simulated.
  */
 export async function runKitchens(
   seed: number,
   print: (line: string) => void,
 ): Promise<{ result: KitchensResult; complaints: string[] }> {
-  const postgres = await startPostgres();
-  await migrate(postgres.url);
-  try {
-    print(`seed ${seed}: ${KITCHENS} kitchens flap for ${FLAPPING_MS / 1_000} s`);
-    const flapped = await flap(postgres.url, seed);
-    print(`${flapped.orders} orders, ${flapped.reports} reports; then ${SIMULATED} POS systems fail at random`);
-    const { complaints, ...judged } = await judgeSilence(postgres.url, seed);
-    complaints.push(...flapped.complaints);
-    const { orders, reports, ticketsWrong } = flapped;
-    return { result: { seed, ok: complaints.length === 0, orders, ticketsWrong, reports, ...judged }, complaints };
-  } finally {
-    await postgres.stop();
-  }
+  print(`seed ${seed}: ${KITCHENS.length} kitchens flap for ${FLAPPING_MS / 1_000} s, then they close for an hour`);
+  const { complaints, ...flapped } = await flapAndClose(seed);
+  print(`${flapped.ordersPlaced} orders were placed; then POS systems are simulated that do not answer`);
+  const { complaints: others, ...outages } = await simulateOutages(seed);
+  complaints.push(...others);
+  return { result: { seed, ok: complaints.length === 0, ...flapped, ...outages }, complaints };
 }
 
-async function flap(
-  databaseUrl: string,
+async function flapAndClose(
   seed: number,
-): Promise<{ orders: number; reports: number; ticketsWrong: number; complaints: string[] }> {
-  const system = await startSystem({ databaseUrl, providers: [acme], processes: 2, env: { KITCHEN_TOPIC: TOPIC } });
+): Promise<Omit<KitchensResult, 'seed' | 'ok' | keyof Outages> & { complaints: string[] }> {
+  const env = { KITCHEN_TOPIC: TOPIC, PLACEMENT_DEADLINE_S: String(DEADLINE_S) };
+  const system = await startPair({ providers: [acme], env });
   try {
-    const ids = Array.from({ length: KITCHENS }, (_, nth) => `kitchen-${nth}`);
     const urls = new Map<string, string>();
-    for (const id of ids) {
+    for (const id of KITCHENS) {
       await system.addLocation(id, {}, 'acme');
       urls.set(id, await system.webhookUrl(id));
     }
     const orders: string[] = [];
-    let reports = 0;
-    const say = async (locationId: string, state: string): Promise<void> => {
-      reports += 1;
-      await post(urls.get(locationId) ?? '', { state, ...(state === 'busy' && { extraMinutes: 20 }) });
-    };
     const order = async (locationId: string): Promise<void> => {
-      const { serviceOrderId } = await system.placeOrder({ locationId });
-      orders.push(serviceOrderId);
+      orders.push((await system.placeOrder({ locationId })).serviceOrderId);
     };
+    let reports = 0;
+    /** @returns the end that was said. Each is different, so that it tells the report from others */
+    const say = async (id: string, state: string, hours = 1): Promise<string> => {
+      const end = new Date(Date.now() + 1_000 * (hours * HOUR_S + (reports += 1))).toISOString();
+      await post(urls.get(id) ?? '', { state, until: end, ...(state === 'busy' && { extraMinutes: 20 }) });
+      return end;
+    };
+    const waits: number[] = [];
     const ends = performance.now() + FLAPPING_MS;
-    for (let nth = 0; performance.now() < ends; nth += 1) {
-      await say(pick(ids, chance(seed, 'where', nth)), pick(['open', 'busy', 'closed'], chance(seed, 'state', nth)));
-      await order(pick(ids, chance(seed, 'order', nth)));
-      await sleep(200 * chance(seed, 'pause', nth));
-    }
-    for (const id of ids) await say(id, 'closed');
-    for (let nth = 0; nth < WAITING * KITCHENS; nth += 1) await order(ids[nth % KITCHENS] ?? '');
-    const isHeld = (id: string): Promise<boolean> =>
-      system.placement(id).then((placement) => placement?.['state'] === 'held');
-    const waiting = orders.slice(-WAITING * KITCHENS);
-    for (const id of waiting) await until(() => isHeld(id));
+    const flap = async (id: string): Promise<void> => {
+      for (let nth = 0, known = 'open'; performance.now() < ends; nth += 1) {
+        const draw = (what: string): number => chance(seed, what, id, nth);
+        // Of reports in quick succession, the topic needs only the last one.
+        const isQuick = draw('quick') < 0.5;
+        if (isQuick) await say(id, pick(['open', 'busy', 'closed'], draw('first')));
+        await sleep(isQuick ? 2_000 * draw('pause') : 0);
+        const state = pick(['busy', 'closed', isQuick || known === 'open' ? 'closed' : 'open'], draw('last'));
+        const at = Date.now();
+        const end = await say(id, state);
+        const message = await until(() => {
+          const last = told(system, id).at(-1);
+          return (
+            last?.state === state && (state === 'open' || Date.parse(last.until ?? '') === Date.parse(end)) && last
+          );
+        });
+        waits.push(message.publishedAt - at);
+        known = state;
+        await order(id);
+        await sleep(1_000 * draw('rest'));
+      }
+    };
+    await Promise.all(KITCHENS.map(flap));
+
+    for (const id of KITCHENS) await say(id, 'open');
+    for (const id of ['by-its-end', 'by-both']) await say(id, 'closed');
+    for (const id of ['by-operator', 'by-both']) await pauseLocation(system.pool, id, { by: 'Anna', minutes: 60 });
+    await say('by-its-word', 'closed', 2);
+    const before = orders.length;
+    for (const id of KITCHENS) for (let nth = 0; nth < WAITING; nth += 1) await order(id);
+    const waiting = orders.slice(before);
+    for (const id of waiting) await until(async () => (await system.placement(id))?.['state'] === 'held');
     const early = waiting.filter((id) => tickets.has(id));
-    for (const id of ids) await say(id, 'open');
-    for (const id of orders) await until(async () => (await system.placement(id))?.['state'] === 'sent');
-    await until(() => ids.every((id) => told(system, id).at(-1)?.state === 'open'));
-    const wrong = orders.filter((id) => tickets.get(id) !== 1);
+    await system.query(AHEAD, [HOUR_S + reports]);
+    await say('by-its-word', 'open', 2);
+    await until(async () => (await system.query('SELECT FROM placements WHERE finished_at IS NULL')).length === 0);
+    await until(() => KITCHENS.every((id) => told(system, id).at(-1)?.state === 'open'));
+
+    const countOf = (id: string): number => tickets.get(id) ?? 0;
+    const toldMaxMs = Math.max(...waits);
     return {
-      orders: orders.length,
+      ordersPlaced: orders.filter((id) => countOf(id) === 1).length,
+      ordersLost: orders.filter((id) => countOf(id) === 0).length,
+      ordersDoubled: orders.filter((id) => countOf(id) > 1).length,
       reports,
-      ticketsWrong: wrong.length,
+      toldMaxMs,
       complaints: [
-        ...wrong.map((id) => `order ${id} has ${tickets.get(id) ?? 0} tickets`),
+        ...orders.filter((id) => countOf(id) !== 1).map((id) => `order ${id} has ${countOf(id)} tickets`),
         ...early.map((id) => `order ${id} was sent to a closed kitchen`),
-        ...ids.filter((id) => !isAscending(told(system, id))).map((id) => `messages of ${id} are out of order`),
+        ...KITCHENS.filter((id) => !isAscending(told(system, id))).map((id) => `messages of ${id} are out of order`),
+        ...(toldMaxMs > TOLD_WITHIN_MS ? [`the topic was told ${toldMaxMs} ms after a POS had said it`] : []),
       ],
     };
   } finally {
@@ -132,128 +148,15 @@ async function flap(
   }
 }
 
-const told = (system: System, locationId: string): Availability[] =>
+const told = (system: System, locationId: string): (Availability & { publishedAt: number })[] =>
   system.pubsub
     .published(TOPIC)
     .filter(({ orderingKey }) => orderingKey === locationId)
-    .map(({ data }) => JSON.parse(data.toString()) as Availability);
+    .map(({ data, publishTime }) => ({
+      ...(JSON.parse(data.toString()) as Availability),
+      publishedAt: publishTime.getTime(),
+    }));
 
 /** A repeat of the last message is allowed. */
 const isAscending = (messages: readonly Availability[]): boolean =>
   messages.every(({ sequence }, nth) => sequence >= (messages[nth - 1]?.sequence ?? 0));
-
-/** The simulated POS systems, and the time of one step. */
-const SIMULATED = 100;
-const STEP_S = 5;
-const STEPS = 7_200;
-/** Chances per step: that a POS goes down, that it comes back, and that an order is tried. */
-const DOWN = 1 / 1_440;
-const UP = 1 / 120;
-const ORDERED = 1 / 24;
-/** The share of calls that a POS which is up does not answer: a time-out, or an order that it cannot handle. */
-const NOISE = 0.03;
-const PROBE_NOISE = 0.01;
-const CALLED_WITHIN_S = 60;
-/** The share of calls as unreachable that must be right. */
-const RIGHT = 0.99;
-
-async function judgeSilence(
-  url: string,
-  seed: number,
-): Promise<Pick<KitchensResult, 'hours' | 'called' | 'calledWrongly' | 'calledLate'> & { complaints: string[] }> {
-  const down = new Map<string, { firstCall: number | undefined; isCalled: boolean }>();
-  let step = 0;
-  const simulated: Provider = {
-    ...acme,
-    integration: 'simulated',
-    settings: z.object({ id: z.string() }),
-    checkProvesOrders: true,
-    async check({ settings }) {
-      const { id } = settings as { id: string };
-      if (down.has(id) || chance(seed, 'probe', id, step) < PROBE_NOISE)
-        throw new TryAgain('no answer', { sent: false });
-    },
-  };
-  const keys = parseSettingsKeys(`chaos:${Buffer.alloc(32, 7).toString('base64')}`);
-  const registry = new Map([['simulated', simulated]]);
-  const rules = { registry, keys, publicUrl: undefined, allowedHosts };
-  const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=expediter' });
-  const deps = {
-    pool,
-    registry,
-    decryptSettings: settingsDecrypter(rules),
-    now: () => new Date(),
-    credentialsFor: credentialStore(pool, keys),
-    posFetch: fetch,
-    silentLocations: () => [],
-  };
-  const ids = Array.from({ length: SIMULATED }, (_, nth) => `simulated-${nth}`);
-  for (const id of ids) await putLocation(pool, rules, { locationId: id, integration: 'simulated', settings: { id } });
-  await pool.query(`UPDATE locations SET created_at = now() - interval '1 d'`);
-  await pool.query(
-    `INSERT INTO placements (service_order_id, location_id, deadline_at, attempts)
-     SELECT id, id, 'infinity', 1 FROM unnest($1::text[]) AS id`,
-    [ids],
-  );
-  const found = { called: 0, calledWrongly: 0, calledLate: 0 };
-  const stopping = new AbortController().signal;
-  try {
-    for (step = 0; step < STEPS; step += 1) {
-      const calls: { id: string; outcome: string }[] = [];
-      for (const id of ids) {
-        const isDown = down.has(id);
-        if (isDown ? chance(seed, 'up', id, step) < UP : chance(seed, 'down', id, step) < DOWN) {
-          if (isDown) down.delete(id);
-          else down.set(id, { firstCall: undefined, isCalled: false });
-        }
-        if (chance(seed, 'order', id, step) >= ORDERED) continue;
-        const outage = down.get(id);
-        const isSilent = outage !== undefined || chance(seed, 'noise', id, step) < NOISE;
-        calls.push({ id, outcome: isSilent ? 'TryAgain' : 'placed' });
-        if (outage !== undefined) outage.firstCall ??= step;
-      }
-      await call(pool, calls, step);
-      await probeKitchens(deps, { stopping });
-      for (const { locationId, state } of await settleKitchens(pool)) {
-        if (state !== 'unreachable') continue;
-        found.called += 1;
-        const outage = down.get(locationId);
-        if (outage === undefined) found.calledWrongly += 1;
-        else outage.isCalled = true;
-      }
-      for (const outage of down.values()) {
-        if (!outage.isCalled && outage.firstCall === step - CALLED_WITHIN_S / STEP_S) found.calledLate += 1;
-      }
-      await pool.query(PASS, [STEP_S]);
-    }
-  } finally {
-    await pool.end();
-  }
-  const hours = (SIMULATED * STEPS * STEP_S) / 3_600;
-  const complaints = [
-    ...(found.calledWrongly > (1 - RIGHT) * found.called ? ['too many kitchens answered that were unreachable'] : []),
-    ...(found.calledLate > 0 ? [`${found.calledLate} kitchens were called unreachable too late`] : []),
-    ...(found.called === 0 ? ['no kitchen was called unreachable'] : []),
-  ];
-  return { hours, ...found, complaints };
-}
-
-/** Records calls that have just ended. */
-async function call(pool: pg.Pool, calls: readonly { id: string; outcome: string }[], step: number): Promise<void> {
-  await pool.query(
-    `WITH p AS (UPDATE placements SET next_attempt_at = now(), requested_at = now(), signalled_at = now()
-                WHERE service_order_id = ANY ($1)),
-          old AS (DELETE FROM placement_attempts WHERE service_order_id = ANY ($1) AND attempt < $3 - 100)
-     INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome)
-     SELECT c.id, $3, 'createOrder', now(), c.outcome FROM unnest($1::text[], $2::text[]) AS c (id, outcome)`,
-    [calls.map(({ id }) => id), calls.map(({ outcome }) => outcome), step + 1],
-  );
-}
-
-/** Moves all that is known into the past. */
-const PASS = `
-  WITH a AS (UPDATE placement_attempts SET ended_at = ended_at - make_interval(secs => $1)),
-       k AS (SELECT make_interval(secs => $1) AS step)
-  UPDATE kitchens SET probe_at = probe_at - step, probed_at = probed_at - step, answered_at = answered_at - step,
-    unanswered_at = unanswered_at - step, unreachable_since = unreachable_since - step
-  FROM k`;
