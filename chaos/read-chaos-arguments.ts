@@ -54,11 +54,12 @@ Special runs, only one at a time, only with --only, and with no other option tha
           events, then events with cancels, changes and lost answers, in any order, at all kinds of POS; no process
           dies; about a minute
   kitchen
-          kitchens flap, close with orders waiting and open; then a thousand hours of POS systems that fail at random;
-          about five minutes
+          kitchens flap, close for an hour with orders waiting and open; how long the topic waits for a POS's report
+          (toldMaxMs); then a thousand simulated hours of POS systems that do not answer; about four minutes
   contacts
-          orders in doubt, of which restaurants are told by e-mail and webhook, while the mail server is down and the
-          gateway is slow, refuses or repeats; some answer, twice at once; about four minutes
+          orders in doubt, of which restaurants are told by e-mail and webhook, while the mail server refuses, is
+          closed, hangs or loses connections, and the gateway is slow, hangs, refuses or repeats; some answer, twice at
+          once; about three minutes
 `;
 
 /** @throws WrongUsage */

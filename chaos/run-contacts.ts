@@ -3,13 +3,13 @@ import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
 import { TryAgain } from '../src/core/domain/errors.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
-import { migrate } from '../src/database/migrate.ts';
 import { readBody, serveHttp } from '../test/support/serve-http.ts';
 import { startMailServer } from '../test/support/start-mail-server.ts';
-import { startPostgres } from '../test/support/start-postgres.ts';
-import { startSystem, type System } from '../test/support/start-system.ts';
+import type { System } from '../test/support/start-system.ts';
 import { until } from '../test/support/until.ts';
-import { chance, pick } from './chance.ts';
+import { chance, pick, shuffle } from './chance.ts';
+import { startFaultProxy } from './fault-proxy.ts';
+import { startPair } from './start-pair.ts';
 
 export type ContactsResult = {
   seed: number;
@@ -17,17 +17,32 @@ export type ContactsResult = {
   orders: number;
   /** Orders that the POS got more than once. */
   ticketsWrong: number;
-  /** Messages that came, repeats included, and how many of them were repeats. */
+  /** Messages that came, repeats included. */
   messages: number;
+  /** How many of them came after the first had an unclear end, and how many after it was taken for certain. */
   repeats: number;
+  repeatsWrong: number;
   answers: number;
 };
 
-const RESTAURANTS = 4;
+const RESTAURANTS = 20;
 const ORDERS = 60;
 const ORDERS_MS = 60_000;
-/** All messages are told within this time after the last order: a contact gets one a minute. */
+/** All messages are told within this time after the last fault: a contact gets one a minute. */
 const SETTLE_MS = 300_000;
+const GATEWAY_FAULTS = ['none', 'none', 'none', 'slow', 'refuses', 'takes and refuses', 'takes and hangs'] as const;
+/** Longer than the service waits for the gateway. */
+const HANGS_MS = 20_000;
+const MAIL_FAULTS = ['none', 'refuses', 'closed', 'hangs', 'breaks'] as const;
+type MailFault = (typeof MAIL_FAULTS)[number];
+const FAULT_MS = 7_000;
+/** The service waits for the mail server for up to 20 s. */
+const MAIL_HANGS_MS = 25_000;
+const LATENCY_MS = 300;
+const BREAKS_EVERY_MS = 700;
+/** The most time from a mail's arrival to its clear end. */
+const NEAR_MS = 2_000;
+const LOOK_MS = 100;
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 const PUBLIC_URL = 'https://chaos.example.com';
 
@@ -45,35 +60,34 @@ const blind: Provider = {
 };
 
 /** A message as a contact got it: whom it was for, its id, and the orders' codes in it. */
-type Told = { to: string; id: string; codes: string[]; answerUrl: string };
+type Told = { to: string; id: string; codes: string[]; answerUrl: string; isClear: boolean };
 
 /**
- * Orders come into doubt while the mail server is down at times, and the gateway is slow, refuses, or refuses what it has
- * taken. Each restaurant has two contacts. Some of them answer, twice at the same moment.
+ * Orders come into doubt while the mail server refuses, closes its port, hangs or loses its connections, and the gateway
+ * is slow, hangs, refuses, or refuses what it has taken. Each restaurant has two contacts. Some of them answer, twice at
+ * the same moment.
  */
 export async function runContacts(
   seed: number,
   print: (line: string) => void,
 ): Promise<{ result: ContactsResult; complaints: string[] }> {
-  const [postgres, mail] = await Promise.all([startPostgres(), startMailServer()]);
   const told: Told[] = [];
+  const mail = await startFaultyMail(told);
   let nth = 0;
   const gateway = await serveHttp(async (request, response) => {
     const body = await readBody(request);
     const { id, data } = new Webhook(SECRET).verify(body, request.headers as Record<string, string>) as Notified;
-    const fault = pick(['none', 'none', 'slow', 'refuses', 'takes and refuses'], chance(seed, 'gateway', (nth += 1)));
+    const fault = pick(GATEWAY_FAULTS, chance(seed, 'gateway', (nth += 1)));
     if (fault === 'slow') await sleep(3_000);
     if (fault !== 'refuses') {
       const codes = data.orders.map(({ callOutCode }) => callOutCode);
-      told.push({ to: data.to.phone, id, codes, answerUrl: data.answerUrl });
+      told.push({ to: data.to.phone, id, codes, answerUrl: data.answerUrl, isClear: !fault.startsWith('takes') });
     }
+    if (fault.endsWith('hangs')) await sleep(HANGS_MS);
     response.writeHead(fault.endsWith('refuses') ? 503 : 204).end();
   });
-  await migrate(postgres.url);
-  const system = await startSystem({
-    databaseUrl: postgres.url,
+  const system = await startPair({
     providers: [blind],
-    processes: 2,
     env: {
       SMTP_URL: mail.url,
       MAIL_FROM: 'orders@chaos.example.com',
@@ -82,41 +96,36 @@ export async function runContacts(
       PUBLIC_URL,
     },
   });
-  const all = (): Told[] => [
-    ...told,
-    ...mail.mails.map(({ to, messageId, body }) => ({
-      to: to[0] ?? '',
-      id: messageId,
-      codes: codesIn(body),
-      answerUrl: urlIn(body),
-    })),
-  ];
   try {
     print(`seed ${seed}: ${ORDERS} orders in doubt at ${RESTAURANTS} restaurants, with two contacts each`);
     const restaurants = Array.from({ length: RESTAURANTS }, (_, each) => `restaurant-${each}`);
     for (const id of restaurants) await setUp(system, id);
     const orders = new Map<string, { code: string; at: string }>();
-    for (let order = 0; order < ORDERS; order += 1) {
-      const at = pick(restaurants, chance(seed, 'where', order));
-      const { serviceOrderId } = await system.placeOrder({ locationId: at });
-      const isDown = chance(seed, 'mail', Math.floor(order / 6)) < 0.5;
-      mail.refuses = isDown ? { data: 451 } : {};
-      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'in_doubt');
-      orders.set(serviceOrderId, { code: String((await system.order(serviceOrderId))?.['call_out_code']), at });
-      await sleep((ORDERS_MS / ORDERS) * 2 * chance(seed, 'pause', order));
-    }
-    mail.refuses = {};
+    const placeOrders = async (): Promise<void> => {
+      for (let order = 0; order < ORDERS; order += 1) {
+        const at = pick(restaurants, chance(seed, 'where', order));
+        const { serviceOrderId } = await system.placeOrder({ locationId: at });
+        await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'in_doubt');
+        orders.set(serviceOrderId, { code: String((await system.order(serviceOrderId))?.['call_out_code']), at });
+        await sleep((ORDERS_MS / ORDERS) * 2 * chance(seed, 'pause', order));
+      }
+    };
+    let ends = Infinity;
+    const disturb = async (): Promise<void> => {
+      for (const round of [1, 2]) for (const fault of shuffle(MAIL_FAULTS, seed, 'mail', round)) await mail.fail(fault);
+      ends = performance.now() + SETTLE_MS;
+    };
+    const disturbed = Promise.all([placeOrders(), disturb()]);
     let answers = 0;
     const asked = new Set<string>();
-    const ends = performance.now() + SETTLE_MS;
-    while (performance.now() < ends && (await isOpen(system))) {
-      for (const message of all().filter(({ answerUrl }) => !asked.has(answerUrl))) {
+    for (; performance.now() < ends && (!Number.isFinite(ends) || (await isOpen(system))); await sleep(500)) {
+      for (const message of told.filter(({ answerUrl }) => !asked.has(answerUrl))) {
         asked.add(message.answerUrl);
         if (chance(seed, 'answers', message.codes.join()) < 0.5) continue;
         answers += await answer(system, message.answerUrl);
       }
-      await sleep(500);
     }
+    await disturbed;
     const settled = await system.query(
       `SELECT p.service_order_id AS id, p.state, (SELECT count(*)::int FROM audit a WHERE a.service_order_id = p.service_order_id
                 AND a.action = 'resolve' AND EXISTS (
@@ -125,7 +134,7 @@ export async function runContacts(
        FROM placements p`,
     );
     const answered = new Set(settled.flatMap(({ id, answered }) => (answered === true ? [String(id)] : [])));
-    const complaints = judge({ orders, answered, told: all() });
+    const complaints = judge({ orders, answered, told });
     for (const { id, state, resolved, answered: isAnswered } of settled) {
       if ((state === 'sent') !== isAnswered)
         complaints.push(`order ${String(id)} is ${String(state)} after its answer`);
@@ -135,16 +144,62 @@ export async function runContacts(
     if (await isOpen(system)) complaints.push('messages were not sent or given up in time');
     const wrong = [...tickets].filter(([, count]) => count !== 1);
     complaints.push(...wrong.map(([id, count]) => `order ${id} has ${count} tickets`));
-    const ids = new Set(all().map(({ to, id }) => `${to} ${id}`));
-    const messages = all().length;
-    const counts = { orders: orders.size, ticketsWrong: wrong.length, messages, repeats: messages - ids.size, answers };
+    const same = [...Map.groupBy(told, ({ to, id }) => `${to} ${id}`)];
+    const again = same.filter(([, each]) => each.slice(0, -1).some(({ isClear }) => isClear)).map(([id]) => id);
+    complaints.push(...again.map((id) => `${id} came again after it was taken`));
+    const counts = {
+      orders: orders.size,
+      ticketsWrong: wrong.length,
+      messages: told.length,
+      repeats: told.length - same.length,
+      repeatsWrong: again.length,
+      answers,
+    };
     if (answers === 0) complaints.push('no contact answered');
     return { result: { seed, ok: complaints.length === 0, ...counts }, complaints };
   } finally {
     await system.stop();
     await Promise.all([gateway.stop(), mail.stop()]);
-    await postgres.stop();
   }
+}
+
+/** Starts a mail server behind a network that fails. Each mail that it takes is added to `told`. */
+async function startFaultyMail(told: Told[]) {
+  const mail = await startMailServer();
+  const proxy = await startFaultProxy({ targetPort: Number(new URL(mail.url).port) });
+  const { faults } = proxy;
+  let isClear = true;
+  const looking = setInterval(() => {
+    for (const { to, messageId, body } of mail.mails.splice(0))
+      told.push({ to: to[0] ?? '', id: messageId, codes: codesIn(body), answerUrl: urlIn(body), isClear });
+  }, LOOK_MS);
+  return {
+    url: proxy.through(mail.url),
+    async fail(fault: MailFault): Promise<void> {
+      isClear = fault !== 'hangs' && fault !== 'breaks';
+      await sleep(NEAR_MS);
+      if (fault === 'refuses') mail.refuses = { data: 451 };
+      if (fault === 'closed') proxy.refuse();
+      if (fault === 'hangs') faults.blackhole = true;
+      if (fault === 'breaks') faults.latencyMs = LATENCY_MS;
+      const ends = performance.now() + (fault === 'hangs' ? MAIL_HANGS_MS : FAULT_MS);
+      while (performance.now() < ends) {
+        await sleep(BREAKS_EVERY_MS);
+        if (fault === 'breaks') proxy.resetAll();
+      }
+      mail.refuses = {};
+      faults.blackhole = false;
+      faults.latencyMs = 0;
+      await proxy.accept();
+      await sleep(NEAR_MS);
+      isClear = true;
+    },
+    async stop(): Promise<void> {
+      clearInterval(looking);
+      await proxy.stop();
+      await mail.stop();
+    },
+  };
 }
 
 type Notified = {
