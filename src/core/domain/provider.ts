@@ -195,7 +195,7 @@ export type Provider<Settings = unknown> = {
   /**
    * True if `check` calls the interface that takes this restaurant's orders, in few requests, so that its answer proves
    * that orders arrive. Then it is also called, up to every 5 s, while the POS may not answer. Otherwise a POS is
-   * unreachable after two orders that it did not answer.
+   * unreachable after two unanswered calls.
    */
   checkProvesOrders?: boolean;
   /**

@@ -205,8 +205,8 @@ export async function replaceSettings(
 }
 
 /**
- * SQL that notes, for a location `l`, when its settings changed, and whether they give us access again: other credentials, or, if these settings
- * need no grant that is renewed, any other settings.
+ * SQL that notes, for a location `l`, when its settings changed, and whether they give us access again: other
+ * credentials, or, if these settings need no grant that is renewed, any other settings.
  */
 export const reconnectedBy = (settings: string, grant: string): string => {
   const isOther = `l.settings <> ${settings} AND (${grant} IS NULL OR l.grant_sha256 IS DISTINCT FROM ${grant})`;

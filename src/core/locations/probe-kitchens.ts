@@ -158,7 +158,7 @@ export const FIND_SUSPECTS = `
     UNION SELECT location_id FROM kitchens WHERE probe_at IS NOT NULL
   ), known AS MATERIALIZED (
     SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
-           calls.first, calls.last, k.location_id IS NOT NULL AS has_row,
+           calls.first, calls.last, call.may_be_silence, k.location_id IS NOT NULL AS has_row,
            EXISTS (SELECT FROM silent WHERE silent.location_id = l.location_id)
              OR l.location_id = ANY (${$.silent}::text[]) OR calls.last IS NOT NULL AS is_suspected
     FROM place
@@ -167,7 +167,10 @@ export const FIND_SUSPECTS = `
     LEFT JOIN location_last_seen s ON s.location_id = l.location_id AND s.integration = l.integration
     CROSS JOIN LATERAL (
       SELECT max(a.ended_at) FILTER (WHERE ${ANSWERED}) AS answered_at,
-             array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered
+             array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered,
+             -- A POS that answers 500 to one order alone may take all others.
+             count(DISTINCT a.service_order_id) FILTER (WHERE ${UNANSWERED}) > 1
+               OR bool_or(${UNANSWERED} AND a.http_status IS DISTINCT FROM 500) AS may_be_silence
       FROM (SELECT service_order_id FROM placements
             WHERE location_id = l.location_id AND signalled_at > now() - interval '2 h'
               AND requested_at > now() - interval '1 h' OFFSET 0) AS p
@@ -192,7 +195,8 @@ export const FIND_SUSPECTS = `
   INSERT INTO kitchens AS k (location_id, since, unreachable_since)
   SELECT location_id, created_at, CASE WHEN is_lasting THEN now() END
   FROM known CROSS JOIN LATERAL (
-    SELECT (last >= first + ${seconds($.calls)} AND last > now() - ${seconds($.forgotten)}) IS TRUE AS is_lasting
+    SELECT (may_be_silence AND last >= first + ${seconds($.calls)} AND last > now() - ${seconds($.forgotten)}) IS TRUE
+           AS is_lasting
   ) AS silence
   WHERE NOT is_probed AND (is_lasting OR has_row)
   ORDER BY location_id

@@ -9,8 +9,9 @@ const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
- * refused within five seconds, and the platform is told that its kitchen is closed. Its orders, their history and its webhooks expire as usual, and the id can be configured
- * again. Grants of its POS may be shared with other locations, so they are deleted later, when nothing renews them.
+ * refused within five seconds, and the platform is told that its kitchen is closed. Its orders, their history and its
+ * webhooks expire as usual, and the id can be configured again. Grants of its POS may be shared with other locations, so
+ * they are deleted later, when nothing renews them.
  * @param options.unpaused also removes a location that is not paused
  * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
  */
