@@ -10,6 +10,8 @@ import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/lo
 import { FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
+import { createLog } from '../../../src/observe/create-log.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
@@ -225,8 +227,17 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(0);
   });
 
-  it('is probed if its vendor counts as down', async () => {
-    silentLocations = [{ locationId }];
+  it('is probed if its vendor counts as down, which ten locations without an answer open', async () => {
+    const breaker = circuitBreaker(createLog('silent', { write() {} }));
+    const error = new TryAgain('no answer', { sent: false });
+    for (let other = 0; other < 10; other += 1) {
+      silentLocations = breaker.silentLocations();
+      await round();
+      expect(checks).toBe(0);
+      const called = other === 0 ? locationId : `other-${other}`;
+      breaker.callEnded({ locationId: called, integration: 'probed' }, performance.now(), error);
+    }
+    silentLocations = breaker.silentLocations();
     await round();
     expect(checks).toBe(1);
   });

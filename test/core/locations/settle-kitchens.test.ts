@@ -338,16 +338,20 @@ describe('publishing', () => {
     expect(Availability.safeParse(closed).success).toBe(true);
   });
 
-  it('of a process that lost its lease records nothing', async () => {
-    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
-    const slow = Promise.withResolvers<void>();
-    answer = () => slow.promise;
-    const one = publisher();
-    one.start();
-    await until(() => ofThis().length === 1);
-    await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
-    slow.resolve();
-    await one.stop();
-    expect(await row()).toMatchObject({ isDone: false });
-  });
+  it.each([true, false])(
+    'of a process that lost its lease records nothing, published or not (%s)',
+    async (isPublished) => {
+      await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
+      const slow = Promise.withResolvers<void>();
+      answer = () => slow.promise;
+      const one = publisher();
+      one.start();
+      await until(() => ofThis().length === 1);
+      await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
+      if (isPublished) slow.resolve();
+      else slow.reject(new Error('no topic'));
+      await one.stop();
+      expect(await row()).toMatchObject({ isDone: false, failures: 0 });
+    },
+  );
 });

@@ -282,6 +282,13 @@ describe('a message', () => {
     expect(await isOver('gave_up')).toMatchObject({ problem: 'no process is set up to send it' });
   });
 
+  it('is sent if its way works again after an hour', async () => {
+    await tell([KITCHEN]);
+    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min', failures = 9`);
+    work();
+    await isOver('sent');
+  });
+
   it('leaves no link, address or number in the log', async () => {
     answer = 500;
     mail.refuses = { data: 554 };

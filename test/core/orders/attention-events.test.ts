@@ -9,6 +9,7 @@ import {
 } from '../../../src/core/orders/attention-events.ts';
 import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
 import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
+import { inTransaction, LOCK_ATTENTION } from '../../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -74,8 +75,21 @@ it('what needs a person is told once when it opens and once when it closes', asy
   await end('order-1');
   expect(await tell()).toEqual(['closed in_doubt order-1']);
   expect(await tell()).toEqual([]);
+  // Its numbers grow even if the clock was set back.
+  await pool.query('UPDATE attention_items SET sequence = 2 * sequence, published_sequence = 2 * sequence');
   await pool.query(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`);
   expect(await tell()).toEqual(['opened in_doubt order-1']);
+});
+
+it('an end is forgotten after a week, but not before it was told', async () => {
+  await seed('order-1', 'in_doubt');
+  await tell();
+  await end('order-1');
+  await recordAttention(pool, 15);
+  await pool.query(`UPDATE attention_items SET closed_at = now() - interval '8 d'`);
+  expect(await tell()).toEqual(['closed in_doubt order-1']);
+  await recordAttention(pool, 15);
+  expect((await pool.query('SELECT FROM attention_items')).rowCount).toBe(0);
 });
 
 it('orders that are held at one location are one need, which is told again when their number has changed', async () => {
@@ -89,6 +103,29 @@ it('orders that are held at one location are one need, which is told again when 
   expect(await tell()).toEqual([]);
   await later(11);
   expect((await tell()).toSorted()).toEqual(['updated held club-1 of 3 reminder 1', 'updated held club-2 reminder 1']);
+});
+
+it('a need that somebody has is told again when its number has changed, a quarter of an hour later', async () => {
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'acme', '')`);
+  await takeCase(pool, { locationId: 'club-1' }, 'Anna');
+  await seed('order-1', 'held');
+  await tell();
+  await seed('order-2', 'held');
+  await later(14);
+  expect(await tell()).toEqual([]);
+  await later(2);
+  expect(await tell()).toEqual(['updated held club-1 of 2 Anna']);
+  await later(16);
+  expect(await tell()).toEqual([]);
+});
+
+it('one process at a time records what needs a person', async () => {
+  await seed('order-1', 'in_doubt');
+  await inTransaction(pool, async (client) => {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ATTENTION]);
+    expect(await recordAttention(pool, 15)).toBe(false);
+  });
+  expect(await recordAttention(pool, 15)).toBe(true);
 });
 
 it('who takes a case is told at once', async () => {
@@ -132,8 +169,8 @@ it('what is snoozed, or settled by closing its case, is told as closed; a doubt 
   await tell();
   await snooze(pool, { serviceOrderId: 'order-1' }, 30);
   await closeCase(pool, { serviceOrderId: 'order-2' }, { by: 'Anna', text: undefined });
-  await snooze(pool, { serviceOrderId: 'order-3' }, 30);
   await closeCase(pool, { serviceOrderId: 'order-3' }, { by: 'Anna', text: undefined });
+  await snooze(pool, { serviceOrderId: 'order-3' }, 30);
   expect((await tell()).toSorted()).toEqual(['closed failed club-2', 'closed held club-1']);
 });
 
@@ -202,11 +239,44 @@ it('what is left of a list that is full is not told as over', async () => {
   expect(rows).toHaveLength(1);
 });
 
+it('what is taken before it is told is told as opened', async () => {
+  await seed('order-1', 'in_doubt');
+  await recordAttention(pool, 15);
+  await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
+  expect(await tell()).toEqual(['opened in_doubt order-1 Anna']);
+});
+
 it('what ends before it is told is not told', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool, 15);
   await end('order-1');
   expect(await tell()).toEqual([]);
+});
+
+it('what needs a person again before its end is told goes on', async () => {
+  await seed('order-1', 'in_doubt');
+  await tell();
+  await end('order-1');
+  await recordAttention(pool, 15);
+  await pool.query(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`);
+  expect(await tell()).toEqual(['updated in_doubt order-1']);
+});
+
+it('what ends while it is being told is told as closed, because the first event may have come', async () => {
+  await seed('order-1', 'in_doubt');
+  await recordAttention(pool, 15);
+  const told: string[] = [];
+  const publisher = publishing(async ({ event }) => {
+    if (told.push(event) > 1) return;
+    await end('order-1');
+    await recordAttention(pool, 15);
+    throw new Error('the answer was lost');
+  });
+  publisher.start();
+  await until(() => told.length === 2);
+  await publisher.stop();
+  expect(told).toEqual(['opened', 'closed']);
+  errors.length = 0;
 });
 
 it('an event that cannot be told is retried, and a newer state replaces it', async () => {
