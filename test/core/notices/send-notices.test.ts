@@ -282,6 +282,17 @@ describe('a message', () => {
     expect(await isOver('gave_up')).toMatchObject({ problem: 'no process is set up to send it' });
   });
 
+  it('is not ended by a process that lost its lease', async () => {
+    await tell([KITCHEN]);
+    const [began, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    work({ ...ways, email: async () => (began.resolve(), slow.promise) });
+    await began.promise;
+    await stage.query('UPDATE notice_messages SET lease_id = gen_random_uuid()');
+    slow.resolve();
+    await Promise.all(running.map((worker) => worker.stop()));
+    expect(await message()).toMatchObject({ outcome: null, ended_at: null });
+  });
+
   it('is sent if its way works again after an hour', async () => {
     await tell([KITCHEN]);
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min', failures = 9`);
