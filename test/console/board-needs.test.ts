@@ -85,6 +85,13 @@ describe('what needs a person', () => {
         '/console/webhooks?outcome=dropped&location=club-1',
       ],
     ]);
+    expect(groups.filter(({ isCall }) => isCall).map(({ title }) => title.split(' ')[0])).toEqual([
+      'In',
+      'Conflicts',
+      'POS',
+      'Silent',
+      'Restaurants',
+    ]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
       'club-1: no answer',
       'club-1: the POS reported cancelled',
@@ -95,21 +102,6 @@ describe('what needs a person', () => {
       '2 messages not sent: the gateway answered 503',
       '1,000 webhooks of square: wrong signature',
       '1 webhook of standard',
-    ]);
-  });
-
-  it('has the groups marked in which the restaurant is called first', () => {
-    const lists = {
-      ...NOTHING,
-      in_doubt: [ticket('order-1', { placement: 'in_doubt' })],
-      held: [ticket('order-2', { placement: 'held' })],
-    };
-    const groups = needsOf(lists, ATTENTION, NO_FILTER, NOW);
-    expect(groups.filter(({ isCall }) => isCall).map(({ title }) => title)).toEqual([
-      'In doubt',
-      'Conflicts',
-      'POS systems that do not answer',
-      'Silent locations',
     ]);
   });
 
