@@ -32,7 +32,7 @@ export function ReplayAll({
   onReplayed,
 }: {
   filter: WebhookFilter;
-  /** True if the dry run begins by itself. */
+  /** True if the dry run begins at once. */
   isBegun: boolean;
   chosen: Chosen;
   onClear: () => void;

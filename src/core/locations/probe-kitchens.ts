@@ -158,7 +158,7 @@ export const FIND_SUSPECTS = `
     UNION SELECT location_id FROM kitchens WHERE probe_at IS NOT NULL
   ), known AS MATERIALIZED (
     SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
-           calls.first, calls.last, call.may_be_silence, k.location_id IS NOT NULL AS has_row,
+           calls.first, calls.last, calls.may_be_silence, k.location_id IS NOT NULL AS has_row,
            EXISTS (SELECT FROM silent WHERE silent.location_id = l.location_id)
              OR l.location_id = ANY (${$.silent}::text[]) OR calls.last IS NOT NULL AS is_suspected
     FROM place
@@ -168,9 +168,7 @@ export const FIND_SUSPECTS = `
     CROSS JOIN LATERAL (
       SELECT max(a.ended_at) FILTER (WHERE ${ANSWERED}) AS answered_at,
              array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered,
-             -- A POS that answers 500 to one order alone may take all others.
-             count(DISTINCT a.service_order_id) FILTER (WHERE ${UNANSWERED}) > 1
-               OR bool_or(${UNANSWERED} AND a.http_status IS DISTINCT FROM 500) AS may_be_silence
+             array_agg(CASE WHEN a.http_status = 500 THEN a.service_order_id END) FILTER (WHERE ${UNANSWERED}) AS failing
       FROM (SELECT service_order_id FROM placements
             WHERE location_id = l.location_id AND signalled_at > now() - interval '2 h'
               AND requested_at > now() - interval '1 h' OFFSET 0) AS p
@@ -178,7 +176,9 @@ export const FIND_SUSPECTS = `
     ) AS call
     CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.settings_changed_at, l.created_at) AS at) AS proof
     CROSS JOIN LATERAL (
-      SELECT min(at) AS first, max(at) AS last FROM unnest(call.unanswered) AS at
+      -- A POS that answers 500 to one order alone may take all others.
+      SELECT min(at) AS first, max(at) AS last, count(*) > count(order_id) OR count(DISTINCT order_id) > 1 AS may_be_silence
+      FROM unnest(call.unanswered, call.failing) AS u(at, order_id)
       WHERE at > greatest(proof.at, k.answered_at)
     ) AS calls
   ), probed AS (

@@ -324,10 +324,12 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
   });
 
   it('is reachable if it answers one order alone with 500 each time, and unreachable from the second order', async () => {
+    await tried({ outcome: 'TryAgain' }, 40);
+    await tried({ outcome: 'placed', state: 'sent' }, 30);
     await tried({ outcome: 'TryAgain', httpStatus: 500 }, 20);
     await pool.query(
       `INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, http_status)
-       SELECT service_order_id, 2, call, now(), outcome, http_status FROM placement_attempts`,
+       SELECT service_order_id, 2, call, now(), outcome, http_status FROM placement_attempts WHERE http_status = 500`,
     );
     expect(await round()).toBe('open');
     await tried({ outcome: 'TryAgain', httpStatus: 500 }, 1);
