@@ -109,7 +109,7 @@ async function examineTopic(about: Named): Promise<Check[]> {
 /** The variables with topics that the service publishes to. */
 const PUBLISHED = ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC'] as const;
 
-/** Checks the topics for live messages and, if it is set, for the availability of kitchens. */
+/** Checks the topics for live messages and, if they are set, for the availability of kitchens and for attention events. */
 export async function examineTopics(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', ...PUBLISHED, 'PUBSUB_EMULATOR_HOST');
   const { GOOGLE_CLOUD_PROJECT: project } = config;

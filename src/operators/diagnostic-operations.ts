@@ -11,7 +11,7 @@ import { Check, Finding, PARTS } from '../diagnostics/check.ts';
 import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-checks.ts';
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { terminalText } from '../observe/terminal-text.ts';
-import { NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
+import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
 import { LocationParams } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */
@@ -89,7 +89,7 @@ const certifyLocation = operation({
   async run({ pool, pos, settings, stopped, tell, note }, { locationId, fulfillment, order, without, waitSeconds }) {
     const { publicUrl, keys } = settings;
     if (publicUrl === '') {
-      throw new WrongLocation('PUBLIC_URL is unset: a POS cannot call us. Example: https://expediter.example.com');
+      throw new WrongLocation(NO_PUBLIC_URL);
     }
     if ((await findLocation(pool, locationId)) === undefined) return undefined;
     if (isCertifying) return { refused: 'This process tests another location now. Try again later.' };

@@ -48,7 +48,7 @@ export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as co
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
 /** Variables that are needed to send messages to contacts of restaurants. */
 export const NOTIFY = [...WAYS, 'ALLOW_PRIVATE_HOSTS'] as const;
-/** Refuses what would be of no use: nothing is made before. */
+/** The refusal if PUBLIC_URL is unset, before a token is made. */
 export const NO_PUBLIC_URL =
   'PUBLIC_URL is not set, so no POS can call this service. Example: https://expediter.example.com';
 export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };

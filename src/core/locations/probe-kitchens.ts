@@ -18,7 +18,8 @@ const LEASE_S = 20;
 /**
  * Seconds between events. A POS is unreachable if it does not answer two probes that are `again` apart. Afterwards it is
  * probed every `later`. A POS that has just answered a probe is not probed again before `later`. A POS that is not
- * probed is unreachable after two unanswered calls that are `calls` apart, until `forgotten` after the last one.
+ * probed is unreachable after two unanswered calls that are `calls` apart, or after one if its vendor counts as down,
+ * while orders wait and until `forgotten` after the last call.
  */
 export const PROBE_TIMES = { again: 5, later: 30, calls: 10, forgotten: 300 };
 
@@ -94,13 +95,15 @@ async function recordProbe(
 }
 
 /** Each vendor gets the same number of probes in a round, so that one whose POS systems are all silent delays no other. */
-const CLAIM_PROBES = `
+export const CLAIM_PROBES = `
   UPDATE kitchens SET probed_at = now(), probe_at = now() + make_interval(secs => ${LEASE_S})
   WHERE location_id = ANY (ARRAY(
     SELECT k.location_id
     FROM kitchens k JOIN (
-      SELECT location_id, row_number() OVER (PARTITION BY l.integration ORDER BY k.probe_at) AS nth
-      FROM kitchens k JOIN locations l USING (location_id) WHERE k.probe_at <= now()
+      SELECT k.location_id, row_number() OVER (PARTITION BY l.integration ORDER BY k.probe_at) AS nth
+      FROM kitchens k
+      CROSS JOIN LATERAL (SELECT integration FROM locations WHERE location_id = k.location_id OFFSET 0) AS l
+      WHERE k.probe_at <= now()
     ) AS due USING (location_id)
     WHERE k.probe_at <= now() ORDER BY due.nth LIMIT ${PROBES} FOR UPDATE OF k SKIP LOCKED))
   RETURNING location_id AS "locationId"`;
@@ -159,6 +162,9 @@ export const FIND_SUSPECTS = `
   ), known AS MATERIALIZED (
     SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
            calls.first, calls.last, calls.may_be_silence, k.location_id IS NOT NULL AS has_row,
+           l.location_id = ANY (${$.silent}::text[]) OR k.unreachable_since IS NOT NULL AS is_known,
+           EXISTS (SELECT FROM placements WHERE coalesce(location_id, '') = l.location_id AND finished_at IS NULL
+                     AND attempts > 0 AND state IN ('waiting', 'in_doubt')) AS is_retrying,
            EXISTS (SELECT FROM silent WHERE silent.location_id = l.location_id)
              OR l.location_id = ANY (${$.silent}::text[]) OR calls.last IS NOT NULL AS is_suspected
     FROM place
@@ -195,8 +201,9 @@ export const FIND_SUSPECTS = `
   INSERT INTO kitchens AS k (location_id, since, unreachable_since)
   SELECT location_id, created_at, CASE WHEN is_lasting THEN now() END
   FROM known CROSS JOIN LATERAL (
-    SELECT (may_be_silence AND last >= first + ${seconds($.calls)} AND last > now() - ${seconds($.forgotten)}) IS TRUE
-           AS is_lasting
+    -- While a vendor counts as down, few calls are made.
+    SELECT (may_be_silence AND (is_known OR last >= first + ${seconds($.calls)})
+              AND (is_retrying OR last > now() - ${seconds($.forgotten)})) IS TRUE AS is_lasting
   ) AS silence
   WHERE NOT is_probed AND (is_lasting OR has_row)
   ORDER BY location_id

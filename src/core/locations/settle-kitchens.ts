@@ -93,8 +93,11 @@ export function publishKitchens(about: {
 
 const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-/** Lets the platform be told that the kitchen of a location is closed, which is about to be removed. */
+/** Lets the platform be told that the kitchen of a location that is removed is closed. */
 export async function closeForever(client: PoolClient, locationId: string): Promise<void> {
+  // Nothing may be published after it with a lower number.
+  await client.query('SELECT FROM kitchens WHERE location_id = $1 FOR UPDATE', [locationId]);
+  await client.query("DELETE FROM removed_kitchens WHERE removed_at < now() - interval '30 d'");
   await client.query(
     `INSERT INTO removed_kitchens (location_id, integration, sequence)
      SELECT l.location_id, l.integration, greatest(k.sequence + 1, ${NOW_MS})

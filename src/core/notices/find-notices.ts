@@ -85,7 +85,7 @@ export const FIND = `
     WHERE service_order_id = t.service_order_id AND reason = t.reason AND since = t.since
   ) AS n
   WHERE n.answers = 0
-  ORDER BY t.since, t.service_order_id, t.reason LIMIT $1 OFFSET $2`;
+  ORDER BY t.since, t.service_order_id, t.reason`;
 
 /**
  * Finds the contacts that are to be told about an order now, and puts what waits for one contact into one message. One
@@ -95,8 +95,9 @@ export const FIND = `
 export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_FIND_NOTICES))) return 0;
-    for (let read = 0, isLast = false; !isLast; read += page) {
-      const { rows } = await client.query<Trouble>(FIND, [page, read]);
+    await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
+    for (let isLast = false; !isLast;) {
+      const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
       const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
       if (due.length > 0) await store(client, due);
       isLast = rows.length < page;

@@ -3,7 +3,7 @@ import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts
 import { isClosed, isSnoozed } from '../domain/settled-case.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
-import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, DOUBT_SINCE, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
 import {
   CHANGES,
   CONFLICTS,
@@ -44,7 +44,7 @@ const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration, reason FROM
   WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true`;
 
 const FIND = `
-  (SELECT ${need('in_doubt', DOUBT_SINCE)} AS need, now() FROM placements p ${ORDER}
+  (SELECT ${need('in_doubt', 'p.signalled_at')} AS need, now() FROM placements p ${ORDER}
    WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('cancel_by_phone', 'c.requested_at')}, now() FROM cancellations c
@@ -71,7 +71,9 @@ export async function recordAttention(pool: Pool, remindMin: number): Promise<bo
     const sample = await sampleAttention(client);
     const { rows } = await client.query<{ need: Need; now: Date }>(FIND);
     const needs = [...rows.map((row) => row.need), ...needsIn(sample)];
-    const items = itemsOf(needs, sample.cases, rows[0]?.now.getTime() ?? Date.now());
+    const { rows: open } = await client.query<{ key: string }>(OPEN_OUTAGES);
+    const outages = new Set(open.map(({ key }) => key));
+    const items = itemsOf(needs, { cases: sample.cases, outages, now: rows[0]?.now.getTime() ?? Date.now() });
     const { rowCount } = await client.query(RECORD, [JSON.stringify(items), fullKinds(needs), remindMin]);
     return rowCount !== 0;
   });
@@ -107,24 +109,39 @@ function needsIn(sample: SampledAttention): Need[] {
   ];
 }
 
-/** From this number of locations, POS systems of one integration that do not answer are one need. */
-const OUTAGE = 5;
+/** POS systems of one integration that do not answer are one need from `begins` locations until `ends` are left. */
+const OUTAGE = { begins: 5, ends: 1 };
+const outageOf = (integration: string | null): string => `unreachable/${integration}`;
+const OPEN_OUTAGES = `SELECT item_key AS key FROM attention_items
+  WHERE kind = 'unreachable' AND closed_at IS NULL AND about ->> 'locationId' IS NULL`;
 
-/** Counts the POS systems of one outage together. Who has one of its locations takes care of it. */
-function countOutages(items: readonly Item[]): Item[] {
-  const silent = Map.groupBy(items, ({ kind, integration }) => (kind === 'unreachable' ? integration : null));
-  return [...silent].flatMap(([integration, of]) => {
-    const [first] = of;
-    if (integration === null || first === undefined || of.length < OUTAGE) return of;
-    const holder = of.find((each) => each.holder !== null)?.holder ?? null;
-    return { ...first, key: `unreachable/${integration}`, locationId: null, count: of.length, holder };
-  });
+type Case = SampledAttention['cases'][number];
+/** @param about.outages the keys of those that are told as one need now @param about.now milliseconds */
+type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number };
+
+/** Who took one of its locations since it does not answer takes care of the outage. It is left out if all are snoozed. */
+function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
+  const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
+  if (all.every(({ its, since }) => isSnoozed(its, since, now))) return [];
+  const taken = all.find(({ its, since }) => its?.holder && Date.parse(its.takenAt ?? '') >= since);
+  const integration = needs[0]?.integration ?? null;
+  const none = { serviceOrderId: null, callOutCode: null, locationId: null };
+  const about = { integration, count: needs.length, holder: taken?.its?.holder ?? null };
+  return [{ key: outageOf(integration), kind: 'unreachable', ...none, ...about }];
 }
 
-/** Leaves out what is snoozed or settled, and counts the needs of a location together. @param now milliseconds */
-export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases'], now: number): Item[] {
+/** Leaves out what is snoozed or settled, and counts the needs of a location together. */
+export function itemsOf(all: readonly Need[], { cases, outages, now }: About): Item[] {
   const byId = new Map(cases.map((each) => [`${each.kind} ${each.id}`, each]));
-  const items = new Map<string, Item>();
+  const silent = Map.groupBy(all, ({ kind, integration }) => (kind === 'unreachable' ? integration : null));
+  silent.delete(null);
+  const ofOutages = [...silent].flatMap(([integration, of]) =>
+    of.length > OUTAGE.ends && (of.length >= OUTAGE.begins || outages.has(outageOf(integration))) ? [of] : [],
+  );
+  const caseOf = ({ locationId }: Need): Case | undefined => byId.get(`location ${locationId}`);
+  const items = new Map(ofOutages.flatMap((of) => outageItem(of, caseOf, now)).map((item) => [item.key, item]));
+  const isCounted = new Set(ofOutages.flat());
+  const needs = all.filter((each) => !isCounted.has(each));
   for (const { kind, since, count = 1, serviceOrderId, callOutCode, locationId, integration } of needs) {
     const ofOrder = serviceOrderId === null ? undefined : byId.get(`order ${serviceOrderId}`);
     const ofLocation = locationId === null ? undefined : byId.get(`location ${locationId}`);
@@ -146,7 +163,7 @@ export function itemsOf(needs: readonly Need[], cases: SampledAttention['cases']
       if (holder === null) known.holder = null;
     }
   }
-  return countOutages([...items.values()]);
+  return [...items.values()];
 }
 
 const CHANGED = `a.about ->> 'holder' IS DISTINCT FROM i.about ->> 'holder'
@@ -214,7 +231,7 @@ const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> 
     `${count} webhooks of ${locationId} were dropped. Fix the reason, then replay them.`,
   unreachable: ({ locationId, count, integration }) =>
     locationId === null
-      ? `The POS systems of ${count} locations with ${integration} do not answer. Call the vendor.`
+      ? `The POS systems of ${count === UNREACHABLE ? 'at least ' : ''}${count} locations with ${integration} do not answer. Call the vendor.`
       : `The POS of ${locationId} does not answer. Call the restaurant.`,
   contacts: ({ count, locationId }) =>
     `${count} messages to contacts of ${locationId} were given up. Call the restaurant, and correct its contacts.`,
@@ -232,7 +249,8 @@ export function attentionEvent(row: AttentionRow, consoleUrl: string | undefined
         : `locations/${encodeURIComponent(locationId)}`
       : `orders/${encodeURIComponent(serviceOrderId)}`;
   const again = reminders > 0 ? 'Nobody has taken it yet: ' : '';
-  const sentence = event === 'closed' ? 'This needs nobody any more: ' : again;
+  const isPartOf = kind === 'unreachable' && locationId !== null ? ', or is one of an outage now' : '';
+  const sentence = event === 'closed' ? `This needs nobody any more${isPartOf}: ` : again;
   return {
     ...row,
     sentence: `${sentence}${SENTENCES[kind](row)}`,

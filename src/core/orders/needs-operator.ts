@@ -11,7 +11,7 @@ export const HELD_FOR_OPERATOR = `(p.state = 'held' AND p.finished_at IS NULL
   AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE)`;
 export const DOUBT_FOR_OPERATOR = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity')`;
 /** SQL of when the doubt about a placement `p` began. The previous version does not record it. */
-export const DOUBT_SINCE = 'coalesce(p.doubt_since, p.absent_at, p.signalled_at)';
+export const DOUBT_SINCE = 'coalesce(greatest(p.doubt_since, p.absent_at), p.signalled_at)';
 /** Of a cancellation `c`. */
 export const CANCEL_FOR_OPERATOR = `(c.finished_at IS NULL AND (c.state = 'by_phone' OR c.next_attempt_at = 'infinity'))`;
 

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import { type PlacementCause, problemOf, type Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
-import { DOUBT_SINCE, IS_UNFINISHED } from './placement-sql.ts';
+import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from './placement-sql.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
@@ -40,7 +40,7 @@ const POSTPONE = `
         WHEN ${$.state} = 'waiting' THEN least(now() + make_interval(secs => ${$.delayS}), greatest(now(), deadline_at))
         ELSE now() + make_interval(secs => ${$.delayS}) END,
       request_ended_at = CASE WHEN ${$.requestEnded}::boolean THEN now() ELSE request_ended_at END,
-      doubt_since = CASE WHEN ${$.state} = 'in_doubt' THEN ${DOUBT_SINCE} END,
+      doubt_since = CASE WHEN ${$.state} = 'in_doubt' THEN ${NEXT_DOUBT_SINCE} END,
       lease_id = NULL, lease_until = NULL
   WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_UNFINISHED}`;
 

@@ -39,7 +39,7 @@ export function hasValue(value: unknown): boolean {
 }
 
 /** SQL of when a doubt began that begins or goes on. NULL if a process of the previous version recorded it. */
-export const DOUBT_SINCE = `CASE WHEN state = 'in_doubt' THEN doubt_since ELSE now() END`;
+export const NEXT_DOUBT_SINCE = `CASE WHEN state = 'in_doubt' THEN doubt_since ELSE now() END`;
 
 /** Puts a claimed placement in doubt and ends its open attempts. The claim remains valid. */
 export async function enterDoubt(
@@ -50,7 +50,7 @@ export async function enterDoubt(
   await pool.query(
     `WITH p AS (
        UPDATE placements SET state = 'in_doubt', problem = $3, cause = $4::jsonb, request_ended_at = now(),
-         doubt_since = ${DOUBT_SINCE}
+         doubt_since = ${NEXT_DOUBT_SINCE}
        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
        RETURNING service_order_id
      )

@@ -7,7 +7,7 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
-import { FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import { CLAIM_PROBES, FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
@@ -304,7 +304,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     check = async () => {};
   });
 
-  it('is unreachable after two calls without an answer, ten seconds apart, for five minutes', async () => {
+  it('is unreachable after two calls without an answer, ten seconds apart, while orders wait and then for five minutes', async () => {
     await tried({ outcome: 'TryAgain' }, 9);
     await tried({ outcome: 'TryAgain' }, 1);
     expect(await round()).toBe('open');
@@ -313,7 +313,18 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     await pass(290);
     expect(await round()).toBe('unreachable');
     await pass(10);
+    expect(await round()).toBe('unreachable');
+    await pool.query(`UPDATE placements SET state = 'failed', finished_at = now()`);
     expect(await round()).toBe('open');
+  });
+
+  it('is unreachable after one call without an answer while its vendor counts as down, also for other processes', async () => {
+    await tried({ outcome: 'TryAgain' });
+    expect(await round()).toBe('open');
+    silentLocations = [{ locationId }];
+    expect(await round()).toBe('unreachable');
+    silentLocations = [];
+    expect(await round()).toBe('unreachable');
   });
 
   it('is reachable if a call in between was answered', async () => {
@@ -374,6 +385,7 @@ it('a round reads what is retried now, by indexes, however many orders and locat
   const plans = await readPlans(pool, async (recording) => {
     await recording.query(SETTLE, [null]);
     await recording.query(FIND_SUSPECTS, [['probed'], [], 30, 10, 300]);
+    await recording.query(CLAIM_PROBES);
   });
   // It stops at the third location of a vendor that reports.
   expect(plans.whole.filter((table) => !['kitchens', 'location_last_seen'].includes(table))).toEqual([]);
