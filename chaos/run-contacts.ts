@@ -156,6 +156,7 @@ export async function runContacts(
       answers,
     };
     if (answers === 0) complaints.push('no contact answered');
+    if (counts.repeats === 0) complaints.push('no fault met a message');
     return { result: { seed, ok: complaints.length === 0, ...counts }, complaints };
   } finally {
     await system.stop();
@@ -210,7 +211,7 @@ type Notified = {
 const codesIn = (text: string): string[] => [...new Set(text.match(/\b[A-Z]\d{3}\b/g))];
 const urlIn = (body: string): string => new RegExp(`${PUBLIC_URL}/answer/\\S+`).exec(body)?.[0] ?? '';
 const mailOf = (restaurant: string): string => `${restaurant}@chaos.example.com`;
-const phoneOf = (restaurant: string): string => `+49301234${restaurant.slice(-1).padStart(4, '0')}`;
+const phoneOf = (restaurant: string): string => `+49301234${restaurant.slice('restaurant-'.length).padStart(4, '0')}`;
 
 async function setUp(system: System, id: string): Promise<void> {
   await system.addLocation(id, {}, 'blind');

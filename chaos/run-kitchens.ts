@@ -124,6 +124,9 @@ async function flapAndClose(
     for (const id of waiting) await until(async () => (await system.placement(id))?.['state'] === 'held');
     const early = waiting.filter((id) => tickets.has(id));
     await system.query(AHEAD, [HOUR_S + reports]);
+    const isOfWord = new Set(waiting.filter((_, nth) => KITCHENS[Math.floor(nth / WAITING)] === 'by-its-word'));
+    await until(() => waiting.every((id) => isOfWord.has(id) || tickets.has(id)));
+    early.push(...[...isOfWord].filter((id) => tickets.has(id)));
     await say('by-its-word', 'open', 2);
     await until(async () => (await system.query('SELECT FROM placements WHERE finished_at IS NULL')).length === 0);
     await until(() => KITCHENS.every((id) => told(system, id).at(-1)?.state === 'open'));

@@ -67,7 +67,7 @@ const SAME_S = 20;
 const LOST = 0.02;
 const LOST_SLOW = 0.05;
 /** The share of orders that their POS answers with a server error each time. */
-const UNFIT = 1 / 5_000;
+const UNFIT = 1 / 1_000;
 const SHORT_S = 30;
 const CALLED_WITHIN_S = 60;
 /** The share of calls as unreachable that must be right, and the share of short outages that may be called so. */
@@ -127,7 +127,7 @@ export async function simulateOutages(seed: number): Promise<Outages & { complai
         kitchen.said = state;
         if (state !== 'unreachable') continue;
         counts.called += 1;
-        const isWrong = kitchen.missed.slice(-2).some(Boolean);
+        const isWrong = kitchen.missed.length < 2 || kitchen.missed.slice(-2).some(Boolean);
         if (isWrong) counts.calledWrongly += 1;
         if (isWrong && kitchen.orders.some(({ isUnfit }) => isUnfit)) counts.wronglyForAnOrder += 1;
         const outage = spanAt(kitchen.outages, at);

@@ -1,12 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 
 it('a worker that its runner has left ends, though something keeps it running', async () => {
   const worker = fork('setInterval(() => {}, 1_000); process.send("runs");', {
     execPath: process.execPath,
     execArgv: [...process.execArgv, '--eval'],
   });
+  onTestFinished(() => void worker.kill('SIGKILL'));
   const ended = once(worker, 'exit');
   await once(worker, 'message');
   worker.disconnect();
