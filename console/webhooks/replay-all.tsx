@@ -36,16 +36,17 @@ export function ReplayAll({
   isBegun: boolean;
   chosen: Chosen;
   onClear: () => void;
-  onReplayed: () => void;
+  onReplayed: (replayed: ReplayRun['replayed']) => void;
 }) {
   const [stage, setStage] = useState<Stage>();
   const underWay = useRef<AbortController | undefined>(undefined);
   const heading = useRef<HTMLHeadingElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
+  const confirm = useRef<HTMLButtonElement>(null);
   const stageBefore = useRef<Stage['is'] | undefined>(undefined);
   // The pressed button was removed, so another element gets the focus.
   useEffect(() => {
-    if (stage !== undefined) heading.current?.focus();
+    if (stage !== undefined) (confirm.current ?? heading.current)?.focus();
     else if (stageBefore.current !== undefined) begin.current?.focus();
     stageBefore.current = stage?.is;
   }, [stage?.is]);
@@ -83,7 +84,7 @@ export function ReplayAll({
       const why = signal.aborted ? {} : { problem: (error as Error).message };
       setStage({ is: after, run, of, isCut: true, ...why });
     }
-    if (!isDry) onReplayed();
+    if (!isDry) onReplayed(run.replayed);
   };
 
   useEffect(() => {
@@ -157,7 +158,6 @@ export function ReplayAll({
         </p>
       )}
       <Summary run={run} isDry={isDry} isUnderWay={isUnderWay} isCut={isCut} />
-      <RunTable run={run} isDry={isDry} />
       {is === 'tried' && isWorthIt && (
         <p>
           A replay applies each again, oldest first, as a new webhook. Members are notified of new statuses.
@@ -169,6 +169,7 @@ export function ReplayAll({
         <div class="buttons">
           {is === 'tried' && isWorthIt && (
             <button
+              ref={confirm}
               type="button"
               class="primary"
               onClick={() => void go(false, { ...NOTHING_YET, until: run.until }, of)}
@@ -186,6 +187,7 @@ export function ReplayAll({
           </button>
         </div>
       )}
+      <RunTable run={run} isDry={isDry} />
     </section>
   );
 }
@@ -220,7 +222,7 @@ function Summary({
   }
   return (
     <>
-      <OutcomeCounts outcomes={run.outcomes} refused={run.refused.length} />
+      <OutcomeCounts run={run} isDry={isDry} />
       {!isUnderWay && run.left > 0 && (
         <p>
           {orMoreOf(run) + run.left} were not {isDry ? 'checked' : 'replayed'}.

@@ -9,16 +9,18 @@ import { explainRefusal } from './explain-refusal.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
 
 /** Rows shown at first. */
-const SHOWN = 50;
+const SHOWN = 10;
 
-/** The count of each outcome. */
-export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['outcomes']; refused?: number }) {
-  const counts = Object.entries(outcomes) as [WebhookOutcome, number][];
+/** The count of each outcome, and the location if it is the same for all. */
+export function OutcomeCounts({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
+  const counts = Object.entries(run.outcomes) as [WebhookOutcome, number][];
+  const refused = run.refused.length;
+  const [at, ...others] = locationsOf(run);
   return (
     <ul class="webhooks-counts" aria-label="How many of each outcome">
       {counts.map(([outcome, count]) => (
         <li key={outcome}>
-          <b>{count}</b> <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
+          <b>{count}</b> <Outcome outcome={outcome} isDry={isDry} />
         </li>
       ))}
       {refused > 0 && (
@@ -26,11 +28,22 @@ export function OutcomeCounts({ outcomes, refused = 0 }: { outcomes: ReplayRun['
           <b>{refused}</b> <Badge tone="warn">cannot be replayed</Badge>
         </li>
       )}
+      {at !== undefined && others.length === 0 && <li>at {at}</li>}
     </ul>
   );
 }
 
-/** The result of each webhook of a run, real or predicted. */
+function locationsOf({ refused, replayed }: ReplayRun): string[] {
+  return [...new Set([...refused, ...replayed].map(({ locationId }) => locationId))];
+}
+
+/** An outcome. One that is only expected is not green. */
+function Outcome({ outcome, isDry }: { outcome: WebhookOutcome; isDry: boolean }) {
+  const tone = OUTCOME_TONES[outcome];
+  return <Badge tone={isDry && tone === 'good' ? 'plain' : tone}>{isDry ? `would be ${outcome}` : outcome}</Badge>;
+}
+
+/** The result of each webhook of a run, real or predicted. What is the same for all is in OutcomeCounts. */
 export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   const [isAll, setAll] = useState(false);
   const count = run.refused.length + run.replayed.length;
@@ -39,6 +52,8 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
   // Refused webhooks need a person, so they come first.
   const refused = run.refused.slice(0, limit);
   const replayed = run.replayed.slice(0, limit - refused.length);
+  const hasPlaces = locationsOf(run).length > 1;
+  const hasOutcomes = Object.keys(run.outcomes).length + Math.min(run.refused.length, 1) > 1;
   return (
     <>
       <div class="scroll-x webhooks-scroll">
@@ -46,8 +61,8 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
           <thead>
             <tr>
               <th scope="col">Webhook</th>
-              <th scope="col">Location</th>
-              <th scope="col">{isDry ? 'Expected outcome' : 'Outcome'}</th>
+              {hasPlaces && <th scope="col">Location</th>}
+              {hasOutcomes && <th scope="col">{isDry ? 'Expected outcome' : 'Outcome'}</th>}
               <th scope="col">Contents</th>
             </tr>
           </thead>
@@ -57,10 +72,12 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={about.webhookId} />
                 </th>
-                <td data-name="Location">{about.locationId}</td>
-                <td data-name="Outcome">
-                  <Badge tone="warn">cannot be replayed</Badge>
-                </td>
+                {hasPlaces && <td>{about.locationId}</td>}
+                {hasOutcomes && (
+                  <td>
+                    <Badge tone="warn">cannot be replayed</Badge>
+                  </td>
+                )}
                 <td>{explainRefusal(about, about).what}</td>
               </tr>
             ))}
@@ -69,10 +86,12 @@ export function RunTable({ run, isDry }: { run: ReplayRun; isDry: boolean }) {
                 <th scope="row">
                   <WebhookLink webhookId={each.webhookId ?? each.replayOf} />
                 </th>
-                <td data-name="Location">{each.locationId}</td>
-                <td data-name="Outcome">
-                  <Badge tone={OUTCOME_TONES[each.outcome]}>{each.outcome}</Badge>
-                </td>
+                {hasPlaces && <td>{each.locationId}</td>}
+                {hasOutcomes && (
+                  <td>
+                    <Outcome outcome={each.outcome} isDry={isDry} />
+                  </td>
+                )}
                 <td>
                   {each.outcome === 'dropped' ? (
                     explainDrop(each, { ...each, webhookId: each.replayOf }).what

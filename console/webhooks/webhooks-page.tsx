@@ -12,13 +12,13 @@ import { useChosen, type Chosen } from '../parts/use-chosen.ts';
 import { useFilters } from '../parts/use-filters.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
-import type { ListedWebhooks, ListedWebhook, ShownWebhook } from '../wire.ts';
+import type { ListedWebhooks, ListedWebhook, ShownWebhook, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
 import { explainDrop } from './explain-drop.ts';
-import { outcomeMeaning } from './outcome-meaning.ts';
+import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
 const LIMIT = 50;
@@ -47,13 +47,15 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
   );
   /** How often a setting was corrected here. */
   const [fixes, setFixes] = useState(0);
+  /** The outcomes of the replays that were made here. */
+  const [replayed, setReplayed] = useState<Outcomes>(new Map());
   const newest = found.value?.webhooks[0]?.webhookId;
   for (const webhook of found.value?.webhooks ?? []) known.current.set(webhook.webhookId, webhook);
   const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <>
       {filter.location !== '' && filter.outcome === 'dropped' && newest !== undefined && (
-        <Cause webhookId={newest} onSaved={() => setFixes(fixes + 1)} />
+        <Cause webhookId={newest} replayed={replayed} onSaved={() => setFixes(fixes + 1)} />
       )}
       <ReplayAll
         key={fixes}
@@ -61,32 +63,49 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
         filter={filter}
         chosen={[...chosen.ids].flatMap((id) => known.current.get(id) ?? [])}
         onClear={chosen.clear}
-        onReplayed={found.again}
+        onReplayed={(run) => {
+          const open = run.filter(mayChange).map(({ replayOf, outcome }) => [replayOf, outcome] as const);
+          setReplayed(new Map([...replayed, ...open]));
+          found.again();
+        }}
       />
       <Paged name="webhooks" found={found} cursor={cursor} at={at} isEmpty={({ webhooks }) => webhooks.length === 0}>
-        {(page) => <List key={cursor} page={page} chosen={chosen} isLater={cursor !== ''} />}
+        {(page) => <List key={cursor} page={page} replayed={replayed} chosen={chosen} isLater={cursor !== ''} />}
       </Paged>
     </>
   );
 }
 
+/** By the id of the original. */
+type Outcomes = ReadonlyMap<string, WebhookOutcome>;
+
 const CAUSES_IN_SETTINGS =
   /^(signature_(wrong|missing|of_other_scheme)|password_.*|key_unknown|signed_url_unknown|not_authentic)$/;
 
 /** Why the newest webhook of a location was dropped, and the settings that verify it. */
-function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void }) {
+function Cause({ webhookId, replayed, onSaved }: { webhookId: string; replayed: Outcomes; onSaved: () => void }) {
   const path = `/webhooks/${webhookId}?contents=false`;
   const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   if (value === undefined) return null;
   const { cause, webhookAuth, locationId, today } = value;
   const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
   const { what, details = [] } = explainDrop(value, value);
+  const outcome = replayed.get(webhookId) ?? value.replays.find(mayChange)?.outcome;
+  const isFixed = outcome !== undefined || 'events' in today;
   return (
     <div class="sheet case">
-      <p>
-        <b>{what}.</b> {'events' in today ? 'The cause is fixed. Replay them now.' : details[0]}
-      </p>
-      {!('events' in today) && isOfSettings && (
+      {isFixed ? (
+        <p>
+          <b>The cause is fixed.</b>{' '}
+          {outcome === undefined ? 'Replay them now.' : `The newest webhook was replayed: ${outcome}.`} The problem was:
+          “{what}.”
+        </p>
+      ) : (
+        <p>
+          <b>{what}.</b> {details[0]}
+        </p>
+      )}
+      {!isFixed && isOfSettings && (
         <FixSettings
           locationId={locationId}
           said={JSON.stringify([webhookAuth?.settings, webhookAuth?.urlSetting, cause])}
@@ -104,7 +123,17 @@ function Cause({ webhookId, onSaved }: { webhookId: string; onSaved: () => void 
   );
 }
 
-function List({ page, chosen, isLater }: { page: ListedWebhooks; chosen: Chosen; isLater: boolean }) {
+function List({
+  page,
+  isLater,
+  ...shown
+}: {
+  page: ListedWebhooks;
+  isLater: boolean;
+  replayed: Outcomes;
+  chosen: Chosen;
+}) {
+  const { chosen } = shown;
   const list = useRef<HTMLDivElement>(null);
   const showNew = { rows: page.webhooks as readonly ListedWebhook[], waiting: 0 };
   const [{ rows, waiting }, hold] = useState(showNew);
@@ -125,7 +154,7 @@ function List({ page, chosen, isLater }: { page: ListedWebhooks; chosen: Chosen;
         {rows.length === 0 ? (
           <Nothing isStretch={page.next !== null} isLater={isLater} />
         ) : (
-          <Rows webhooks={rows} chosen={chosen} />
+          <Rows webhooks={rows} {...shown} />
         )}
       </div>
     </>
@@ -137,7 +166,15 @@ function Nothing({ isStretch, isLater }: { isStretch: boolean; isLater: boolean 
   return <p>{isLater ? 'There are no older webhooks.' : 'No webhooks match.'}</p>;
 }
 
-function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen: Chosen }) {
+function Rows({
+  webhooks,
+  replayed,
+  chosen,
+}: {
+  webhooks: readonly ListedWebhook[];
+  replayed: Outcomes;
+  chosen: Chosen;
+}) {
   const mine = webhooks.filter(({ locationId }) => may('operator', locationId)).map(({ webhookId }) => webhookId);
   return (
     <table class="webhooks-list linked">
@@ -157,6 +194,7 @@ function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen
           <Row
             key={webhook.webhookId}
             webhook={webhook}
+            now={replayed.get(webhook.webhookId)}
             chosen={mine.includes(webhook.webhookId) ? chosen : undefined}
           />
         ))}
@@ -165,7 +203,16 @@ function Rows({ webhooks, chosen }: { webhooks: readonly ListedWebhook[]; chosen
   );
 }
 
-function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | undefined }) {
+function Row({
+  webhook,
+  now,
+  chosen,
+}: {
+  webhook: ListedWebhook;
+  /** The outcome of its replay. */
+  now: WebhookOutcome | undefined;
+  chosen: Chosen | undefined;
+}) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
   return (
     <tr>
@@ -179,7 +226,7 @@ function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | und
         </span>
       </th>
       <td>
-        <Badge tone={OUTCOME_TONES[outcome]}>{outcome}</Badge>
+        <Badge tone={OUTCOME_TONES[now ?? outcome]}>{now === undefined ? outcome : `replayed: ${now}`}</Badge>
         {webhook.polled && <span class="webhooks-about"> polled</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
@@ -188,11 +235,13 @@ function Row({ webhook, chosen }: { webhook: ListedWebhook; chosen: Chosen | und
         {locationId} <span class="webhooks-about">{integration}</span>
       </td>
       <td class="webhooks-reason">
-        {outcome === 'dropped'
-          ? explainDrop(webhook, webhook).what
-          : reason === null
-            ? ''
-            : outcomeMeaning(outcome, reason)}
+        {now !== undefined
+          ? `Was ${outcome} before its replay.`
+          : outcome === 'dropped'
+            ? explainDrop(webhook, webhook).what
+            : reason === null
+              ? ''
+              : outcomeMeaning(outcome, reason)}
       </td>
     </tr>
   );

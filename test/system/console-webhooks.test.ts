@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { everything } from './in-page.ts';
@@ -120,22 +120,35 @@ describe('webhooks that were dropped', () => {
   it('are replayed from their list once the secret is entered there, after a dry run', async () => {
     await pass.system.addLocation('club-2', { ordersUrl: pos.ordersUrl, secret: WRONG });
     await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
-    await pos.sendStatus(await pass.system.webhookUrl('club-2'), { serviceOrderId: 'order-9', status: 'RECEIVED' });
+    const webhook = await pass.system.webhookUrl('club-2');
+    for (let i = 1; i <= 11; i += 1) await pos.sendStatus(webhook, { serviceOrderId: 'order-9', status: 'RECEIVED' });
     const { page } = await pass.open();
+    await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: /^club-2/ }).click();
     await page.getByText("The signature does not match this location's secret.").waitFor();
     await page.getByLabel('Secret', { exact: true }).fill(RIGHT);
     await page.getByRole('button', { name: 'Save' }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
-    await run.getByRole('row', { name: /received: order-9/ }).waitFor();
+    await run.getByText('at club-2').waitFor();
+    expect(await run.getByRole('listitem').allTextContents()).toEqual(['11 would be applied', 'at club-2']);
     await page.getByText('The cause is fixed. Replay them now.').waitFor();
+    expect(await run.locator('.badge.good, td:has-text("club-2")').count()).toBe(0);
+    const replay = run.getByRole('button', { name: 'Replay 11' });
+    await run.locator('button:focus', { hasText: 'Replay 11' }).waitFor();
+    const top = async (it: Locator): Promise<number> => (await it.boundingBox())?.y ?? NaN;
+    expect(await top(replay)).toBeLessThan(await top(run.getByRole('table')));
     expect(await statusOf('order-9')).toBe(null);
     expect(await askAxe(page)).toEqual([]);
-    await run.getByRole('button', { name: 'Replay 1' }).click();
-    await page
-      .getByRole('region', { name: /^Replay: results/ })
-      .getByRole('row', { name: /order-9/ })
-      .waitFor();
+    await replay.click();
+    const results = page.getByRole('region', { name: /^Replay: results/ });
+    await results.getByRole('button', { name: 'Show all 11' }).click();
+    await results.getByRole('row').nth(11).waitFor();
+    const box = "document.querySelector('.webhooks-scroll')";
+    expect(await page.evaluate(`${box}.scrollHeight > ${box}.clientHeight`)).toBe(false);
+    await page.getByText(/^The cause is fixed\. The newest webhook was replayed: duplicate\./).waitFor();
+    const list = page.getByRole('table').last();
+    expect(await list.getByText(/replayed: (applied|duplicate)/).count()).toBe(11);
+    expect(await list.getByText(/signature|^dropped$/).count()).toBe(0);
     expect(await statusOf('order-9')).toBe('received');
   });
 
